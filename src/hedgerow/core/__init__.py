@@ -1,0 +1,1 @@
+"""The reasoning: predicates, statistics, layouts. Only numpy, pyarrow and the standard library live here."""

@@ -1,0 +1,115 @@
+"""What a workload would read under a layout: rows, blocks and bytes per query, beside the rows that really match."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.expr import Predicate, columns, term_text
+from hedgerow.core.layout import Layout
+from hedgerow.core.sample import Sample
+from hedgerow.core.stats import T_BIT, Ints, collect
+from hedgerow.core.views import BlockIndex, View
+from hedgerow.core.workload import Query
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScore:
+    """Fractions of the table; `selectivity` is None where only Spark could evaluate the predicate."""
+
+    id: str
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """Weighted means over queries, as fractions of the table."""
+
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float
+    blocks: int
+    queries: tuple[QueryScore, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def __str__(self) -> str:
+        lines = [("rows read", self.rows_read), ("blocks read", self.blocks_read), ("bytes read", self.bytes_read)]
+        lines.append(("selectivity (the bound)", self.selectivity))
+        return "\n".join(f"{name:<24}{100 * value:8.2f} %" for name, value in lines)
+
+    @staticmethod
+    def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
+        if not queries:
+            raise LayoutError("the workload has no query for this table, so there is nothing to score")
+        w = np.array(weights) / sum(weights)
+
+        def over(values: Iterable[float]) -> float:
+            return float(w @ np.fromiter(values, float, len(queries)))
+
+        return Score(
+            over(q.rows_read for q in queries),
+            over(q.blocks_read for q in queries),
+            over(q.bytes_read for q in queries),
+            over(q.selectivity or 0.0 for q in queries),
+            blocks,
+            tuple(queries),
+        )
+
+
+def score(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) -> Score:
+    """Route the sample, make virtual blocks of it and ask them: nothing is written."""
+    index = virtual_index(layout, sample)
+    return score_index(index, sample, queries, table)
+
+
+def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
+    """The index that blocks made of just the sample's rows would have."""
+    return index_of_assignment(layout.assign(sample.rows), layout.blocks, sample)
+
+
+def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
+    return BlockIndex((View(collect(sample.rows.columns, sample.rows.truths, blocks, n)),))
+
+
+def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], table: str) -> Score:
+    """What the queries open of an index; the sample tells widths and how many rows really match."""
+    rows = index.blocks.rows
+    found = []
+    for query in queries:
+        p = query.predicate(table)
+        opened = index.to_open(p)
+        read = _fraction(rows, opened)
+        width = _width(sample, query.columns(table), p)
+        blocks = float(opened.sum() / max(1, (rows > 0).sum()))
+        found.append(QueryScore(query.id, read, blocks, read * width, selectivity(sample, p)))
+    return Score.mean(found, [q.weight for q in queries], int((rows > 0).sum()))
+
+
+def selectivity(sample: Sample, p: Predicate) -> float | None:
+    try:
+        return float((sample.rows.evaluate(p) == T_BIT).mean())
+    except LayoutError:
+        return None
+
+
+def _fraction(rows: Ints, opened: np.ndarray) -> float:
+    return float(rows[opened].sum() / max(1, rows.sum()))
+
+
+def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
+    """The share of the table's bytes that lie in the columns read."""
+    total = sum(sample.width.values())
+    if reads is None or not total:
+        return 1.0
+    names = {r.lower() for r in reads} | {term_text(c).lower() for c in columns(p)}
+    return sum(w for name, w in sample.width.items() if name.lower() in names) / total

@@ -1,0 +1,149 @@
+"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any bit split, Hilbert.
+
+Each term's values become ranks by sorted edges; `pattern` says from which term each bit of the key comes, most
+significant first. All bits of one term and then all of the next is a sort; taking turns is Z-order.
+
+    x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.codec import decode, encode
+from hedgerow.core.expr import In, Literal, Term
+from hedgerow.core.layout import BlockIds, register
+from hedgerow.core.ranks import NAN_CODE, NULL_CODE
+from hedgerow.core.rows import Rows
+from hedgerow.core.stats import Stats
+from hedgerow.core.values import Value
+
+Keys = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A term and the sorted edges between its ranks: the rank of a value is the number of edges at or below it.
+
+    NULL has rank 0 and NaN, being above all, the last.
+    """
+
+    term: Term
+    kind: str
+    edges: tuple[Value, ...]
+
+    @property
+    def bits(self) -> int:
+        return max(1, len(self.edges).bit_length())
+
+    def ranks(self, rows: Rows) -> Keys:
+        values, places = rows.ranks(self.term)
+        table = np.zeros(len(values) + 2, np.uint64)
+        table[: len(values)] = [bisect_right(self.edges, v) for v in values]
+        table[NULL_CODE] = 0
+        table[NAN_CODE] = len(self.edges)
+        return table[places]
+
+
+@register
+@dataclass(frozen=True)
+class CurveLayout:
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits" or "hilbert" (then all axes have equal bits)."""
+
+    kind: ClassVar[str] = "curve"
+    axes: tuple[Axis, ...]
+    pattern: tuple[int, ...]
+    bounds: tuple[int, ...]
+    curve: str = "bits"
+
+    @property
+    def features(self) -> tuple[Term, ...]:
+        return tuple(axis.term for axis in self.axes)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.bounds) + 1
+
+    def keys(self, rows: Rows) -> Keys:
+        return keys_of([axis.ranks(rows) for axis in self.axes], [a.bits for a in self.axes], self.pattern, self.curve)
+
+    def assign(self, rows: Rows) -> BlockIds:
+        if not self.axes:
+            return np.zeros(len(rows), np.int32)
+        return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
+
+    def assign_sql(self) -> str | None:
+        return None
+
+    def regions(self) -> Stats:
+        """A curve promises nothing that a block's own minimum and maximum do not say better."""
+        return Stats(np.ones(self.blocks, np.int64), {}, {})
+
+    def to_dict(self) -> dict[str, Any]:
+        axes = [encode(In(a.term, tuple(Literal(a.kind, e) for e in a.edges))) | {"kind": a.kind} for a in self.axes]
+        return {"axes": axes, "pattern": self.pattern, "bounds": self.bounds, "curve": self.curve}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> CurveLayout:
+        axes = []
+        for axis in value["axes"]:
+            found = decode({k: v for k, v in axis.items() if k != "kind"})
+            axes.append(Axis(found.term, axis["kind"], tuple(x.value for x in found.literals)))
+        return cls(tuple(axes), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"])
+
+
+def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], curve: str = "bits") -> Keys:
+    """One key a row. A term that the pattern names fewer times than it has bits gives its most significant ones.
+
+    >>> keys_of([np.array([2], np.uint64), np.array([1], np.uint64)], [2, 2], (0, 1, 0, 1)).tolist()
+    [9]
+    """
+    if curve == "hilbert":
+        ranks = _hilbert(ranks, bits[0])
+    key = np.zeros(len(ranks[0]), np.uint64)
+    left = list(bits)
+    for term in pattern:
+        left[term] -= 1
+        bit = (ranks[term] >> np.uint64(left[term])) & np.uint64(1) if left[term] >= 0 else np.uint64(0)
+        key = (key << np.uint64(1)) | bit
+    return key
+
+
+def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
+    """Turn coordinates so that their plain interleaving is the place on the Hilbert curve (after Skilling, 2004).
+
+    From the highest bit down: where a coordinate's bit is set, the low bits of the first coordinate are inverted,
+    else they are exchanged with the coordinate's; a Gray code then undoes the remaining reflections.
+    """
+    x = [r.copy() for r in ranks]
+    one = np.uint64(1)
+    for level in range(bits - 1, 0, -1):
+        bit, low = one << np.uint64(level), (one << np.uint64(level)) - one
+        for i in range(len(x)):
+            is_set = (x[i] & bit) > 0
+            swap = np.where(is_set, np.uint64(0), (x[0] ^ x[i]) & low)
+            x[0] = np.where(is_set, x[0] ^ low, x[0] ^ swap)
+            x[i] = x[i] ^ swap if i else x[i]
+    for i in range(1, len(x)):
+        x[i] = x[i] ^ x[i - 1]
+    flip = np.zeros(len(x[0]), np.uint64)
+    for level in range(bits - 1, 0, -1):
+        bit = one << np.uint64(level)
+        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - one), flip)
+    return [c ^ flip for c in x]
+
+
+def edges_of(values: Sequence[Value], counts: npt.NDArray[np.int64], most: int) -> tuple[Value, ...]:
+    """At most `most` edges that split sorted distinct values into runs of about equal row counts."""
+    if len(values) - 1 <= most:
+        return tuple(values[1:])
+    ends = np.cumsum(counts)
+    targets = ends[-1] * np.arange(1, most + 1) / (most + 1)
+    places = np.unique(np.searchsorted(ends, targets, side="left") + 1)
+    return tuple(values[p] for p in places.tolist() if p < len(values))

@@ -1,0 +1,81 @@
+"""What every layout is: a pure function from a row to a block id, written down as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.expr import Predicate, Term
+from hedgerow.core.rows import Rows
+from hedgerow.core.stats import Stats
+
+BlockIds = npt.NDArray[np.int32]
+Feature: TypeAlias = Predicate | Term
+VERSION = 1
+
+
+class Layout(Protocol):
+    """`features` is what must be computed of a row; `assign` and `assign_sql` turn it into one of `blocks` ids."""
+
+    kind: ClassVar[str]
+
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+
+    @property
+    def blocks(self) -> int: ...
+
+    def assign(self, rows: Rows) -> BlockIds: ...
+
+    def assign_sql(self) -> str | None:
+        """The same function as one Spark SQL expression, where there is one."""
+
+    def regions(self) -> Stats:
+        """What each block promises about its rows before any is seen."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+_KINDS: dict[str, Callable[[dict[str, Any]], Layout]] = {}
+L = TypeVar("L", bound=type)
+
+
+def register(cls: L) -> L:
+    """Class decorator: layouts of this kind can be read back from JSON by `from_dict`."""
+    _KINDS[cls.kind] = cls.from_dict  # type: ignore[attr-defined]
+    return cls
+
+
+def layout_to_json(layout: Layout) -> str:
+    return json.dumps({"hedgerow_layout": VERSION, **layout_to_dict(layout)})
+
+
+def layout_from_json(value: str) -> Layout:
+    """The layout that `layout_to_json` wrote; FormatError for anything else."""
+    try:
+        found = json.loads(value)
+    except ValueError as error:
+        raise FormatError(f"this is no JSON, so no layout: {error}") from error
+    if not isinstance(found, dict) or "hedgerow_layout" not in found:
+        raise FormatError("this JSON is no layout of Hedgerow's")
+    if found["hedgerow_layout"] > VERSION:
+        raise FormatError(f"this layout was written by a newer Hedgerow (format {found['hedgerow_layout']})")
+    return layout_from_dict(found)
+
+
+def layout_to_dict(layout: Layout) -> dict[str, Any]:
+    return {"kind": layout.kind, **layout.to_dict()}
+
+
+def layout_from_dict(value: dict[str, Any]) -> Layout:
+    if value.get("kind") not in _KINDS:
+        raise FormatError(f"there is no layout of the kind {value.get('kind')!r}; known are {', '.join(sorted(_KINDS))}")
+    try:
+        return _KINDS[value["kind"]](value)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FormatError(f"this {value['kind']} layout is damaged: {error!r}") from error

@@ -1,0 +1,80 @@
+"""A layout inside a layout: each outer block is laid out again by its own inner layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.core.layout import BlockIds, Feature, Layout, layout_from_dict, layout_to_dict, register
+from hedgerow.core.rows import Rows
+from hedgerow.core.stats import Stats
+
+
+@register
+@dataclass(frozen=True)
+class NestedLayout:
+    """`inner[i]` divides outer block i; the blocks of inner[0] come first."""
+
+    kind: ClassVar[str] = "nested"
+    outer: Layout
+    inner: tuple[Layout, ...]
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return tuple(dict.fromkeys((*self.outer.features, *(f for layout in self.inner for f in layout.features))))
+
+    @property
+    def _starts(self) -> list[int]:
+        return [0, *np.cumsum([layout.blocks for layout in self.inner]).tolist()]
+
+    @property
+    def blocks(self) -> int:
+        return self._starts[-1]
+
+    def assign(self, rows: Rows) -> BlockIds:
+        outer = self.outer.assign(rows)
+        ids = np.zeros(len(rows), np.int32)
+        for i, layout in enumerate(self.inner):
+            here = np.flatnonzero(outer == i)
+            if len(here):
+                ids[here] = layout.assign(rows.take(here)) + self._starts[i]
+        return ids
+
+    def assign_sql(self) -> str | None:
+        outer = self.outer.assign_sql()
+        parts = [layout.assign_sql() for layout in self.inner]
+        if outer is None or None in parts:
+            return None
+        cases = " ".join(f"WHEN {i} THEN {self._starts[i]} + {sql}" for i, sql in enumerate(parts))
+        return f"CASE {outer} {cases} END"
+
+    def regions(self) -> Stats:
+        """Each outer block's promise holds for all blocks inside it."""
+        owner = np.repeat(np.arange(len(self.inner)), [layout.blocks for layout in self.inner])
+        return repeat(self.outer.regions(), owner)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outer": layout_to_dict(self.outer), "inner": [layout_to_dict(layout) for layout in self.inner]}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> NestedLayout:
+        return cls(layout_from_dict(value["outer"]), tuple(layout_from_dict(v) for v in value["inner"]))
+
+
+def repeat(stats: Stats, owner: Any) -> Stats:
+    """Entry i of the result is what is known of entry `owner[i]`."""
+    terms = {
+        name: replace(
+            t,
+            low=t.low[owner],
+            high=t.high[owner],
+            nulls=t.nulls[owner],
+            nan=t.nan[owner],
+            sets=t.sets and replace(t.sets, set_of=t.sets.set_of[owner]),
+        )
+        for name, t in stats.terms.items()
+    }
+    features = {name: replace(f, bits=f.bits[owner]) for name, f in stats.features.items()}
+    return Stats(stats.rows[owner], terms, features)

@@ -1,0 +1,270 @@
+"""The one evaluator: which of TRUE, FALSE and NULL may a predicate have on the rows of each entry?
+
+An entry is skipped only when TRUE is not among them. The answer is a set of three bits per entry, and every source
+of evidence may only take bits away, so sources are intersected and what is unknown takes nothing:
+
+    bounds        x > 7          min------max             no TRUE
+                                              7
+    distinct set  x = 5          {3, 8}                   no TRUE, though 3 < 5 < 8
+    features      x < 5          "x < 10": never TRUE     no TRUE, for x < 5 implies x < 10
+    structure     p AND q        sets combined value by value
+
+The same function serves observed statistics and promised regions, "may match" and "must match", blocks and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+import numpy as np
+
+from hedgerow.core.errors import assert_never
+from hedgerow.core.expr import (
+    And,
+    Compare,
+    CompareTerms,
+    Const,
+    In,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    Prefix,
+    SemiJoin,
+    Term,
+    term_text,
+    terms,
+    text,
+)
+from hedgerow.core.implies import implies
+from hedgerow.core.ranks import Codes, moved, thresholds, united
+from hedgerow.core.rewrite import grouped, negate, normalise
+from hedgerow.core.stats import ANY, BIT, F_BIT, N_BIT, T_BIT, Bits, Bools, DistinctSets, Feature, Stats, TermStats
+from hedgerow.core.steps import Steps, Stepwise, and3, joined, or3, stepwise
+from hedgerow.core.values import NAN
+
+
+def _table(f: object) -> Bits:
+    """An 8 x 8 table that combines two sets of outcomes with a connective on outcomes."""
+    table = np.zeros((8, 8), np.uint8)
+    for a in range(8):
+        for b in range(8):
+            for x, x_bit in BIT.items():
+                for y, y_bit in BIT.items():
+                    if a & x_bit and b & y_bit:
+                        table[a, b] |= BIT[f(x, y)]  # type: ignore[operator]
+    return table.reshape(-1)
+
+
+_AND, _OR = _table(and3), _table(or3)
+_NOT = np.array([(b & N_BIT) | (T_BIT if b & F_BIT else 0) | (F_BIT if b & T_BIT else 0) for b in range(8)], np.uint8)
+
+
+def may_match(p: Predicate, stats: Stats) -> Bools:
+    """Entries that may hold a row on which `p` is TRUE: the ones to open.
+
+    >>> import pyarrow as pa
+    >>> from hedgerow.core.expr import col, lit
+    >>> from hedgerow.core.stats import collect
+    >>> stats = collect({col("x"): pa.array([1, 2, 8, 9])}, entry=[0, 0, 1, 1], entries=2)
+    >>> may_match(Compare(col("x"), ">", lit(5)), stats)
+    array([False,  True])
+    """
+    return (outcomes(p, stats) & T_BIT) > 0
+
+
+def must_match(p: Predicate, stats: Stats) -> Bools:
+    """Entries on all of whose rows `p` is TRUE."""
+    return (outcomes(p, stats) & (F_BIT | N_BIT)) == 0
+
+
+def outcomes(p: Predicate, stats: Stats) -> Bits:
+    """The set of outcomes `p` may have on the rows of each entry; empty for an entry without rows."""
+    found = _outcomes(normalise(p), stats)
+    found[stats.rows == 0] = 0
+    return found
+
+
+def _outcomes(p: Predicate, stats: Stats) -> Bits:
+    match p:
+        case And(kids):
+            found = _together(kids, _AND, And, stats)
+        case Or(kids):
+            found = _together(kids, _OR, Or, stats)
+        case Not(child):
+            found = _NOT[_outcomes(child, stats)]
+        case Const(value):
+            found = np.full(len(stats), BIT[value], np.uint8)
+        case Compare() | In() | Prefix() | IsNull():
+            found = _by_steps(stepwise(p), stats)
+        case CompareTerms():
+            found = _by_two_terms(p, stats)
+        case SemiJoin() | Opaque():
+            found = np.full(len(stats), ANY, np.uint8)
+        case _:
+            assert_never(p)
+    _by_features(p, found, stats)
+    return found
+
+
+def _together(kids: tuple[Predicate, ...], table: Bits, node: type[And] | type[Or], stats: Stats) -> Bits:
+    """Children combined, and children about one term also as the one step function they are together."""
+    found = reduce(lambda a, b: table[a * 8 + b], (_outcomes(k, stats) for k in kids))
+    groups = [g for g in grouped(kids) if len(g) > 1]
+    if not groups:
+        return found
+    if len(groups) == 1 and len(groups[0]) == len(kids):
+        return found & _by_steps(stepwise(node(kids)), stats)
+    merged = {k for g in groups for k in g}
+    parts = [_by_steps(joined(and3 if node is And else or3, g), stats) for g in groups]
+    parts += [_outcomes(k, stats) for k in kids if k not in merged]
+    return found & reduce(lambda a, b: table[a * 8 + b], parts)
+
+
+# --- bounds and distinct sets ---------------------------------------------------------------------
+
+
+def _by_steps(found: Stepwise | None, stats: Stats) -> Bits:
+    if found is None or (term := _comparable(found.term, found.kind, stats)) is None:
+        return np.full(len(stats), ANY, np.uint8)
+    steps = found.steps
+    low, high = thresholds(term.values, steps.breaks)
+    bits = _between(steps, low, high, term.low, term.high)
+    if not term.has_value.all():
+        bits[~term.has_value] = 0
+    if term.sets is not None:
+        bits &= _of_sets(steps, low, term.sets)
+    if term.may_null.any():
+        bits[term.may_null] |= BIT[steps.on_null]
+    if term.nan.any():
+        bits[term.nan] |= BIT[steps.at(NAN)] if found.kind else BIT[steps.outcomes[0]]
+    return bits
+
+
+def _comparable(term: Term, kind: str | None, stats: Stats) -> TermStats | None:
+    """The term's statistics, if they and the literals share one order."""
+    known = stats.terms.get(term_text(term))
+    return known if known is not None and kind in (None, known.type.kind) else None
+
+
+def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -> Bits:
+    """The outcomes of all steps from the one that holds the minimum to the one that holds the maximum."""
+    if not len(low):
+        return np.full(len(first), BIT[steps.outcomes[0]], np.uint8)
+    start = np.searchsorted(low, first, side="right")
+    end = np.searchsorted(high, last, side="right")
+    bits = np.zeros(len(first), np.uint8)
+    for outcome in set(steps.outcomes):
+        seen = np.cumsum([0, *(o is outcome for o in steps.outcomes)])
+        bits |= np.where(seen[end + 1] > seen[start], np.uint8(BIT[outcome]), np.uint8(0))
+    return bits
+
+
+def _of_sets(steps: Steps, low: Codes, sets: DistinctSets) -> Bits:
+    """The outcomes of just the values present; all bits where the set is not known."""
+    by_step = np.array([BIT[o] for o in steps.outcomes], np.uint8)
+    of_code = by_step[np.searchsorted(low, sets.codes, side="right")]
+    sizes = np.diff(sets.offsets)
+    of_set = np.zeros(len(sizes) + 1, np.uint8)
+    of_set[-1] = ANY  # what set_of = -1 finds
+    if len(of_code):
+        of_set[:-1][sizes > 0] = np.bitwise_or.reduceat(of_code, sets.offsets[:-1][sizes > 0])
+    return of_set[sets.set_of]
+
+
+def _by_two_terms(p: CompareTerms, stats: Stats) -> Bits:
+    a, b = stats.terms.get(term_text(p.left)), stats.terms.get(term_text(p.right))
+    if a is None or b is None or a.type.kind != b.type.kind:
+        return np.full(len(stats), ANY, np.uint8)
+    key = ("joint", term_text(p.left), term_text(p.right))
+    if key not in stats.memo:
+        stats.memo[key] = _joint(a, b)
+    bits: Bits = _compare_spans(p.op, *stats.memo[key])
+    bits[~(a.has_value & b.has_value)] = 0
+    bits[a.may_null | b.may_null] |= N_BIT
+    bits[a.nan | b.nan] |= T_BIT | F_BIT
+    return bits
+
+
+def _joint(a: TermStats, b: TermStats) -> tuple[Codes, Codes, Codes, Codes]:
+    """Both terms' bounds over one common list of values."""
+    values = united(a.values, b.values)
+    spans: list[Codes] = []
+    for term in (a, b):
+        low, high = moved(term.values, values)
+        spans += [low[np.minimum(term.low, len(low) - 1)], high[np.minimum(term.high, len(high) - 1)]]
+    return spans[0], spans[1], spans[2], spans[3]
+
+
+def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: Codes) -> Bits:
+    """Two values within the same gap may be in any order: only strictly smaller codes, or equal odd ones, are sure."""
+
+    def never_less(x_low: Codes, y_high: Codes) -> Bools:  # x < y for no pair:  y......y  x......x
+        return (x_low > y_high) | ((x_low == y_high) & (x_low % 2 == 1))
+
+    def always_less(x_high: Codes, y_low: Codes) -> Bools:  #                    x......x  y......y
+        return x_high < y_low
+
+    match op:
+        case "<":
+            no_true, no_false = never_less(a_low, b_high), always_less(a_high, b_low)
+        case ">":
+            no_true, no_false = never_less(b_low, a_high), always_less(b_high, a_low)
+        case "<=":
+            no_true, no_false = always_less(b_high, a_low), never_less(b_low, a_high)
+        case ">=":
+            no_true, no_false = always_less(a_high, b_low), never_less(a_low, b_high)
+        case _:
+            apart = always_less(a_high, b_low) | always_less(b_high, a_low)
+            same = (a_low == a_high) & (b_low == b_high) & (a_low == b_low) & (a_low % 2 == 1)
+            no_true, no_false = (apart, same) if op == "=" else (same, apart)
+    bits = np.full(len(a_low), T_BIT | F_BIT, np.uint8)
+    bits[no_true] &= F_BIT
+    bits[no_false] &= T_BIT
+    return bits
+
+
+# --- features -------------------------------------------------------------------------------------
+
+
+def _by_features(p: Predicate, found: Bits, stats: Stats) -> None:
+    """Take away what the noted outcomes of equal or related features exclude."""
+    if not stats.features or isinstance(p, Const):
+        return
+    same = stats.features.get(text(p))
+    if same is not None:
+        found &= same.bits
+        return
+    opposite = negate(p)
+    reverse = stats.features.get(text(opposite))
+    if reverse is not None:
+        found &= _NOT[reverse.bits]
+        return
+    for feature in _related(p, stats):
+        q = feature.predicate
+        _exclude(found, T_BIT, feature.bits, implies(p, q), implies(p, negate(q)))
+        _exclude(found, F_BIT, feature.bits, implies(opposite, q), implies(opposite, negate(q)))
+
+
+def _exclude(found: Bits, bit: int, seen: Bits, needs_true: bool, needs_false: bool) -> None:
+    """`found` loses `bit` where it would need an outcome of the feature that no row has."""
+    for needed, feature_bit in ((needs_true, T_BIT), (needs_false, F_BIT)):
+        if needed:
+            found[(seen & feature_bit) == 0] &= ANY - bit
+
+
+def _related(p: Predicate, stats: Stats) -> Iterable[Feature]:
+    """Features that speak only of terms that `p` speaks of; others cannot follow from it."""
+    if "by_term" not in stats.memo:
+        by_term: dict[Term, list[Feature]] = {}
+        for feature in stats.features.values():
+            for term in sorted(terms(feature.predicate), key=term_text)[:1]:
+                by_term.setdefault(term, []).append(feature)
+        stats.memo["by_term"] = by_term
+    mine = terms(p)
+    for term in mine:
+        for feature in stats.memo["by_term"].get(term, ()):
+            if terms(feature.predicate) <= mine:
+                yield feature

@@ -1,0 +1,50 @@
+"""Rows drawn from a table, with what is known of the whole: how many rows it has and how wide its columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.bind import as_schema
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.expr import Predicate, term_text
+from hedgerow.core.rows import Rows
+from hedgerow.core.stats import Bits
+from hedgerow.core.types import Type
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`width` is the mean size in bytes of a column's value in the whole table."""
+
+    rows: Rows
+    table_rows: int
+    schema: Mapping[str, Type]
+    width: Mapping[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def fraction(self) -> float:
+        return len(self) / self.table_rows if self.table_rows else 1.0
+
+    @staticmethod
+    def of_table(
+        table: pa.Table,
+        rows: int | None = None,
+        seed: int = 0,
+        truths: Mapping[Predicate, Bits] | None = None,
+    ) -> Sample:
+        """`rows` rows of an Arrow table at random (all by default), in the table's order; `truths` per table row."""
+        if not table.num_rows:
+            raise LayoutError("the table is empty, so there is nothing to learn from")
+        whole = Rows(Rows.of_table(table).columns, truths or {})
+        width = {term_text(t): a.nbytes / table.num_rows for t, a in whole.columns.items()}
+        picked = whole
+        if rows is not None and rows < table.num_rows:
+            picked = whole.take(np.sort(np.random.default_rng(seed).choice(table.num_rows, rows, replace=False)))
+        return Sample(picked, table.num_rows, as_schema(table.schema), width)
