@@ -1,0 +1,118 @@
+"""Makes .venv with all that the Makefile's targets need, and finds a Java for Spark.
+
+Standard library only, since it runs before anything is installed. What is done already is not done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "installed"
+JAVA_HOME = VENV / "java-home"
+EXTRAS = "dev,bench,delta"
+
+
+def main() -> None:
+    wanted = fingerprint()
+    if not STAMP.exists() or STAMP.read_text() != wanted:
+        make_venv()
+        install()
+        STAMP.write_text(wanted)
+    if not java_is_known():
+        look_for_java()
+
+
+def fingerprint() -> str:
+    """What the environment depends on; the folder is part of it, because an editable install points there."""
+    content = (ROOT / "pyproject.toml").read_bytes() + f"{ROOT} {EXTRAS}".encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def make_venv() -> None:
+    if succeeds(PYTHON, "-m", "pip", "--version"):
+        return
+    command = venv_command()
+    if command is None:
+        sys.exit(
+            f"{sys.executable} cannot make virtual environments: install its venv module "
+            "(on Debian and Ubuntu the package python3-venv) or virtualenv."
+        )
+    say("making .venv")
+    if subprocess.run([*command, "--clear", VENV]).returncode:
+        sys.exit("Making .venv failed, for the reason above.")
+
+
+def venv_command() -> list[str] | None:
+    # Debian ships venv without ensurepip, and then it cannot finish.
+    if has_module("venv") and has_module("ensurepip"):
+        return [sys.executable, "-m", "venv"]
+    if has_module("virtualenv"):
+        return [sys.executable, "-m", "virtualenv"]
+    if tool := shutil.which("virtualenv"):
+        return [tool, "--python", sys.executable]
+    return None
+
+
+def install() -> None:
+    say("installing the dependencies into .venv (the first time a few minutes: Spark is a big download)")
+    if subprocess.run(pip_install(f".[{EXTRAS}]"), cwd=ROOT).returncode:
+        sys.exit("Installing the dependencies failed, for the reason above.")
+
+
+def java_is_known() -> bool:
+    return JAVA_HOME.exists() and Path(JAVA_HOME.read_text().strip(), "bin", "java").exists()
+
+
+def look_for_java() -> None:
+    """Write down where Java is; without one go on all the same, most of the tests need none."""
+    found = ask_for_java()
+    if found.returncode:
+        say("no Java for Spark on this machine, getting one from PyPI")
+        # What pip has to say about it is left out: the warning below tells what to do.
+        subprocess.run(pip_install(".[jre]"), cwd=ROOT, capture_output=True)
+        found = ask_for_java()
+    if found.returncode:
+        say(f"warning: {last_line(found.stderr)} What needs Spark is skipped until then.")
+    else:
+        JAVA_HOME.write_text(found.stdout)
+
+
+def ask_for_java() -> subprocess.CompletedProcess[str]:
+    command = [str(PYTHON), "-m", "hedgerow.spark.java"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def pip_install(what: str) -> list[str]:
+    pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    return [*pip, "install", "--use-pep517", "--editable", what]  # older pips warn about Spark without it
+
+
+def has_module(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def succeeds(*command: str | Path) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1]
+
+
+def say(text: str) -> None:
+    print(f"bootstrap: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

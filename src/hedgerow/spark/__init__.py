@@ -1,0 +1,1 @@
+"""Everything that needs a Spark session; the rest of the package runs without one."""

@@ -1,0 +1,1 @@
+"""SQL text to predicates and workloads, read with sqlglot."""

@@ -1,0 +1,198 @@
+"""Constant expressions of SQL as typed literals: DATE '1995-01-01' + INTERVAL 3 MONTHS is a date."""
+
+from __future__ import annotations
+
+import calendar
+from datetime import date, timedelta
+from decimal import Decimal, InvalidOperation, localcontext
+
+from sqlglot import exp
+
+from hedgerow.core import types as kinds
+from hedgerow.core.bind import parse_timestamp
+from hedgerow.core.expr import Literal, lit
+from hedgerow.core.values import canonical, prefix_end
+
+_DAY = 86_400_000_000
+_T = exp.DataType.Type
+_INTEGERS = {_T.TINYINT, _T.SMALLINT, _T.INT, _T.BIGINT}
+_ZONED = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ}
+_MOST_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
+
+
+def fold(node: exp.Expr) -> Literal | None:
+    """The literal a constant expression stands for; None if it is none, is NULL, or Spark might see it otherwise."""
+    match node:
+        case exp.Paren():
+            return fold(node.this)
+        case exp.Literal():
+            return lit(node.this) if node.is_string else _number(node.this)
+        case exp.Boolean():
+            return lit(bool(node.this))
+        case exp.Neg():
+            return _negated(fold(node.this))
+        case exp.Cast():
+            return _cast(fold(node.this), node.to)
+        case exp.TsOrDsToDate() | exp.Date() if node.this is not None and not node.args.get("expressions"):
+            return _to_date(fold(node.this))
+        case exp.Add() | exp.Sub():
+            return _sum(node)
+        case exp.Mul():
+            return _arithmetic(node, fold(node.left), fold(node.right))
+        case exp.DateAdd() | exp.DateSub() | exp.TsOrDsAdd():
+            return _date_add(node)
+        case exp.HexString():
+            return lit(bytes.fromhex(str(node.this).zfill(len(str(node.this)) + len(str(node.this)) % 2)))
+    return None
+
+
+def _number(digits: str) -> Literal | None:
+    try:
+        if "e" in digits.lower():
+            return lit(float(digits))
+        return lit(Decimal(digits)) if "." in digits else lit(int(digits))
+    except (ValueError, InvalidOperation):
+        return None
+
+
+def _negated(value: Literal | None) -> Literal | None:
+    if value is None or value.kind not in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
+        return None
+    return Literal(value.kind, canonical(value.kind, -value.value))
+
+
+def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
+    if value is None:
+        return None
+    if to.this == _T.DATE:
+        return _to_date(value)
+    if to.this in _ZONED or to.this in (_T.TIMESTAMP, _T.TIMESTAMPNTZ):
+        kind = kinds.TIMESTAMP_LOCAL if to.this in _ZONED else kinds.TIMESTAMP_NTZ
+        if value.kind == kinds.DATE:
+            return Literal(kind, value.value * _DAY)
+        return _timestamp(kind, value.value) if value.kind == kinds.STRING else value if value.kind == kind else None
+    if to.this in _INTEGERS and value.kind == kinds.INT:
+        return value
+    if to.this == _T.DOUBLE and value.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
+        return Literal(kinds.FLOAT, canonical(kinds.FLOAT, float(value.value)))
+    if to.this == _T.DECIMAL and value.kind in (kinds.INT, kinds.DECIMAL, kinds.STRING):
+        return _to_decimal(value, [int(p.name) for p in to.expressions])
+    if to.this in (_T.TEXT, _T.VARCHAR) and value.kind == kinds.STRING and not to.expressions:
+        return value
+    return None
+
+
+def _timestamp(kind: str, text: str) -> Literal | None:
+    if kind == kinds.TIMESTAMP_LOCAL:
+        for suffix in ("Z", " UTC", "+00:00"):
+            if text.endswith(suffix):
+                micros = parse_timestamp(text[: -len(suffix)])
+                return None if micros is None else Literal(kinds.TIMESTAMP, micros)
+    micros = parse_timestamp(text)
+    return None if micros is None else Literal(kind, micros)
+
+
+def _to_date(value: Literal | None) -> Literal | None:
+    if value is None or value.kind == kinds.DATE:
+        return value
+    if value.kind == kinds.STRING and len(value.value) == 10:
+        micros = parse_timestamp(value.value)
+        return None if micros is None else Literal(kinds.DATE, micros // _DAY)
+    return None
+
+
+def _to_decimal(value: Literal, size: list[int]) -> Literal | None:
+    precision, scale = [*size, 10, 0][:2] if len(size) != 1 else (size[0], 0)
+    try:
+        number = Decimal(value.value)
+    except InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    fits = isinstance(exponent, int) and -exponent <= scale and number.adjusted() + 1 <= precision - scale
+    return Literal(kinds.DECIMAL, number) if fits else None
+
+
+def _sum(node: exp.Add | exp.Sub) -> Literal | None:
+    left, right = node.left.unnest(), node.right.unnest()
+    sign = -1 if isinstance(node, exp.Sub) else 1
+    if isinstance(right, exp.Interval):
+        return _shift(fold(left), right, sign)
+    if isinstance(left, exp.Interval) and sign == 1:
+        return _shift(fold(right), left, 1)
+    a, b = fold(left), fold(right)
+    if a is not None and b is not None and a.kind == kinds.DATE and b.kind == kinds.INT:
+        return _moved(a, sign * b.value, "DAY")
+    return _arithmetic(node, a, b)
+
+
+def _arithmetic(node: exp.Expr, a: Literal | None, b: Literal | None) -> Literal | None:
+    """Exact for integers and short decimals; doubles are left to Spark."""
+    if a is None or b is None or {a.kind, b.kind} - {kinds.INT, kinds.DECIMAL}:
+        return None
+    with localcontext() as exact:
+        exact.prec = 80
+        x, y = Decimal(a.value), Decimal(b.value)
+        result = x + y if isinstance(node, exp.Add) else x - y if isinstance(node, exp.Sub) else x * y
+    if len(result.as_tuple().digits) > _MOST_DIGITS:
+        return None
+    if a.kind == b.kind == kinds.INT:
+        return lit(int(result)) if abs(result) < 1 << 31 else None  # beyond that Spark's int may overflow
+    return lit(result)
+
+
+def _date_add(node: exp.DateAdd | exp.DateSub | exp.TsOrDsAdd) -> Literal | None:
+    start, amount = _to_date(fold(node.this)), node.expression
+    sign = -1 if isinstance(node, exp.DateSub) else 1
+    if isinstance(amount, exp.Interval):
+        return _shift(start, amount, sign)
+    count = fold(amount) if amount is not None else None
+    unit = node.args.get("unit")
+    if start is None or count is None or count.kind != kinds.INT:
+        return None
+    return _moved(start, sign * count.value, unit.name.upper() if unit is not None else "DAY")
+
+
+def _shift(start: Literal | None, interval: exp.Interval, sign: int) -> Literal | None:
+    unit, amount = interval.args.get("unit"), interval.this
+    if start is None or not isinstance(unit, exp.Var) or amount is None:
+        return None
+    try:
+        count = int(amount.unnest().name if isinstance(amount.unnest(), exp.Literal) else amount.sql())
+    except ValueError:
+        return None
+    return _moved(start, sign * count, unit.name.upper().rstrip("S"))
+
+
+def _moved(start: Literal, count: int, unit: str) -> Literal | None:
+    """Days, weeks, months and years move the wall clock; shorter units move the instant, which needs the zone."""
+    if start.kind not in (kinds.DATE, kinds.TIMESTAMP_LOCAL, kinds.TIMESTAMP_NTZ):
+        return None
+    days, rest = (start.value, 0) if start.kind == kinds.DATE else divmod(start.value, _DAY)
+    try:
+        day = date(1970, 1, 1) + timedelta(days=days)
+        match unit:
+            case "DAY":
+                day += timedelta(days=count)
+            case "WEEK":
+                day += timedelta(weeks=count)
+            case "MONTH" | "QUARTER" | "YEAR":
+                day = _add_months(day, count * {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[unit])
+            case _:
+                return None
+    except (OverflowError, ValueError):
+        return None
+    moved = canonical(kinds.DATE, day)
+    return Literal(start.kind, moved if start.kind == kinds.DATE else moved * _DAY + rest)
+
+
+def _add_months(day: date, months: int) -> date:
+    """The same day of the month, or the month's last where it is shorter, as Spark does."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def like_prefix(pattern: str) -> str | None:
+    """The prefix that LIKE asks for, where that is all it asks: 'abc%'."""
+    body = pattern.rstrip("%")
+    plain = body != pattern and not any(c in body for c in "%_\\")
+    return body if plain and (not body or prefix_end(body)) else None

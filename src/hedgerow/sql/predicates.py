@@ -1,0 +1,203 @@
+"""Boolean SQL expressions to predicates; what has no node of its own becomes opaque Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from sqlglot import exp
+
+from hedgerow.core.expr import (
+    FALSE,
+    NULL,
+    TRUE,
+    And,
+    Cast,
+    Column,
+    Compare,
+    CompareTerms,
+    Expr,
+    In,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    Prefix,
+    Term,
+    conjunction,
+    disjunction,
+    lit,
+    term_text,
+)
+from hedgerow.core.types import Type
+from hedgerow.sql.literals import fold, like_prefix
+
+Resolve = Callable[[exp.Column], Column]
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+# Functions whose result type does not hang on their arguments' types.
+_STRINGS = (
+    *(exp.Substring, exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.Replace, exp.JSONExtractScalar),
+    *(exp.RegexpExtract, exp.RegexpReplace),
+)
+_INTS = (exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Quarter, exp.DateDiff)
+
+
+def predicate_of(node: exp.Expr, resolve: Resolve) -> Predicate:
+    """The predicate with the same truth on every row."""
+    match node:
+        case exp.Paren():
+            return predicate_of(node.this, resolve)
+        case exp.And():
+            return And(tuple(predicate_of(k, resolve) for k in node.flatten()))
+        case exp.Or():
+            return Or(tuple(predicate_of(k, resolve) for k in node.flatten()))
+        case exp.Not():
+            return Not(predicate_of(node.this, resolve))
+        case exp.Boolean():
+            return TRUE if node.this else FALSE
+        case exp.Null():
+            return NULL
+        case exp.Column():
+            return Compare(resolve(node), "=", lit(True))
+        case exp.Between() if not node.args.get("symmetric"):
+            low, high = exp.GTE(this=node.this, expression=node.args["low"]), node.args["high"]
+            return And(tuple(predicate_of(k, resolve) for k in (low, exp.LTE(this=node.this, expression=high))))
+        case exp.In() if node.expressions and not node.args.get("query"):
+            return _in(node, resolve)
+        case exp.Is():
+            return _is(node, resolve)
+        case exp.NullSafeEQ():
+            return _null_safe(node, resolve)
+        case exp.NullSafeNEQ():
+            return Not(_null_safe(node, resolve))
+        case exp.Like():
+            return _like(node, resolve)
+        case exp.StartsWith():
+            prefix = fold(node.expression)
+            if prefix is not None and prefix.kind == "string":
+                return Prefix(term_of(node.this, resolve), prefix.value)
+    op = _COMPARISONS.get(type(node))
+    return opaque(node, resolve) if op is None else _compare(node, op, resolve)
+
+
+def term_of(node: exp.Expr, resolve: Resolve) -> Term:
+    match node:
+        case exp.Paren():
+            return term_of(node.this, resolve)
+        case exp.Column() | exp.Dot():
+            column = _column(node, resolve)
+            if column is not None:
+                return column
+        case exp.Cast() if isinstance(node.this, exp.Column):
+            return Cast(resolve(node.this), Type.parse(node.to.sql("spark")))
+    return Expr(spark_sql(node, resolve), _columns(node, resolve), _type_of(node))
+
+
+def opaque(node: exp.Expr, resolve: Resolve) -> Opaque:
+    return Opaque(spark_sql(node, resolve), _columns(node, resolve))
+
+
+def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
+    """Normalised Spark SQL over the table's own columns, without qualifiers."""
+
+    def plain(n: exp.Expr) -> exp.Expr:
+        if not isinstance(n, exp.Column):
+            return n
+        parts = [exp.to_identifier(part, quoted=term_text(Column((part,))) != part) for part in resolve(n).path]
+        return reduce(lambda a, b: exp.Dot(this=a, expression=b), parts[1:], exp.Column(this=parts[0]))
+
+    return node.transform(plain).sql("spark", comments=False, normalize_functions="upper")
+
+
+def _columns(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
+    return tuple(sorted({resolve(c) for c in node.find_all(exp.Column)}, key=term_text))
+
+
+def _column(node: exp.Expr, resolve: Resolve) -> Column | None:
+    """A column, or fields of one: `a.b.c` reads as dots over a column."""
+    if isinstance(node, exp.Column):
+        return resolve(node)
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        inner = _column(node.this, resolve)
+        return inner and Column((*inner.path, node.expression.name))
+    return None
+
+
+def _type_of(node: exp.Expr) -> Type | None:
+    if isinstance(node, _STRINGS):
+        return Type("string")
+    if isinstance(node, _INTS):
+        return Type("int")
+    return None
+
+
+def _compare(node: exp.Expr, op: str, resolve: Resolve) -> Predicate:
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(left, exp.Null) or isinstance(right, exp.Null):
+        return NULL
+    a, b = fold(left), fold(right)
+    if a is not None and b is not None:
+        return opaque(node, resolve)
+    if b is not None:
+        return Compare(term_of(left, resolve), op, b)
+    if a is not None:
+        return Compare(term_of(right, resolve), _FLIPPED[op], a)
+    return CompareTerms(term_of(left, resolve), op, term_of(right, resolve))
+
+
+def _in(node: exp.In, resolve: Resolve) -> Predicate:
+    listed = [k.unnest() for k in node.expressions]
+    found = [fold(k) for k in listed if not isinstance(k, exp.Null)]
+    literals = [f for f in found if f is not None]
+    if len(literals) < len(found) or fold(node.this) is not None or isinstance(node.this.unnest(), exp.Tuple):
+        return opaque(node, resolve)
+    one_of = In(term_of(node.this, resolve), tuple(dict.fromkeys(literals)))
+    return one_of if len(found) == len(listed) else disjunction(one_of, NULL)
+
+
+def _is(node: exp.Is, resolve: Resolve) -> Predicate:
+    match node.expression:
+        case exp.Null() if fold(node.this) is None:
+            return IsNull(term_of(node.this, resolve))
+        case exp.Boolean() as value if isinstance(node.this, exp.Column):
+            column = resolve(node.this)
+            return conjunction(Compare(column, "=", lit(bool(value.this))), Not(IsNull(column)))
+    return opaque(node, resolve)
+
+
+def _null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
+    """a <=> b is TRUE or FALSE, never NULL."""
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(left, exp.Null):
+        left, right = right, left
+    if isinstance(left, exp.Null) or fold(left) is not None and fold(right) is not None:
+        return opaque(node, resolve)
+    if isinstance(right, exp.Null):
+        return IsNull(term_of(left, resolve))
+    equal = _compare(exp.EQ(this=left, expression=right), "=", resolve)
+    terms = [term_of(side, resolve) for side in (left, right) if fold(side) is None]
+    same = conjunction(equal, *(Not(IsNull(t)) for t in terms))
+    return same if len(terms) == 1 else disjunction(same, conjunction(*(IsNull(t) for t in terms)))
+
+
+def _like(node: exp.Like, resolve: Resolve) -> Predicate:
+    pattern = fold(node.expression)
+    if pattern is None or pattern.kind != "string" or isinstance(node.parent, exp.Escape):
+        return opaque(node, resolve)
+    prefix = like_prefix(pattern.value)
+    if prefix is not None:
+        return Prefix(term_of(node.this, resolve), prefix)
+    if not any(c in pattern.value for c in "%_\\"):
+        return Compare(term_of(node.this, resolve), "=", pattern)
+    return opaque(node, resolve)

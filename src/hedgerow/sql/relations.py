@@ -1,0 +1,350 @@
+"""What a query reads: its FROM items as relations, with the names each one offers.
+
+    SELECT o.key FROM orders AS o LEFT JOIN (SELECT key, max(tax) AS tax FROM lines GROUP BY key) AS l ON ...
+
+    Select  sources  o -> Base orders        outputs  key -> o.key
+                     l -> Select  sources  lines -> Base lines
+                                  outputs  key -> key, tax -> max(tax)
+
+Names resolve as in Spark: letter case does not matter, inner scopes come first, and a name that could mean two
+things means nothing here, which only ever leaves predicates out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from hedgerow.core.bind import Schema
+
+# --- relations ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Base:
+    """One appearance of a base table; `columns` maps lower-case names to the schema's, None without a schema."""
+
+    table: str
+    columns: dict[str, str] | None
+    reads: set[str] | None = field(default_factory=set)  # None: all
+    filters: list[exp.Expr] = field(default_factory=list)
+    whole: bool = False  # nothing may be left out: sampled, pivoted or otherwise not understood
+
+
+@dataclass(eq=False)
+class Unknown:
+    """A source without rows of a base table that we understand: VALUES, a function, a recursive reference."""
+
+
+@dataclass(eq=False)
+class Select:
+    node: exp.Select
+    scope: Scope
+    joins: list[JoinStep]
+    nested: dict[int, Relation]  # subqueries anywhere in its expressions, by the id of their node
+    renamed: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class SetOperation:
+    node: exp.SetOperation
+    left: Relation
+    right: Relation
+    renamed: tuple[str, ...] = ()
+
+
+Relation: TypeAlias = Base | Unknown | Select | SetOperation
+
+
+@dataclass(eq=False)
+class JoinStep:
+    """`source` joins all before it; `kind` is INNER, LEFT, RIGHT, FULL, SEMI or ANTI."""
+
+    source: str
+    kind: str
+    on: exp.Expr | None
+    using: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Scope:
+    """Sources by lower-case alias, in order; names not found here are looked for outside."""
+
+    sources: dict[str, Relation]
+    outer: Scope | None = None
+    merged: dict[str, str] = field(default_factory=dict)  # USING: the name and the source whose column it is
+
+    def resolve(self, column: exp.Column) -> tuple[Scope, str, tuple[str, ...]] | None:
+        """Where a column comes from: the scope, the source's alias, and the path of names within the source."""
+        parts = [p.name for p in column.parts]
+        found = self._qualified(parts) or self._plain(parts)
+        if found is not None:
+            return self, *found
+        if self.outer is None or not (self.outer.has_alias(parts) or self._surely_absent(parts)):
+            return None
+        return self.outer.resolve(column)
+
+    def has_alias(self, parts: list[str]) -> bool:
+        here = len(parts) > 1 and any(p.lower() in self.sources for p in parts[:-1])
+        return here or (self.outer is not None and self.outer.has_alias(parts))
+
+    def _qualified(self, parts: list[str]) -> tuple[str, tuple[str, ...]] | None:
+        # db.table.column.field: some part before the column is the alias; two such parts are ambiguous
+        found = [n for n in range(1, len(parts)) if parts[n - 1].lower() in self.sources]
+        return (parts[found[0] - 1].lower(), tuple(parts[found[0] :])) if len(found) == 1 else None
+
+    def _plain(self, parts: list[str]) -> tuple[str, tuple[str, ...]] | None:
+        if parts[0].lower() in self.merged:
+            return self.merged[parts[0].lower()], tuple(parts)
+        offers = {alias: _offers(source, parts[0]) for alias, source in self.sources.items()}
+        sure = [alias for alias, offer in offers.items() if offer]
+        open_ = [alias for alias, offer in offers.items() if offer is None]
+        if len(sure) == 1 and not open_:
+            return sure[0], tuple(parts)
+        if not sure and len(open_) == 1 and self.outer is None and isinstance(self.sources[open_[0]], Base | Select):
+            return open_[0], tuple(parts)
+        return None
+
+    def _surely_absent(self, parts: list[str]) -> bool:
+        return all(_offers(source, parts[0]) is False for source in self.sources.values())
+
+
+def _offers(source: Relation, name: str) -> bool | None:
+    """Whether the source has a column of this name; None where that is not known."""
+    match source:
+        case Base(columns=columns):
+            return None if columns is None else name.lower() in columns
+        case Unknown():
+            return None
+    found = outputs(source)
+    return None if found is None else any(n.lower() == name.lower() for n, _ in found)
+
+
+def outputs(relation: Relation) -> list[tuple[str, exp.Expr | None]] | None:
+    """The relation's column names with their expressions in its own scope; None where they are not all known."""
+    match relation:
+        case Base(columns=columns):
+            return None if columns is None else [(name, exp.column(name, quoted=True)) for name in columns.values()]
+        case Unknown():
+            return None
+        case SetOperation():
+            found = outputs(relation.left)
+            plain = None if found is None else [(name, None) for name, _ in found]
+            return _renamed(plain, relation.renamed)
+        case Select():
+            return _renamed(_select_outputs(relation), relation.renamed)
+
+
+def _select_outputs(select: Select) -> list[tuple[str, exp.Expr | None]] | None:
+    found: list[tuple[str, exp.Expr | None]] = []
+    for item in select.node.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            wanted = [item.table.lower()] if isinstance(item, exp.Column) else list(select.scope.sources)
+            hidden = {s.source for s in select.joins if s.kind in ("SEMI", "ANTI")}
+            star = item.this if isinstance(item, exp.Column) else item
+            if any(star.args.get(key) for key in ("except_", "except", "replace", "rename")) or any(
+                s.using for s in select.joins
+            ):
+                return None
+            for alias in wanted:
+                source = select.scope.sources.get(alias)
+                columns = None if source is None else outputs(source)
+                if columns is None:
+                    return None
+                if alias not in hidden:
+                    found += [(n, exp.column(n, table=alias, quoted=True)) for n, _ in columns]
+            continue
+        inner = item.this if isinstance(item, exp.Alias) else item
+        found.append((item.alias_or_name, inner))
+    return found
+
+
+def _renamed(
+    found: list[tuple[str, exp.Expr | None]] | None, names: tuple[str, ...]
+) -> list[tuple[str, exp.Expr | None]] | None:
+    if not names or found is None:
+        return found
+    if len(names) != len(found):
+        return None
+    return [(name, node) for name, (_, node) in zip(names, found, strict=True)]
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cte:
+    node: exp.Expr
+    env: Mapping[str, _Cte | None]
+    names: tuple[str, ...] = ()
+
+
+Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
+
+
+class Builder:
+    """Builds relations; keeps every base table's appearance in `bases` and every table node seen in `seen`."""
+
+    def __init__(self, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> None:
+        self.schemas = schemas  # lower-case name -> (name, schema)
+        self.views = views
+        self.bases: list[Base] = []
+        self.seen: set[int] = set()
+        self.depth = 0
+
+    def query(self, node: exp.Expr, env: Env, outer: Scope | None, names: tuple[str, ...] = ()) -> Relation:
+        """A SELECT, a set operation, or either in parentheses."""
+        env = self._with(node, env)
+        match node:
+            case exp.Subquery() | exp.Paren():
+                return self.query(node.this, env, outer, names)
+            case exp.SetOperation():
+                left = self.query(node.this, env, outer)
+                right = self.query(node.expression, env, outer)
+                return SetOperation(node, left, right, names)
+            case exp.Select():
+                return self._select(node, env, outer, names)
+        for inner in node.find_all(exp.Query):
+            self.query(inner, env, outer)
+        return Unknown()
+
+    def _with(self, node: exp.Expr, env: Env) -> Env:
+        clause = node.args.get("with_")
+        if not isinstance(clause, exp.With):
+            return env
+        known = dict(env)
+        for cte in clause.expressions:
+            name = cte.alias.lower()
+            inner: Env = {**known, name: None} if clause.recursive else dict(known)
+            names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())
+            known[name] = _Cte(cte.this, inner, names)
+        return known
+
+    def _select(self, node: exp.Select, env: Env, outer: Scope | None, names: tuple[str, ...]) -> Select:
+        scope = Scope({}, outer)
+        steps: list[JoinStep] = []
+        start = node.args.get("from_")
+        if isinstance(start, exp.From):
+            self._add(start.this, "INNER", None, (), scope, steps, env)
+        for join in node.args.get("joins") or ():
+            self._join(join, scope, steps, env)
+        for lateral in node.args.get("laterals") or ():
+            self._add(lateral, "INNER", None, (), scope, steps, env)
+        nested = {id(q): self.query(q, env, scope) for q in _subqueries(node)}
+        return Select(node, scope, steps, nested, names)
+
+    def _join(self, join: exp.Join, scope: Scope, steps: list[JoinStep], env: Env) -> None:
+        side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
+        how = kind if kind in ("SEMI", "ANTI") else side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
+        odd = side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
+        using = tuple(c.name for c in join.args.get("using") or ())
+        method = str(join.args.get("method") or "").upper()
+        if odd or method not in ("", "NATURAL"):
+            how = "FULL"  # nothing is pushed through what we do not know
+        if method == "NATURAL":
+            using = ("",)  # some columns are merged, we do not say which
+        self._add(join.this, how, join.args.get("on"), using, scope, steps, env)
+
+    def _add(
+        self,
+        node: exp.Expr,
+        kind: str,
+        on: exp.Expr | None,
+        using: tuple[str, ...],
+        scope: Scope,
+        steps: list[JoinStep],
+        env: Env,
+    ) -> None:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and kind == "INNER" and not node.alias:
+            # (a JOIN b ON ...): its sources join ours one by one; a condition of ours comes after the last
+            self._add(node.this, "INNER", None, (), scope, steps, env)
+            for condition in [on] if on is not None else []:
+                steps.append(JoinStep("", "INNER", condition))
+            return
+        alias = (node.alias_or_name or f"#{len(scope.sources)}").lower()
+        while alias in scope.sources:
+            alias += "#"  # the same name twice: neither can be meant
+        for name in (u.lower() for u in using if u):
+            known = [a for a, source in scope.sources.items() if _offers(source, name)]
+            if name not in scope.merged and len(known) == 1 and kind in ("INNER", "LEFT", "SEMI", "ANTI"):
+                scope.merged[name] = known[0]
+        scope.sources[alias] = self._source(node, scope, env)
+        steps.append(JoinStep(alias, kind, on, using))
+        for join in node.args.get("joins") or () if isinstance(node, exp.Table) else ():
+            self._join(join, scope, steps, env)
+
+    def _source(self, node: exp.Expr, scope: Scope, env: Env) -> Relation:
+        alias = node.args.get("alias")
+        names = tuple(c.name for c in alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else ()
+        odd = bool(node.args.get("pivots") or node.args.get("sample"))
+        match node:
+            case exp.Table() if isinstance(node.this, exp.Identifier):
+                self.seen.add(id(node))
+                return self._table(node, names, odd, env)
+            case exp.Subquery() if isinstance(node.this, exp.Query) and not node.args.get("joins"):
+                inner = self.query(node.this, self._with(node, env), scope.outer, names)
+                return _closed(inner) if odd else inner
+        # LATERAL, UNNEST, VALUES, functions: their subqueries may read tables of their own.
+        for inner_node in node.find_all(exp.Query):
+            if inner_node is not node:
+                self.query(inner_node, env, scope)
+        return Unknown()
+
+    def _table(self, node: exp.Table, names: tuple[str, ...], odd: bool, env: Env) -> Relation:
+        plain = node.name.lower()
+        name = ".".join(p.name for p in node.parts)
+        if not node.db and plain in env:
+            cte = env[plain]
+            if cte is None:
+                return Unknown()
+            return self._inline(cte.node, cte.env, names or cte.names, odd)
+        if name.lower() in self.views or (plain in self.views and not node.db):
+            view = self.views.get(name.lower()) or self.views[plain]
+            return self._inline(view, {}, names, odd)
+        known = self.schemas.get(name.lower()) or self.schemas.get(plain)
+        columns = None if known is None else {c.split(".")[0].strip("`").lower(): c.split(".")[0].strip("`") for c in known[1]}
+        base = Base(known[0] if known else name, columns, whole=odd or bool(names))
+        if odd or names:
+            base.columns = None if odd else {n.lower(): n for n in names}
+            base.reads = None
+        self.bases.append(base)
+        return base
+
+    def _inline(self, node: exp.Expr, env: Env, names: tuple[str, ...], odd: bool) -> Relation:
+        """A CTE or view is read anew wherever it is named: each place may need other rows of it."""
+        if self.depth > 60 or len(self.bases) > 5000:
+            raise RecursionError("views or CTEs too deep or too many")
+        self.depth += 1
+        found = self.query(node, env, None, names)
+        self.depth -= 1
+        return _closed(found) if odd else found
+
+
+def _closed(relation: Relation) -> Relation:
+    """The same reading, but its rows pass through something we do not understand (PIVOT, TABLESAMPLE)."""
+    wrapper = exp.Select(expressions=[exp.Star()], limit=exp.Limit(expression=exp.Literal.number(1)))
+    return Select(wrapper, Scope({"#": relation, "##": Unknown()}), [JoinStep("#", "INNER", None)], {})
+
+
+def _subqueries(select: exp.Select) -> list[exp.Query]:
+    """The outermost queries inside the select's own expressions: not its FROM items, not its CTEs."""
+    found: list[exp.Query] = []
+    todo: list[exp.Expr] = []
+    for key, value in select.args.items():
+        if key in ("with_", "from_", "laterals"):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, exp.Join):
+                todo += [i for i in (item.args.get("on"),) if isinstance(i, exp.Expr)]
+            elif isinstance(item, exp.Expr):
+                todo.append(item)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, exp.Query):
+            found.append(node)
+        else:
+            todo.extend(node.iter_expressions())
+    return found

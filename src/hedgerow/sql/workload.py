@@ -1,0 +1,170 @@
+"""Workloads from SQL text: any number of statements, in any dialect that sqlglot reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+
+from hedgerow.core import workload as core
+from hedgerow.core.bind import Schema, Session, as_schema
+from hedgerow.core.errors import WorkloadError
+from hedgerow.core.expr import TRUE, Predicate, conjunction
+from hedgerow.core.rewrite import normalise
+from hedgerow.core.workload import Join, Query, Scan
+from hedgerow.sql.predicates import predicate_of
+from hedgerow.sql.pushdown import Edge, Pushdown, implied, predicates
+from hedgerow.sql.relations import Base, Builder
+
+Schemas = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Workload(core.Workload):
+    """A workload that knows the SQL it came from, so that `bind` can read it again with the tables known."""
+
+    views: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_sql(
+        cls,
+        statements: str | Iterable[str],
+        schemas: Schemas | None = None,
+        dialect: str = "spark",
+        views: Mapping[str, str] | None = None,
+    ) -> Workload:
+        """Read statements; one string may hold several, split by semicolons.
+
+        `schemas` maps table names to Arrow schemas or `{"column": "type"}`; without it, names that could mean two
+        tables are left out until `bind`. `views` maps names to the queries behind them.
+
+        >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
+        >>> from hedgerow.core.expr import text
+        >>> text(w.queries[0].predicate("t"))
+        "startswith(y, 'a') AND x <= 5 AND x >= 3"
+        """
+        listed = [statements] if isinstance(statements, str) else list(statements)
+        known = _known(schemas or {})
+        parsed_views = {name.lower(): _parse(sql, dialect, f"view {name}")[0] for name, sql in (views or {}).items()}
+        queries: list[Query] = []
+        skipped: list[str] = []
+        for number, sql in enumerate(listed, 1):
+            for node in _parse(sql, dialect, f"statement {number}"):
+                name = f"q{len(queries) + len(skipped) + 1}"
+                query = _query_of(node)
+                if query is None:
+                    skipped.append(f"query {name} is left out: {node.key.upper()} reads no table by a SELECT")
+                    continue
+                scans = scans_of(query, known, parsed_views)
+                queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
+        found = cls(tuple(queries), tuple(skipped), dict(views or {}))
+        return found.bind({name: schema for name, schema in known.values()}, reread=False) if known else found
+
+    @classmethod
+    def from_file(cls, path: str | Path, schemas: Schemas | None = None, dialect: str = "spark") -> Workload:
+        """Read a file of SQL statements, or a `.jsonl` file that `save` wrote."""
+        try:
+            content = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise WorkloadError(f"the workload {path} cannot be read: {error.strerror}") from error
+        if Path(path).suffix == ".jsonl":
+            found = cls.from_jsonl(content)
+            return found.bind(schemas) if schemas else found
+        return cls.from_sql(content, schemas, dialect)
+
+    def bind(self, schemas: Schemas, session: Session | None = None, reread: bool = True) -> Workload:
+        """The same workload about these tables: names resolved, letter case and literal types as the tables have them."""
+        known = _known(schemas)
+        again = self
+        if reread:
+            views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
+            again = replace(self, queries=tuple(_reread(q, known, views) for q in self))
+        return core.Workload.bind(again, {name: schema for name, schema in known.values()}, session)  # type: ignore[return-value]
+
+
+def where(text: str, dialect: str = "spark") -> Predicate:
+    """A condition as it would stand after WHERE.
+
+    >>> from hedgerow.core.expr import text as text_of
+    >>> text_of(where("NOT (x < 5 OR y IS NULL)"))
+    'x >= 5 AND y IS NOT NULL'
+    """
+    select = _parse(f"SELECT 1 FROM t WHERE {text}", dialect, "the condition")
+    condition = select[0].args["where"].this if len(select) == 1 and isinstance(select[0], exp.Select) else None
+    if condition is None or set(k for k, v in select[0].args.items() if v) != {"expressions", "from_", "where"}:
+        raise WorkloadError(f"this is more than a condition: {text}")
+    found = implied(condition, lambda column: True)
+    return TRUE if found is None else normalise(predicate_of(found, _by_own_name))
+
+
+def scans_of(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> tuple[Scan, ...]:
+    """One scan for every appearance of a base table; what could not be followed scans its tables whole."""
+    builder, pushdown = Builder(schemas, views), Pushdown()
+    try:
+        pushdown.push(builder.query(node, {}, None), [])
+        bases, edges = builder.bases, pushdown.edges
+    except (RecursionError, SqlglotError):
+        bases, edges = [], []
+        builder.seen.clear()
+    bases = bases + [_whole(t, schemas) for t in node.find_all(exp.Table) if id(t) not in builder.seen and _is_base(t)]
+    return tuple(_scan(base, bases, edges) for base in bases)
+
+
+def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
+    joins = [
+        Join((e.column,), bases.index(e.other), (e.other_column,)) for e in edges if e.base is base and not base.whole
+    ]
+    reads = None if base.reads is None else tuple(sorted(base.reads))
+    return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)))
+
+
+def _whole(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
+    name = ".".join(p.name for p in table.parts)
+    known = schemas.get(name.lower()) or schemas.get(table.name.lower())
+    return Base(known[0] if known else name, None, None, whole=True)
+
+
+def _is_base(table: exp.Table) -> bool:
+    """Not the name of a CTE: such names were followed, or their tables are counted where they stand."""
+    ctes = {cte.alias.lower() for cte in table.root().find_all(exp.CTE)}
+    return isinstance(table.this, exp.Identifier) and not (not table.db and table.name.lower() in ctes)
+
+
+def _by_own_name(column: exp.Column) -> Any:
+    from hedgerow.core.expr import Column
+
+    return Column(tuple(p.name for p in column.parts))
+
+
+def _reread(query: Query, known: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
+    node = _query_of(_parse(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
+    return query if node is None else replace(query, scans=scans_of(node, known, views))
+
+
+def _known(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
+    return {name.lower(): (name, as_schema(schema)) for name, schema in schemas.items()}
+
+
+def _query_of(node: exp.Expr) -> exp.Expr | None:
+    """The query a statement runs: itself, or what it inserts or creates a table from."""
+    if isinstance(node, exp.Query):
+        return node
+    if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Query):
+        return node.expression
+    return None
+
+
+def _parse(sql: str, dialect: str, what: str) -> list[exp.Expr]:
+    try:
+        return [node for node in sqlglot.parse(sql, read=dialect) if node is not None and not isinstance(node, exp.Semicolon)]
+    except ParseError as error:
+        at = error.errors[0] if error.errors else {}
+        place = f"line {at.get('line')}, column {at.get('col')}: {at.get('description', error)}" if at else str(error)
+        raise WorkloadError(f"{what} is no {dialect} SQL: {place}") from error
+    except (TokenError, ValueError) as error:
+        raise WorkloadError(f"{what} is no {dialect} SQL: {error}") from error

@@ -1,0 +1,50 @@
+"""What every test can use: a Spark session, and Hypothesis in a quick and a full measure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+from hedgerow.spark.java import NO_JAVA, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+settings.register_profile("quick", max_examples=50, deadline=None)
+settings.register_profile("full", max_examples=1000, deadline=None)
+settings.load_profile(os.environ.get("HEDGEROW_HYPOTHESIS") or "quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes the `spark` fixture, so that `-m "not spark"` can be relied on."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small local session for the whole run; the test is skipped where there is no Java."""
+    home = find_java()
+    if home is None:
+        pytest.skip(NO_JAVA)
+    os.environ["JAVA_HOME"] = str(home)
+
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("hedgerow-tests")
+        .config("spark.driver.memory", "4g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
