@@ -211,11 +211,16 @@ class _Binder:
                 if literal.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
                     value = literal.value if literal.value is NAN else float(literal.value)
                     return _as_double(column, source, op, value)
-            case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ, kinds.DATE if literal.kind in (kinds.DATE, kinds.STRING):
+            case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ, kinds.DATE if literal.kind in (
+                kinds.DATE,
+                kinds.STRING,
+            ):
                 days = literal.value if literal.kind == kinds.DATE else _parse_date(literal.value)
-                starts = [None if days is None else self._midnight(source.kind, d) for d in (days, (days or 0) + 1)]
-                if None not in starts:
-                    return _between(column, op, *(Literal(source.kind, s) for s in starts))
+                if days is None:
+                    return None
+                start, end = self._midnight(source.kind, days), self._midnight(source.kind, days + 1)
+                if start is not None and end is not None:
+                    return _between(column, op, Literal(source.kind, start), Literal(source.kind, end))
         return None
 
     # --- time ---
@@ -252,9 +257,7 @@ class _Binder:
 
     def _date_against_instant(self, term: Term, op: str, literal: Literal) -> Predicate | None:
         """The date is cast to its midnight: compare with the first midnights at and after the instant."""
-        if literal.kind == kinds.TIMESTAMP_LOCAL:
-            wall = literal.value
-        elif self.zone is timezone.utc:
+        if literal.kind == kinds.TIMESTAMP_LOCAL or self.zone is timezone.utc:
             wall = literal.value
         else:
             return None
@@ -297,7 +300,7 @@ def _exact(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None
 
 
 def _as_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:
-    """Spark casts the column to double, which keeps the order but may join neighbours: find where the line is crossed."""
+    """Spark casts the column to double, which keeps the order but may join neighbours: find where `value` lies."""
     exponent = -type_.scale if type_.kind == kinds.DECIMAL else 0
     limit = 10 ** (type_.precision if type_.kind == kinds.DECIMAL else 19)
 

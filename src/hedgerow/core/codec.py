@@ -16,7 +16,16 @@ from hedgerow.core.values import NAN, canonical
 _NODES: dict[str, type[Any]] = {
     node.__name__: node
     for node in (
-        *(expr.Column, expr.Cast, expr.Expr, expr.Const, expr.Compare, expr.CompareTerms, expr.In, expr.Prefix),
+        *(
+            expr.Column,
+            expr.Cast,
+            expr.Expr,
+            expr.Const,
+            expr.Compare,
+            expr.CompareTerms,
+            expr.In,
+            expr.Prefix,
+        ),
         *(expr.IsNull, expr.SemiJoin, expr.Opaque, expr.Not, expr.And, expr.Or),
     )
 }
@@ -73,8 +82,8 @@ def _in(value: Any) -> Any:
             return Literal(kind, canonical(kind, _literal_in(kind, v)))
         case {"type": str() as name}:
             return Type.parse(name)
-        case {"node": str() as name, **rest}:
-            return _NODES[name](**{key: _in(v) for key, v in rest.items()})
+        case {"node": str() as name}:
+            return _NODES[name](**{str(key): _in(v) for key, v in value.items() if key != "node"})
     return value
 
 

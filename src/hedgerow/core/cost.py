@@ -43,7 +43,11 @@ class Score:
         return json.dumps(asdict(self))
 
     def __str__(self) -> str:
-        lines = [("rows read", self.rows_read), ("blocks read", self.blocks_read), ("bytes read", self.bytes_read)]
+        lines = [
+            ("rows read", self.rows_read),
+            ("blocks read", self.blocks_read),
+            ("bytes read", self.bytes_read),
+        ]
         lines.append(("selectivity (the bound)", self.selectivity))
         return "\n".join(f"{name:<24}{100 * value:8.2f} %" for name, value in lines)
 

@@ -146,9 +146,7 @@ class Or:
     children: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = (
-    Const | Compare | CompareTerms | In | Prefix | IsNull | SemiJoin | Opaque | Not | And | Or
-)
+Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | IsNull | SemiJoin | Opaque | Not | And | Or
 ATOMS = (Const, Compare, CompareTerms, In, Prefix, IsNull, SemiJoin, Opaque)
 
 TRUE, FALSE, NULL = Const(True), Const(False), Const(None)
@@ -264,13 +262,15 @@ def columns(p: Predicate) -> frozenset[Column]:
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Words Spark reserves in ANSI mode, or would read as something else than a column where we print them.
 _RESERVED = frozenset(
-    """all and anti any array as at authorization between binary both by case cast check collate column constraint
-    create cross cube current_date current_time current_timestamp current_user date day deallocate decimal default
-    distinct drop else end escape except exists extract false fetch filter for foreign from full grant group grouping
-    having hour in inner insert intersect interval into is join lateral leading left like map minute minus month
-    natural not null offset on only or order outer overlaps primary references right select semi session_user set
-    some struct table then time timestamp to trailing true union unique unknown user using values when where with
-    within year""".split()
+    """
+    all and anti any array as at authorization between binary both by case cast check collate column
+    constraint create cross cube current_date current_time current_timestamp current_user date day deallocate
+    decimal default distinct drop else end escape except exists extract false fetch filter for foreign from
+    full grant group grouping having hour in inner insert intersect interval into is join lateral leading left
+    like map minute minus month natural not null offset on only or order outer overlaps primary references
+    right select semi session_user set some struct table then time timestamp to trailing true union unique
+    unknown user using values when where with within year
+    """.split()  # noqa: SIM905
 )
 
 

@@ -42,7 +42,7 @@ def implies(p: Predicate, q: Predicate) -> bool:
     >>> implies(In(x, (lit(2), lit(3))), Compare(x, "<", lit(5))), implies(Compare(x, "<", lit(5)), In(x, (lit(2),)))
     (True, False)
     """
-    if p == q or p == FALSE or q == TRUE:
+    if p in (q, FALSE) or q == TRUE:
         return True
     match q:
         case And(kids):

@@ -74,7 +74,9 @@ def layout_to_dict(layout: Layout) -> dict[str, Any]:
 
 def layout_from_dict(value: dict[str, Any]) -> Layout:
     if value.get("kind") not in _KINDS:
-        raise FormatError(f"there is no layout of the kind {value.get('kind')!r}; known are {', '.join(sorted(_KINDS))}")
+        raise FormatError(
+            f"there is no layout of the kind {value.get('kind')!r}; known are {', '.join(sorted(_KINDS))}"
+        )
     try:
         return _KINDS[value["kind"]](value)
     except (KeyError, TypeError, ValueError, IndexError) as error:

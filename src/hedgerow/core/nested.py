@@ -56,7 +56,10 @@ class NestedLayout:
         return repeat(self.outer.regions(), owner)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"outer": layout_to_dict(self.outer), "inner": [layout_to_dict(layout) for layout in self.inner]}
+        return {
+            "outer": layout_to_dict(self.outer),
+            "inner": [layout_to_dict(layout) for layout in self.inner],
+        }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> NestedLayout:

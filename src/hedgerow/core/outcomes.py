@@ -41,7 +41,19 @@ from hedgerow.core.expr import (
 from hedgerow.core.implies import implies
 from hedgerow.core.ranks import Codes, moved, thresholds, united
 from hedgerow.core.rewrite import grouped, negate, normalise
-from hedgerow.core.stats import ANY, BIT, F_BIT, N_BIT, T_BIT, Bits, Bools, DistinctSets, Feature, Stats, TermStats
+from hedgerow.core.stats import (
+    ANY,
+    BIT,
+    F_BIT,
+    N_BIT,
+    T_BIT,
+    Bits,
+    Bools,
+    DistinctSets,
+    Feature,
+    Stats,
+    TermStats,
+)
 from hedgerow.core.steps import Steps, Stepwise, and3, joined, or3, stepwise
 from hedgerow.core.values import NAN
 
@@ -72,12 +84,14 @@ def may_match(p: Predicate, stats: Stats) -> Bools:
     >>> may_match(Compare(col("x"), ">", lit(5)), stats)
     array([False,  True])
     """
-    return (outcomes(p, stats) & T_BIT) > 0
+    found: Bools = outcomes(p, stats) & T_BIT > 0
+    return found
 
 
 def must_match(p: Predicate, stats: Stats) -> Bools:
     """Entries on all of whose rows `p` is TRUE."""
-    return (outcomes(p, stats) & (F_BIT | N_BIT)) == 0
+    found: Bools = outcomes(p, stats) & (F_BIT | N_BIT) == 0
+    return found
 
 
 def outcomes(p: Predicate, stats: Stats) -> Bits:
@@ -202,10 +216,12 @@ def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: C
     """Two values within the same gap may be in any order: only strictly smaller codes, or equal odd ones, are sure."""
 
     def never_less(x_low: Codes, y_high: Codes) -> Bools:  # x < y for no pair:  y......y  x......x
-        return (x_low > y_high) | ((x_low == y_high) & (x_low % 2 == 1))
+        found: Bools = x_low + (x_low % 2 == 1) > y_high
+        return found
 
     def always_less(x_high: Codes, y_low: Codes) -> Bools:  #                    x......x  y......y
-        return x_high < y_low
+        found: Bools = x_high < y_low
+        return found
 
     match op:
         case "<":

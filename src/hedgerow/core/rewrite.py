@@ -91,9 +91,9 @@ def sort_children(p: Predicate) -> Predicate:
     p = _rebuilt(p, sort_children)
     match p:
         case And(kids):
-            return conjunction(*sorted(set(kids), key=text))
+            return conjunction(*sorted(set(kids), key=_reading_order))
         case Or(kids):
-            return disjunction(*sorted(set(kids), key=text))
+            return disjunction(*sorted(set(kids), key=_reading_order))
     return p
 
 
@@ -106,6 +106,10 @@ PASSES: tuple[Callable[[Predicate], Predicate], ...] = (
     flatten,
     sort_children,
 )
+
+
+def _reading_order(p: Predicate) -> str:
+    return text(p).replace(">", "!")  # lower bounds before upper ones
 
 
 @lru_cache(maxsize=1 << 14)

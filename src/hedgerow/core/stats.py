@@ -70,11 +70,11 @@ class TermStats:
 
     @cached_property
     def may_null(self) -> Bools:
-        return self.nulls != 0
+        return np.not_equal(self.nulls, 0)
 
     @cached_property
     def has_value(self) -> Bools:
-        return self.low <= self.high
+        return np.less_equal(self.low, self.high)
 
     @staticmethod
     def unknown(type_: Type, n: int) -> TermStats:

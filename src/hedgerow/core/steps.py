@@ -210,6 +210,10 @@ def _body(term: Term, kind: str, steps: Steps) -> Predicate:
     holes = [_point(a, b) for a, b, outcome in spans if outcome is False]
     if all(hole is not None for hole in holes):  # TRUE but for some values: <> or NOT IN
         return _one_of(term, kind, [h[0] for h in holes if h], negated=True)
+    if len(holes) == 1:  # TRUE but for one range
+        a, b = next((a, b) for a, b, outcome in spans if outcome is False)
+        if a is not None and isinstance(hole := _range(term, kind, a, b), Prefix):
+            return Not(hole)
     points = [p[0] for a, b, outcome in spans if outcome is True and (p := _point(a, b))]
     ranges = [_range(term, kind, a, b) for a, b, outcome in spans if outcome is True and not _point(a, b)]
     return disjunction(*([_one_of(term, kind, points)] if points else []), *ranges)

@@ -1,4 +1,4 @@
-"""A block index as one Arrow file: a row a part (rows, term, feature, membership), each part an Arrow stream of its own.
+"""A block index as one Arrow file: a row a part (rows, term, feature, ...), each part an Arrow stream of its own.
 
 Parts have different lengths, so they are nested; the outer table makes the file readable by any Arrow tool.
 """
@@ -24,7 +24,13 @@ from hedgerow.core.views import BlockIndex, Membership, View
 MAGIC = b"hedgerow-index"
 VERSION = 1
 _SCHEMA = pa.schema(
-    [("view", pa.int32()), ("part", pa.string()), ("name", pa.string()), ("meta", pa.string()), ("data", pa.binary())]
+    [
+        ("view", pa.int32()),
+        ("part", pa.string()),
+        ("name", pa.string()),
+        ("meta", pa.string()),
+        ("data", pa.binary()),
+    ]
 )
 
 
@@ -57,7 +63,13 @@ def load_index(path: str | Path) -> BlockIndex:
 def index_bytes(index: BlockIndex) -> bytes:
     parts = [p for i, view in enumerate(index.views) for p in _parts(i, view)]
     rows = [
-        {"view": p.view, "part": p.part, "name": p.name, "meta": json.dumps(p.meta), "data": _stream(p.arrays)}
+        {
+            "view": p.view,
+            "part": p.part,
+            "name": p.name,
+            "meta": json.dumps(p.meta),
+            "data": _stream(p.arrays),
+        }
         for p in parts
     ]
     schema = _SCHEMA.with_metadata({MAGIC: str(VERSION)})
@@ -76,7 +88,9 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
     if version is None:
         raise FormatError(f"{where} is an Arrow file, but no block index of Hedgerow's")
     if not version.isdigit() or int(version) > VERSION:
-        raise FormatError(f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {VERSION})")
+        raise FormatError(
+            f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {VERSION})"
+        )
     try:
         rows = table.to_pylist()
         views = [_view([r for r in rows if r["view"] == i]) for i in range(max(r["view"] for r in rows) + 1)]
@@ -123,7 +137,9 @@ def _view(rows: list[dict[str, Any]]) -> View:
         sets = None
         if "set_of" in arrays:
             sets = DistinctSets(
-                copy(part, name, "set_of"), copy("set_offsets", name, "offsets"), copy("set_codes", name, "codes")
+                copy(part, name, "set_of"),
+                copy("set_offsets", name, "offsets"),
+                copy("set_codes", name, "codes"),
             )
         values = from_arrow(type_.kind, found["values", name][1]["values"])
         low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))

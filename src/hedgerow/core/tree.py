@@ -146,7 +146,9 @@ class TreeLayout:
         for cut, left in path:
             p = self.cuts[cut]
             if stepwise(p) is None:  # the right side takes NULL too, which NOT (cut) alone would not say
-                parts.append(p if left else Opaque(f"NOT coalesce({text(p)}, FALSE)", tuple(sorted(columns(p), key=term_text))))
+                parts.append(
+                    p if left else Opaque(f"NOT coalesce({text(p)}, FALSE)", tuple(sorted(columns(p), key=term_text)))
+                )
         return conjunction(*parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,7 +185,7 @@ def _promise(term: Term, kind: str, allowed: list[dict[tuple[Term, str | None], 
 
 
 def _hull(s: Steps) -> tuple[Bound, Bound] | None:
-    """From the first to the last value let through:   --====--==---- """
+    """From the first to the last value let through:   --====--==----"""
     inside = [i for i, outcome in enumerate(s.outcomes) if outcome is True]
     if not inside:
         return None

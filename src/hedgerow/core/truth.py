@@ -1,9 +1,9 @@
 """What a predicate means on one real row, in three-valued logic: slow, plain, the reference for everything fast.
 
-    a AND b   TRUE  FALSE NULL        a OR b   TRUE  FALSE NULL        NOT a
-    TRUE      TRUE  FALSE NULL        TRUE     TRUE  TRUE  TRUE        TRUE  -> FALSE
-    FALSE     FALSE FALSE FALSE       FALSE    TRUE  FALSE NULL        FALSE -> TRUE
-    NULL      NULL  FALSE NULL        NULL     TRUE  NULL  NULL        NULL  -> NULL
+a AND b   TRUE  FALSE NULL        a OR b   TRUE  FALSE NULL        NOT a
+TRUE      TRUE  FALSE NULL        TRUE     TRUE  TRUE  TRUE        TRUE  -> FALSE
+FALSE     FALSE FALSE FALSE       FALSE    TRUE  FALSE NULL        FALSE -> TRUE
+NULL      NULL  FALSE NULL        NULL     TRUE  NULL  NULL        NULL  -> NULL
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
             return value
         case Compare(term, op, literal):
             value = row[term_text(term)]
-            return None if value is None else OPS[op](value, literal.value)
+            return None if value is None else bool(OPS[op](value, literal.value))
         case CompareTerms(left, op, right):
             a, b = row[term_text(left)], row[term_text(right)]
             return None if a is None or b is None else OPS[op](a, b)
@@ -61,11 +61,12 @@ def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
             return None if value is None else any(value == x.value for x in literals)
         case Prefix(term, prefix):
             value = row[term_text(term)]
-            return None if value is None else value.startswith(prefix)
+            return None if value is None else bool(value.startswith(prefix))
         case IsNull(term):
             return row[term_text(term)] is None
         case SemiJoin() | Opaque():
-            return row[text(p)]
+            found: bool | None = row[text(p)]
+            return found
         case Not(child):
             inner = truth(child, row)
             return None if inner is None else not inner

@@ -1,9 +1,9 @@
 """Canonical Python values: one total order per kind, the same order that Spark uses.
 
-    int, date (days), timestamp (microseconds)   int
-    decimal                                      Decimal
-    float                                        float, with -0.0 as 0.0 and NaN as NAN, above all
-    string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
+int, date (days), timestamp (microseconds)   int
+decimal                                      Decimal
+float                                        float, with -0.0 as 0.0 and NaN as NAN, above all
+string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def canonical(kind: str, value: Any) -> Value:
             raise ValueError(f"{value!r} is not a date")
         case kinds.DATE, date():
             return (value - date(1970, 1, 1)).days
-        case (kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), datetime():
+        case ((kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), datetime()):
             if value.tzinfo is not None:
                 value = value.astimezone(timezone.utc).replace(tzinfo=None)
             return (value - _EPOCH) // timedelta(microseconds=1)
-        case (kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), int():
+        case ((kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), int()):
             return value
     raise ValueError(f"{value!r} is not a value of kind {kind}")
 

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from hedgerow.core.bind import Schema, Session, bind
+from hedgerow.core.bind import Schema, Session, as_schema, bind
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
 from hedgerow.core.expr import TRUE, Compare, In, Predicate, Prefix, children, disjunction, term_text, text
@@ -60,6 +60,9 @@ class Query:
         return tuple(dict.fromkeys(c for r in reads for c in r or ()))
 
 
+W = TypeVar("W", bound="Workload")
+
+
 @dataclass(frozen=True)
 class Workload:
     """Queries, in the order they ran; `skipped` says, one sentence each, what was left out and why."""
@@ -74,7 +77,7 @@ class Workload:
         return iter(self.queries)
 
     @classmethod
-    def of(cls, table: str, predicates: Iterable[Predicate]) -> Workload:
+    def of(cls: type[W], table: str, predicates: Iterable[Predicate]) -> W:
         """One query a predicate, all of one table.
 
         >>> from hedgerow.core.expr import col, lit
@@ -86,7 +89,7 @@ class Workload:
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
-    def on(self, table: str) -> Workload:
+    def on(self: W, table: str) -> W:
         """The queries that read the table; a workload of one table fits a table of any name."""
         tables = self.tables()
         if table.lower() in (t.lower() for t in tables):
@@ -96,9 +99,9 @@ class Workload:
         named = ", ".join(sorted(tables)[:8]) or "no table at all"
         raise WorkloadError(f"the workload speaks of {named}, not of {table}")
 
-    def bind(self, schemas: Mapping[str, Schema], session: Session | None = None) -> Workload:
+    def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Give names their schema's letter case and literals the type in which Spark would compare them."""
-        known = {name.lower(): schema for name, schema in schemas.items()}
+        known = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
         bound, skipped = [], list(self.skipped)
         for q in self:
             try:
@@ -107,14 +110,14 @@ class Workload:
                 skipped.append(f"query {q.id} is left out: {error}")
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
 
-    def split(self, fraction: float, seed: int = 0) -> tuple[Workload, Workload]:
+    def split(self: W, fraction: float, seed: int = 0) -> tuple[W, W]:
         """Two workloads at random, `fraction` of the queries in the first, each in the old order."""
         picks = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
         first = tuple(q for i, q in enumerate(self.queries) if i in picks)
         second = tuple(q for i, q in enumerate(self.queries) if i not in picks)
         return replace(self, queries=first), replace(self, queries=second)
 
-    def merged(self) -> Workload:
+    def merged(self: W) -> W:
         """Queries that need the same rows and columns become one with the sum of their weights."""
         found: dict[Any, Query] = {}
         for q in self:
@@ -127,7 +130,7 @@ class Workload:
         return "".join(json.dumps(_query_out(q)) + "\n" for q in self)
 
     @classmethod
-    def from_jsonl(cls, lines: str) -> Workload:
+    def from_jsonl(cls: type[W], lines: str) -> W:
         return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.splitlines(), 1) if line.strip()))
 
     def save(self, path: str | Path) -> None:
@@ -199,7 +202,12 @@ def _query_in(number: int, line: str) -> Query:
         )
         weight = float(value.get("weight", 1.0))
         return Query(
-            str(value["id"]), scans, value.get("template", ""), weight, value.get("text", ""), value.get("dialect", "spark")
+            str(value["id"]),
+            scans,
+            value.get("template", ""),
+            weight,
+            value.get("text", ""),
+            value.get("dialect", "spark"),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"line {number} is no query of a workload: {error}") from error

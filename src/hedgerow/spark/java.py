@@ -22,10 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-NO_JAVA = (
-    "Spark needs a Java and none that fits was found: install Java 17 or 21, "
-    "or run pip install 'hedgerow[jre]'."
-)
+NO_JAVA = "Spark needs a Java and none that fits was found: install Java 17 or 21, or run pip install 'hedgerow[jre]'."
 
 # Spark starts its JVM with this flag, and a JVM that lacks the module dies of it.
 MODULE_FLAG = "--add-modules=jdk.incubator.vector"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
 from sqlglot import exp
 
 from hedgerow.core.expr import (
     FALSE,
+    FLIPPED_OP,
     NULL,
     TRUE,
     And,
@@ -43,7 +43,9 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+# A node with any other argument means something we have not heard of.
+_ARGUMENTS = {"this", "expression", "expressions", "low", "high", "table", "db", "catalog", "to"}
 
 # Functions whose result type does not hang on their arguments' types.
 _STRINGS = (
@@ -55,6 +57,8 @@ _INTS = (exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Qua
 
 def predicate_of(node: exp.Expr, resolve: Resolve) -> Predicate:
     """The predicate with the same truth on every row."""
+    if {key for key, value in node.args.items() if value} - _ARGUMENTS:
+        return opaque(node, resolve)
     match node:
         case exp.Paren():
             return predicate_of(node.this, resolve)
@@ -70,10 +74,10 @@ def predicate_of(node: exp.Expr, resolve: Resolve) -> Predicate:
             return NULL
         case exp.Column():
             return Compare(resolve(node), "=", lit(True))
-        case exp.Between() if not node.args.get("symmetric"):
+        case exp.Between():
             low, high = exp.GTE(this=node.this, expression=node.args["low"]), node.args["high"]
             return And(tuple(predicate_of(k, resolve) for k in (low, exp.LTE(this=node.this, expression=high))))
-        case exp.In() if node.expressions and not node.args.get("query"):
+        case exp.In() if node.expressions:
             return _in(node, resolve)
         case exp.Is():
             return _is(node, resolve)
@@ -115,7 +119,10 @@ def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
         if not isinstance(n, exp.Column):
             return n
         parts = [exp.to_identifier(part, quoted=term_text(Column((part,))) != part) for part in resolve(n).path]
-        return reduce(lambda a, b: exp.Dot(this=a, expression=b), parts[1:], exp.Column(this=parts[0]))
+        found: exp.Expr = exp.Column(this=parts[0])
+        for part in parts[1:]:
+            found = exp.Dot(this=found, expression=part)
+        return found
 
     return node.transform(plain).sql("spark", comments=False, normalize_functions="upper")
 
@@ -152,7 +159,7 @@ def _compare(node: exp.Expr, op: str, resolve: Resolve) -> Predicate:
     if b is not None:
         return Compare(term_of(left, resolve), op, b)
     if a is not None:
-        return Compare(term_of(right, resolve), _FLIPPED[op], a)
+        return Compare(term_of(right, resolve), FLIPPED_OP[op], a)
     return CompareTerms(term_of(left, resolve), op, term_of(right, resolve))
 
 
@@ -181,7 +188,7 @@ def _null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Null):
         left, right = right, left
-    if isinstance(left, exp.Null) or fold(left) is not None and fold(right) is not None:
+    if isinstance(left, exp.Null) or (fold(left) is not None and fold(right) is not None):
         return opaque(node, resolve)
     if isinstance(right, exp.Null):
         return IsNull(term_of(left, resolve))

@@ -23,23 +23,65 @@ from hedgerow.core.rewrite import normalise
 from hedgerow.core.stats import Stats, TermStats
 from hedgerow.core.types import Type
 from hedgerow.sql.predicates import predicate_of
-from hedgerow.sql.relations import Base, JoinStep, Relation, Scope, Select, SetOperation, Unknown, outputs
+from hedgerow.sql.relations import (
+    Base,
+    JoinStep,
+    Relation,
+    Scope,
+    Select,
+    SetOperation,
+    Unknown,
+    given,
+    outputs,
+)
 
 # Conditions with any of these inside say nothing that holds for a row by itself, today and tomorrow.
 _UNSAFE = (
     *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter),
-    *(exp.SessionParameter, exp.Rand, exp.Randn, exp.Uuid, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp),
+    *(
+        exp.SessionParameter,
+        exp.Rand,
+        exp.Randn,
+        exp.Uuid,
+        exp.CurrentDate,
+        exp.CurrentTime,
+        exp.CurrentTimestamp,
+    ),
     *(exp.CurrentUser, exp.Star, exp.Lambda),
 )
 _UNSAFE_NAMES = frozenset(
-    """rand random randn uuid now current_date curdate current_timestamp localtimestamp current_timezone unix_timestamp
-    input_file_name input_file_block_start input_file_block_length monotonically_increasing_id spark_partition_id
-    current_user user session_user current_database current_catalog current_schema shuffle version randstr uniform
-    explode explode_outer posexplode posexplode_outer inline inline_outer stack grouping grouping_id raise_error
-    assert_true reflect java_method try_reflect""".split()
+    """
+    rand random randn uuid now current_date curdate current_timestamp localtimestamp current_timezone
+    unix_timestamp input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
+    spark_partition_id current_user user session_user current_database current_catalog current_schema shuffle
+    version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
+    grouping grouping_id raise_error assert_true reflect java_method try_reflect
+    """.split()  # noqa: SIM905
 )
-# A SELECT with any other clause takes no conditions from outside.
-_PLAIN_CLAUSES = {"with_", "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "distinct"}
+# A SELECT with any other clause takes no conditions from outside; beyond the second set nor its own WHERE.
+_PLAIN_CLAUSES = {
+    "with_",
+    "expressions",
+    "from_",
+    "joins",
+    "laterals",
+    "where",
+    "group",
+    "having",
+    "order",
+    "distinct",
+}
+_CLAUSES = _PLAIN_CLAUSES | {
+    "limit",
+    "offset",
+    "qualify",
+    "windows",
+    "sort",
+    "cluster",
+    "distribute",
+    "hint",
+    "into",
+}
 
 Conditions = list[exp.Expr]
 
@@ -75,7 +117,7 @@ class Pushdown:
 
     def _select(self, select: Select, wanted: Conditions) -> None:
         scope = select.scope
-        given: dict[str, Conditions] = {alias: [] for alias in scope.sources}
+        handed: dict[str, Conditions] = {alias: [] for alias in scope.sources}
         nullable: set[str] = set()
 
         def hand(conditions: Conditions, to: set[str]) -> None:
@@ -83,7 +125,7 @@ class Pushdown:
                 for condition in conditions:
                     found = _about(condition, scope, alias)
                     if found is not None and (alias not in nullable or _rejects_null(found)):
-                        given[alias].append(found)
+                        handed[alias].append(found)
 
         before: set[str] = set()
         for step in select.joins:
@@ -100,12 +142,13 @@ class Pushdown:
             nullable |= before if step.kind in ("RIGHT", "FULL") else set()
             before |= here
         where = select.node.args.get("where")
-        own = _conjuncts(where.this if isinstance(where, exp.Where) else None)
+        odd = set(given(select.node)) - _CLAUSES
+        own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
         hand(own + [_substituted(w, select) for w in wanted if _plain_select(select)], before)
         self._where_edges(select, own)
         _note_reads(select)
         for alias, source in scope.sources.items():
-            self.push(source, given[alias])
+            self.push(source, handed[alias])
         for relation in select.nested.values():
             self.push(relation, [])
 
@@ -225,7 +268,7 @@ def implied(node: exp.Expr, speaks: Callable[[exp.Column], bool]) -> exp.Expr | 
                 return implied(inner.this, speaks)
             if isinstance(inner, exp.And | exp.Or):
                 opposite = exp.Or if isinstance(inner, exp.And) else exp.And
-                kids = [exp.Not(this=exp.paren(k.copy())) for k in inner.flatten()]
+                kids: list[exp.Expr] = [exp.Not(this=exp.paren(k.copy())) for k in inner.flatten()]
                 return implied(reduce(lambda a, b: opposite(this=a, expression=b), kids), speaks)
     columns = list(node.find_all(exp.Column))
     return node.copy() if columns and _safe(node) and all(map(speaks, columns)) else None
@@ -266,8 +309,8 @@ def _takes(relation: Relation, path: tuple[str, ...]) -> bool:
             place = _place(relation, path[0])
             sides = (relation.left, relation.right)
             names = [None if place is None else _name_at(side, place) for side in sides]
-            open_ends = relation.node.args.get("limit") or relation.node.args.get("offset")
-            return not open_ends and all(
+            odd = set(given(relation.node)) - {"with_", "this", "expression", "distinct", "order", "sort"}
+            return not odd and all(
                 n is not None and _takes(s, (n, *path[1:])) for s, n in zip(sides, names, strict=True)
             )
         case Select():
@@ -309,12 +352,12 @@ def _name_at(relation: Relation, place: int) -> str | None:
 def _plain_select(select: Select) -> bool:
     """Leaving out input rows that give no wanted output row leaves all other output rows as they were."""
     node = select.node
-    if any(value for key, value in node.args.items() if key not in _PLAIN_CLAUSES):
+    if set(given(node)) - _PLAIN_CLAUSES:
         return False
     distinct, group = node.args.get("distinct"), node.args.get("group")
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
         return False
-    if isinstance(group, exp.Group) and any(v for k, v in group.args.items() if k != "expressions"):
+    if isinstance(group, exp.Group) and given(group) != ["expressions"]:
         return False  # ROLLUP, CUBE, GROUPING SETS, ALL: a key may be NULL for another reason than its rows
     listed = [*node.expressions, *([node.args["having"]] if node.args.get("having") else [])]
     own = [n for item in listed for n in item.walk(prune=lambda n: isinstance(n, exp.Query))]
@@ -417,22 +460,29 @@ def _ids(node: exp.Expr) -> set[int]:
 
 
 def _note_reads(select: Select) -> None:
-    """Which columns of base tables the select's own expressions name, its subqueries' outward references included."""
-    for node in select.node.walk(prune=lambda n: n is not select.node and isinstance(n, exp.Query)):
-        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
-            aliases = [node.parent.table.lower()] if isinstance(node.parent, exp.Column) else list(select.scope.sources)
-            for alias in aliases:
+    """Which columns of base tables the select's own expressions name, outward references of subqueries included."""
+    node = select.node
+    if isinstance(node.parent, exp.Exists):
+        node = node.copy().select("1", append=False, copy=False)  # what EXISTS selects is never read
+    aliases = {item.alias.lower() for item in node.expressions if item.alias}
+    for n in node.walk(prune=lambda n: n is not node and isinstance(n, exp.Query)):
+        if isinstance(n, exp.Star) and not isinstance(n.parent, exp.Count):
+            starred = [n.parent.table.lower()] if isinstance(n.parent, exp.Column) else list(select.scope.sources)
+            for alias in starred:
                 _read(select.scope.sources.get(alias), None)
-        elif isinstance(node, exp.Column):
-            found = select.scope.resolve(node)
+        elif isinstance(n, exp.Column) and not isinstance(n.this, exp.Star):
+            found = select.scope.resolve(n)
             if found is not None:
                 _read(found[0].sources[found[1]], found[2][0])
-            else:
-                scope: Scope | None = select.scope
-                while scope is not None:
-                    for source in scope.sources.values():
-                        _read(source, None)
-                    scope = scope.outer
+            elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
+                _read_all(select.scope)
+
+
+def _read_all(scope: Scope | None) -> None:
+    while scope is not None:
+        for source in scope.sources.values():
+            _read(source, None)
+        scope = scope.outer
 
 
 def _read(source: Relation | None, name: str | None) -> None:

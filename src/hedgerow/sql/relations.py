@@ -132,8 +132,8 @@ def outputs(relation: Relation) -> list[tuple[str, exp.Expr | None]] | None:
             return None
         case SetOperation():
             found = outputs(relation.left)
-            plain = None if found is None else [(name, None) for name, _ in found]
-            return _renamed(plain, relation.renamed)
+            names: list[tuple[str, exp.Expr | None]] = [(name, None) for name, _ in found or ()]
+            return _renamed(names if found is not None else None, relation.renamed)
         case Select():
             return _renamed(_select_outputs(relation), relation.renamed)
 
@@ -145,9 +145,7 @@ def _select_outputs(select: Select) -> list[tuple[str, exp.Expr | None]] | None:
             wanted = [item.table.lower()] if isinstance(item, exp.Column) else list(select.scope.sources)
             hidden = {s.source for s in select.joins if s.kind in ("SEMI", "ANTI")}
             star = item.this if isinstance(item, exp.Column) else item
-            if any(star.args.get(key) for key in ("except_", "except", "replace", "rename")) or any(
-                s.using for s in select.joins
-            ):
+            if given(star) or any(s.using for s in select.joins):
                 return None
             for alias in wanted:
                 source = select.scope.sources.get(alias)
@@ -170,6 +168,11 @@ def _renamed(
     if len(names) != len(found):
         return None
     return [(name, node) for name, (_, node) in zip(names, found, strict=True)]
+
+
+def given(node: exp.Expr) -> list[str]:
+    """The clauses a node really has. What is not expected is not understood, in this sqlglot and the next."""
+    return [key for key, value in node.args.items() if value]
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -200,15 +203,16 @@ class Builder:
         env = self._with(node, env)
         match node:
             case exp.Subquery() | exp.Paren():
-                return self.query(node.this, env, outer, names)
+                inner = self.query(node.this, env, outer, names)
+                return _closed(inner) if set(given(node)) - {"this", "alias", "with_"} else inner
             case exp.SetOperation():
                 left = self.query(node.this, env, outer)
                 right = self.query(node.expression, env, outer)
                 return SetOperation(node, left, right, names)
             case exp.Select():
                 return self._select(node, env, outer, names)
-        for inner in node.find_all(exp.Query):
-            self.query(inner, env, outer)
+        for query in node.find_all(exp.Query):
+            self.query(query, env, outer)
         return Unknown()
 
     def _with(self, node: exp.Expr, env: Env) -> Env:
@@ -239,7 +243,11 @@ class Builder:
     def _join(self, join: exp.Join, scope: Scope, steps: list[JoinStep], env: Env) -> None:
         side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
         how = kind if kind in ("SEMI", "ANTI") else side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
-        odd = side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
+        odd = (
+            set(given(join)) - {"this", "on", "side", "kind", "using", "method", "hint"}
+            or side not in ("", "LEFT", "RIGHT", "FULL")
+            or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
+        )
         using = tuple(c.name for c in join.args.get("using") or ())
         method = str(join.args.get("method") or "").upper()
         if odd or method not in ("", "NATURAL"):
@@ -279,14 +287,13 @@ class Builder:
     def _source(self, node: exp.Expr, scope: Scope, env: Env) -> Relation:
         alias = node.args.get("alias")
         names = tuple(c.name for c in alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else ()
-        odd = bool(node.args.get("pivots") or node.args.get("sample"))
+        odd = bool(set(given(node)) - {"this", "alias", "db", "catalog", "joins", "hints"})
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 self.seen.add(id(node))
                 return self._table(node, names, odd, env)
-            case exp.Subquery() if isinstance(node.this, exp.Query) and not node.args.get("joins"):
-                inner = self.query(node.this, self._with(node, env), scope.outer, names)
-                return _closed(inner) if odd else inner
+            case exp.Subquery() if isinstance(node.this, exp.Query):
+                return self.query(node, env, scope.outer, names)
         # LATERAL, UNNEST, VALUES, functions: their subqueries may read tables of their own.
         for inner_node in node.find_all(exp.Query):
             if inner_node is not node:
@@ -305,7 +312,11 @@ class Builder:
             view = self.views.get(name.lower()) or self.views[plain]
             return self._inline(view, {}, names, odd)
         known = self.schemas.get(name.lower()) or self.schemas.get(plain)
-        columns = None if known is None else {c.split(".")[0].strip("`").lower(): c.split(".")[0].strip("`") for c in known[1]}
+        columns = (
+            None
+            if known is None
+            else {c.split(".")[0].strip("`").lower(): c.split(".")[0].strip("`") for c in known[1]}
+        )
         base = Base(known[0] if known else name, columns, whole=odd or bool(names))
         if odd or names:
             base.columns = None if odd else {n.lower(): n for n in names}

@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from hedgerow.core import workload as core
 from hedgerow.core.bind import Schema, Session, as_schema
 from hedgerow.core.errors import WorkloadError
-from hedgerow.core.expr import TRUE, Predicate, conjunction
+from hedgerow.core.expr import TRUE, Column, Predicate, conjunction
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.workload import Join, Query, Scan
 from hedgerow.sql.predicates import predicate_of
@@ -46,7 +46,7 @@ class Workload(core.Workload):
         >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
         >>> from hedgerow.core.expr import text
         >>> text(w.queries[0].predicate("t"))
-        "startswith(y, 'a') AND x <= 5 AND x >= 3"
+        "startswith(y, 'a') AND x >= 3 AND x <= 5"
         """
         listed = [statements] if isinstance(statements, str) else list(statements)
         known = _known(schemas or {})
@@ -63,7 +63,7 @@ class Workload(core.Workload):
                 scans = scans_of(query, known, parsed_views)
                 queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
         found = cls(tuple(queries), tuple(skipped), dict(views or {}))
-        return found.bind({name: schema for name, schema in known.values()}, reread=False) if known else found
+        return core.Workload.bind(found, dict(known.values())) if known else found
 
     @classmethod
     def from_file(cls, path: str | Path, schemas: Schemas | None = None, dialect: str = "spark") -> Workload:
@@ -77,14 +77,12 @@ class Workload(core.Workload):
             return found.bind(schemas) if schemas else found
         return cls.from_sql(content, schemas, dialect)
 
-    def bind(self, schemas: Schemas, session: Session | None = None, reread: bool = True) -> Workload:
-        """The same workload about these tables: names resolved, letter case and literal types as the tables have them."""
+    def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
+        """Read the SQL again with the tables known, then give literals the type in which Spark compares them."""
         known = _known(schemas)
-        again = self
-        if reread:
-            views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
-            again = replace(self, queries=tuple(_reread(q, known, views) for q in self))
-        return core.Workload.bind(again, {name: schema for name, schema in known.values()}, session)  # type: ignore[return-value]
+        views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
+        again = replace(self, queries=tuple(_reread(q, known, views) for q in self))
+        return core.Workload.bind(again, dict(known.values()), session)
 
 
 def where(text: str, dialect: str = "spark") -> Predicate:
@@ -96,22 +94,29 @@ def where(text: str, dialect: str = "spark") -> Predicate:
     """
     select = _parse(f"SELECT 1 FROM t WHERE {text}", dialect, "the condition")
     condition = select[0].args["where"].this if len(select) == 1 and isinstance(select[0], exp.Select) else None
-    if condition is None or set(k for k, v in select[0].args.items() if v) != {"expressions", "from_", "where"}:
+    if condition is None or set(k for k, v in select[0].args.items() if v) != {
+        "expressions",
+        "from_",
+        "where",
+    }:
         raise WorkloadError(f"this is more than a condition: {text}")
     found = implied(condition, lambda column: True)
     return TRUE if found is None else normalise(predicate_of(found, _by_own_name))
 
 
-def scans_of(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> tuple[Scan, ...]:
+def scans_of(
+    node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
+) -> tuple[Scan, ...]:
     """One scan for every appearance of a base table; what could not be followed scans its tables whole."""
     builder, pushdown = Builder(schemas, views), Pushdown()
     try:
         pushdown.push(builder.query(node, {}, None), [])
         bases, edges = builder.bases, pushdown.edges
+        unseen = [t for t in node.find_all(exp.Table) if id(t) not in builder.seen]
     except (RecursionError, SqlglotError):
         bases, edges = [], []
-        builder.seen.clear()
-    bases = bases + [_whole(t, schemas) for t in node.find_all(exp.Table) if id(t) not in builder.seen and _is_base(t)]
+        unseen = [t for tree in (node, *views.values()) for t in tree.find_all(exp.Table)]
+    bases = bases + [_whole(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
     return tuple(_scan(base, bases, edges) for base in bases)
 
 
@@ -129,15 +134,7 @@ def _whole(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
     return Base(known[0] if known else name, None, None, whole=True)
 
 
-def _is_base(table: exp.Table) -> bool:
-    """Not the name of a CTE: such names were followed, or their tables are counted where they stand."""
-    ctes = {cte.alias.lower() for cte in table.root().find_all(exp.CTE)}
-    return isinstance(table.this, exp.Identifier) and not (not table.db and table.name.lower() in ctes)
-
-
-def _by_own_name(column: exp.Column) -> Any:
-    from hedgerow.core.expr import Column
-
+def _by_own_name(column: exp.Column) -> Column:
     return Column(tuple(p.name for p in column.parts))
 
 
@@ -148,6 +145,14 @@ def _reread(query: Query, known: Mapping[str, tuple[str, Schema]], views: Mappin
 
 def _known(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
     return {name.lower(): (name, as_schema(schema)) for name, schema in schemas.items()}
+
+
+def _open_negation(node: exp.Expr) -> exp.Expr:
+    """x NOT LIKE y becomes NOT (x LIKE y): sqlglot hides some negations in a flag."""
+    if not node.args.get("negate"):
+        return node
+    node.set("negate", None)
+    return exp.Not(this=exp.paren(node, copy=False))
 
 
 def _query_of(node: exp.Expr) -> exp.Expr | None:
@@ -161,7 +166,8 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
 
 def _parse(sql: str, dialect: str, what: str) -> list[exp.Expr]:
     try:
-        return [node for node in sqlglot.parse(sql, read=dialect) if node is not None and not isinstance(node, exp.Semicolon)]
+        found = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
+        return [node.transform(_open_negation) for node in found]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
         place = f"line {at.get('line')}, column {at.get('col')}: {at.get('description', error)}" if at else str(error)
