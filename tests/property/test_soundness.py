@@ -98,7 +98,7 @@ def _widened(random: Random, table: Table, t: TermStats) -> TermStats:
             continue
         present = [t.values[c // 2] for c in codes]
         sets.append([*{*present, *(_beside(random, table, kind, v) for v in present[:1])}])
-    nulls = [random.choice((n, n, UNKNOWN_NULLS, n + 1)) for n in t.nulls.tolist()]
+    nulls = [random.choice((n, n, UNKNOWN_NULLS, abs(n) + 1)) for n in t.nulls.tolist()]
     nan = [n or random.random() < 0.2 for n in t.nan.tolist()]
     return TermStats.build(t.type, bounds, nulls, None if random.random() < 0.2 else nan, sets)
 
@@ -265,7 +265,7 @@ def thousand_sorted(blocks: int = 10) -> Stats:
         col("n"): pa.array(numbers),
         col("s"): pa.array([f"{i:03d}" for i in numbers]),
         col("x"): pa.array(numbers / 10),
-        col("later"): pa.array(numbers + 1),
+        col("later"): pa.array(numbers + 200),
         col("mod"): pa.array(numbers // 100 * 10 + numbers % 2 * 5),
     }
     return collect(columns, None, numbers * blocks // 1000, blocks)
@@ -284,7 +284,7 @@ def thousand_sorted(blocks: int = 10) -> Stats:
         (And((Compare(col("x"), ">=", lit(20.0)), Compare(col("s"), "<", lit("25")))), 1),
         (Or((Compare(col("x"), "<", lit(5.0)), Prefix(col("s"), "9"))), 2),
         (CompareTerms(col("n"), ">", col("later")), 0),
-        (CompareTerms(col("later"), "<", col("x")), 0),
+        (CompareTerms(col("later"), "<=", col("n")), 0),
         (Compare(col("mod"), "=", lit(15)), 1),
         (Compare(col("mod"), "=", lit(12)), 0),
         (And((Compare(col("n"), "<", lit(100)), Compare(col("n"), ">", lit(200)))), 0),

@@ -197,6 +197,8 @@ class _Binder:
             case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ, _:
                 value = self._timestamp(type_.kind, literal)
                 return None if value is None else Compare(term, op, Literal(type_.kind, value))
+            case kinds.BOOLEAN, kinds.BOOLEAN if op == "<>":
+                return Compare(term, "=", Literal(kinds.BOOLEAN, not literal.value))
             case a, b if a == b and a != kinds.OTHER:
                 return Compare(term, op, literal)
             case kinds.BOOLEAN, kinds.STRING if literal.value.lower() in ("true", "false"):
@@ -304,15 +306,18 @@ def _as_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | No
     exponent = -type_.scale if type_.kind == kinds.DECIMAL else 0
     limit = 10 ** (type_.precision if type_.kind == kinds.DECIMAL else 19)
 
+    def exact(n: int) -> Decimal:
+        return Decimal(f"{n}E{exponent}")  # scaleb would round to the context's 28 digits
+
     def double(n: int) -> float:
-        return float(Decimal(n).scaleb(exponent)) if exponent else float(n)
+        return float(exact(n)) if exponent else float(n)
 
     def first(beyond: Callable[[float], bool]) -> Literal:
         low, high = -limit, limit + 1
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if beyond(double(middle)) else (middle + 1, high)
-        return Literal(type_.kind, Decimal(low).scaleb(exponent) if type_.kind == kinds.DECIMAL else low)
+        return Literal(type_.kind, exact(low) if type_.kind == kinds.DECIMAL else low)
 
     if type_.precision > 38:
         return None

@@ -55,6 +55,7 @@ from hedgerow.core.stats import (
     TermStats,
 )
 from hedgerow.core.steps import Steps, Stepwise, and3, joined, or3, stepwise
+from hedgerow.core.truth import OPS
 from hedgerow.core.values import NAN
 
 
@@ -198,7 +199,8 @@ def _by_two_terms(p: CompareTerms, stats: Stats) -> Bits:
     bits: Bits = _compare_spans(p.op, *stats.memo[key])
     bits[~(a.has_value & b.has_value)] = 0
     bits[a.may_null | b.may_null] |= N_BIT
-    bits[a.nan | b.nan] |= T_BIT | F_BIT
+    for x, y, here in ((1, 0, a.nan & b.has_value), (0, 1, a.has_value & b.nan), (1, 1, a.nan & b.nan)):
+        bits[here] |= BIT[OPS[p.op](x, y)]  # NaN is above every value, and equal to itself
     return bits
 
 

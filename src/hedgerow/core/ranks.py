@@ -82,7 +82,7 @@ def rank_rows(array: pa.Array | pa.ChunkedArray) -> tuple[list[Value], Codes]:
     place: dict[Any, int] = {v: i for i, v in enumerate(values)}
     place[None], place[NAN] = NULL_CODE, NAN_CODE
     table = np.fromiter((place[v] for v in found), np.int32, len(found))
-    indices = pc.fill_null(encoded.indices, len(found)).to_numpy(zero_copy_only=False)
+    indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(found)).to_numpy(zero_copy_only=False)
     return values, np.append(table, np.int32(NULL_CODE))[indices]
 
 
