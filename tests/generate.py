@@ -1,4 +1,4 @@
-"""Random tables, predicates, features and blocks from one `random.Random`: the same seed, the same case.
+"""Random tables, predicates, blocks and layouts from one `random.Random`: the same seed, the same case.
 
 Values are few and collide often, and literals are drawn near them, so that every comparison is a close call.
 """
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hedgerow.core.curve import Axis, CurveLayout
 from hedgerow.core.expr import (
     And,
     Column,
@@ -37,11 +38,17 @@ from hedgerow.core.expr import (
     term_text,
     text,
 )
+from hedgerow.core.group import GroupLayout
+from hedgerow.core.layout import Layout
+from hedgerow.core.nested import NestedLayout
+from hedgerow.core.rewrite import normalise
+from hedgerow.core.tree import TreeLayout
 from hedgerow.core.truth import truth
-from hedgerow.core.values import canonical
+from hedgerow.core.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")
+LAYOUTS = ("tree", "range", "z", "hilbert", "group", "nested")
 BIT = {False: 1, True: 2, None: 4}
 
 _DAY = 86_400_000_000
@@ -125,28 +132,34 @@ def a_value(random: Random, kind: str) -> Any:
     return random.randint(0, 6) * (_DAY // 2)
 
 
-def a_table(random: Random, most_rows: int = 12, kinds: Sequence[str] = KINDS) -> Table:
-    """Some columns of some kinds, two of most kinds, and two predicates that only Spark could evaluate."""
-    n = random.randint(1, most_rows)
+def a_table(random: Random, most_rows: int = 12, kinds: Sequence[str] = KINDS, plain: bool = False) -> Table:
+    """Columns of some kinds, and two predicates that only Spark could evaluate; plain: no fields of structs, no f(x)."""
     names = iter(random.sample(_NAMES, 6))
-    columns: dict[Term, pa.Array] = {}
-    values: dict[str, list[Any]] = {}
     of: dict[Term, str] = {}
     near: dict[str, list[Any]] = {}
     for kind in random.sample(kinds, min(len(kinds), random.randint(1, 3))):
-        domain = [a_value(random, kind) for _ in range(random.randint(1, 5))]
-        near[kind] = domain
+        near[kind] = [a_value(random, kind) for _ in range(random.randint(1, 5))]
         for _ in range(random.randint(1, 2)):
-            term = _a_term(random, next(names))
-            nulls = random.choice((0.0, 0.0, 0.2, 0.2, 1.0))
-            raw = [None if random.random() < nulls else random.choice(domain) for _ in range(n)]
-            columns[term], of[term] = arrow(kind, raw), kind
-            values[term_text(term)] = [None if v is None else canonical(kind, v) for v in raw]
-    opaque = tuple(Opaque(f"{column} LIKE '%{i}%'", (Column(("s",)),)) for i, column in enumerate("st"))
-    for p in opaque:
+            of[Column((next(names),)) if plain else _a_term(random, next(names))] = kind
+    opaque = tuple(Opaque(f"{column} LIKE '%{i}%'", (Column((column,)),)) for i, column in enumerate("st"))
+    return some_rows(random, Table({}, [], of, near, opaque), most_rows)
+
+
+def some_rows(random: Random, table: Table, most_rows: int = 12) -> Table:
+    """Other rows with the columns of the table."""
+    n = random.randint(1, most_rows)
+    columns: dict[Term, pa.Array] = {}
+    values: dict[str, list[Any]] = {}
+    for term, kind in table.kinds.items():
+        nulls = random.choice((0.0, 0.0, 0.2, 0.2, 1.0))
+        raw = [None if random.random() < nulls else random.choice(table.near[kind]) for _ in range(n)]
+        columns[term] = arrow(kind, raw)
+        values[term_text(term)] = [None if v is None else canonical(kind, v) for v in raw]
+    for p in table.opaque:
         outcomes = random.choice(((True, False, None), (True, False), (False,), (False, None), (True,)))
         values[text(p)] = [random.choice(outcomes) for _ in range(n)]
-    return Table(columns, [{k: v[i] for k, v in values.items()} for i in range(n)], of, near, opaque)
+    rows = [{k: v[i] for k, v in values.items()} for i in range(n)]
+    return Table(columns, rows, table.kinds, table.near, table.opaque)
 
 
 def _a_term(random: Random, name: str) -> Term:
@@ -259,6 +272,65 @@ def some_blocks(random: Random, rows: int) -> tuple[npt.NDArray[np.int64], int]:
     n = random.randint(1, 5)
     used = random.sample(range(n), random.randint(1, n))
     return np.array([random.choice(used) for _ in range(rows)], np.int64), n
+
+
+# --- layouts --------------------------------------------------------------------------------------
+
+
+def a_tree(random: Random, table: Table) -> TreeLayout:
+    """A tree that grew by splitting random leaves; some leaves share a block."""
+    cuts = tuple(dict.fromkeys(normalise(a_predicate(random, table, depth=1)) for _ in range(4)))
+    leaves = 1
+    nodes: list[list[int]] = []
+    for _ in range(random.randint(0, 6)):
+        open_ends = [(node, side) for node in nodes for side in (1, 2) if node[side] < 0]
+        if open_ends:
+            parent, side = random.choice(open_ends)
+            parent[side] = len(nodes)
+        nodes.append([random.randrange(len(cuts)), ~(leaves - 1), ~leaves])
+        leaves += 1
+    blocks = [random.randrange(leaves) for _ in range(leaves)]
+    placed = [(cut, *(k if k >= 0 else ~blocks[~k] for k in kids)) for cut, *kids in nodes]
+    return TreeLayout(cuts, tuple((cut, left, right) for cut, left, right in placed))
+
+
+def a_curve(random: Random, table: Table, curve: str) -> CurveLayout:
+    """`range` sorts by one term after the other, `z` shuffles their bits, `hilbert` needs as many bits of each."""
+    terms = random.sample(list(table.kinds), random.randint(1, min(3, len(table.kinds))))
+    axes = []
+    for term in terms:
+        kind = table.kinds[term]
+        values = {a_literal(random, table, kind).value for _ in range(random.randint(0, 6))} - {NAN}
+        axes.append(Axis(term, kind, tuple(sorted(values))))
+    most = max(axis.bits for axis in axes)
+    pattern = [i for i, axis in enumerate(axes) for _ in range(axis.bits)]
+    if curve == "z":
+        random.shuffle(pattern)
+    if curve == "hilbert":
+        pattern = [i for _ in range(most) for i in range(len(axes))]
+    bounds = sorted(random.sample(range(1, 1 << len(pattern)), min(4, (1 << len(pattern)) - 1)))
+    return CurveLayout(tuple(axes), tuple(pattern), tuple(bounds), "hilbert" if curve == "hilbert" else "bits")
+
+
+def a_group(random: Random, table: Table) -> GroupLayout:
+    """Some vectors have a block, the others were never seen."""
+    predicates = tuple(dict.fromkeys(normalise(a_predicate(random, table, depth=1)) for _ in range(3)))
+    vectors = [f"{v:0{len(predicates)}b}" for v in range(1 << len(predicates))]
+    known = random.sample(vectors, random.randint(1, len(vectors)))
+    return GroupLayout(predicates, {v: random.randrange(3) for v in known})
+
+
+def a_layout(random: Random, table: Table, kind: str) -> Layout:
+    match kind:
+        case "tree":
+            return a_tree(random, table)
+        case "range" | "z" | "hilbert":
+            return a_curve(random, table, kind)
+        case "group":
+            return a_group(random, table)
+    outer = a_layout(random, table, random.choice(LAYOUTS[:-1]))
+    inner = (a_layout(random, table, random.choice(LAYOUTS[:-1])) for _ in range(outer.blocks))
+    return NestedLayout(outer, tuple(inner))
 
 
 def seeds(first: int, count: int) -> Iterator[Random]:

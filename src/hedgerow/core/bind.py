@@ -49,6 +49,7 @@ from hedgerow.core.values import NAN, Value
 Schema = Mapping[str, Type]
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DAY = 86_400_000_000
+_LEAST_LONG, _MOST_LONG = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,8 @@ class _Binder:
         # Spark brings a list and the column to one common type: only where that changes no comparison we go on.
         if len(mixed) > 1 and not mixed <= {kinds.INT, kinds.DECIMAL}:
             return _opaque(p)
-        if kinds.STRING in mixed and type_.kind in (kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ):
-            return _opaque(p)
+        if kinds.STRING in mixed and type_.kind in (kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ, kinds.FLOAT):
+            return _opaque(p)  # outside ANSI mode the column is cast to text: 5.0 is not in ('5')
         found = [self._compare(p.term, "=", literal) for literal in p.literals]
         if None in found:
             return _opaque(p)
@@ -273,21 +274,30 @@ class _Binder:
 # --- numbers --------------------------------------------------------------------------------------
 
 
+def _bounded(term: Term, op: str, literal: Literal) -> Predicate:
+    """A comparison, but none of an integer with more than 64 bits: Spark says TRUE or FALSE to it for NULL, too."""
+    if literal.kind != kinds.INT or _LEAST_LONG <= literal.value <= _MOST_LONG:
+        return Compare(term, op, literal)
+    above = literal.value > 0
+    holds = {"<": above, "<=": above, ">": not above, ">=": not above, "=": False, "<>": True}[op]
+    return Not(In(term, ())) if holds else In(term, ())
+
+
 def _whole(term: Term, kind: str, op: str, value: int | Decimal) -> Predicate:
     """Against whole numbers and dates every bound is half open, so that one set of values has one text."""
     up, down, exact = ceil(value), floor(value), value == floor(value)
     match op:
         case "<":
-            return Compare(term, "<", Literal(kind, up))
+            return _bounded(term, "<", Literal(kind, up))
         case "<=":
-            return Compare(term, "<", Literal(kind, down + 1))
+            return _bounded(term, "<", Literal(kind, down + 1))
         case ">":
-            return Compare(term, ">=", Literal(kind, down + 1))
+            return _bounded(term, ">=", Literal(kind, down + 1))
         case ">=":
-            return Compare(term, ">=", Literal(kind, up))
+            return _bounded(term, ">=", Literal(kind, up))
         case "=":
-            return Compare(term, "=", Literal(kind, down)) if exact else In(term, ())
-    return Compare(term, "<>", Literal(kind, down)) if exact else Not(In(term, ()))
+            return _bounded(term, "=", Literal(kind, down)) if exact else In(term, ())
+    return _bounded(term, "<>", Literal(kind, down)) if exact else Not(In(term, ()))
 
 
 def _exact(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None:
@@ -297,6 +307,8 @@ def _exact(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None
     if max(whole, own_whole) + max(scale, type_.scale) > 38:
         return None
     if type_.kind == kinds.INT:
+        if op not in ("=", "<>") and not _LEAST_LONG <= value <= _MOST_LONG:
+            return None  # Spark answers without looking at the column, for NULL too
         return _whole(term, kinds.INT, op, value)
     return Compare(term, op, Literal(kinds.DECIMAL, value))
 
@@ -328,14 +340,14 @@ def _between(term: Term, op: str, start: Literal, end: Literal) -> Predicate:
     """`op` against a value that stands for all of [start, end)."""
     match op:
         case "<" | ">=":
-            return Compare(term, op, start)
+            return _bounded(term, op, start)
         case "<=":
-            return Compare(term, "<", end)
+            return _bounded(term, "<", end)
         case ">":
-            return Compare(term, ">=", end)
+            return _bounded(term, ">=", end)
         case "=":
-            return And((Compare(term, ">=", start), Compare(term, "<", end)))
-    return Or((Compare(term, "<", start), Compare(term, ">=", end)))
+            return And((_bounded(term, ">=", start), _bounded(term, "<", end)))
+    return Or((_bounded(term, "<", start), _bounded(term, ">=", end)))
 
 
 _INTEGER = re.compile(r"(0|-?[1-9]\d{0,17})\Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from hedgerow.core import expr
 from hedgerow.core import types as kinds
@@ -43,13 +43,19 @@ def encode(node: Predicate | Term) -> dict[str, Any]:
 def decode(value: object) -> Any:
     """The node that `encode` wrote; FormatError for anything else."""
     try:
-        return _in(value)
+        found = _in(value)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}") from error
+    if type(found).__name__ not in _NODES:
+        raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}")
+    return found
 
 
 def decode_predicate(value: object) -> Predicate:
-    return cast(Predicate, decode(value))
+    found = decode(value)
+    if not isinstance(found, Predicate):
+        raise FormatError(f"this is a term, not a predicate: {value!r}")
+    return found
 
 
 def _out(value: Any) -> Any:

@@ -12,7 +12,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Predicate, columns, term_text
 from hedgerow.core.layout import Layout
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT, Ints, collect
+from hedgerow.core.stats import Ints
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.core.workload import Query
 
@@ -82,7 +82,7 @@ def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
 
 
 def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
-    return BlockIndex((View(collect(sample.rows.columns, sample.rows.truths, blocks, n)),))
+    return BlockIndex((View(sample.rows.stats(blocks, n)),))
 
 
 def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], table: str) -> Score:
@@ -95,15 +95,8 @@ def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], tab
         read = _fraction(rows, opened)
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
-        found.append(QueryScore(query.id, read, blocks, read * width, selectivity(sample, p)))
+        found.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
     return Score.mean(found, [q.weight for q in queries], int((rows > 0).sum()))
-
-
-def selectivity(sample: Sample, p: Predicate) -> float | None:
-    try:
-        return float((sample.rows.evaluate(p) == T_BIT).mean())
-    except LayoutError:
-        return None
 
 
 def _fraction(rows: Ints, opened: np.ndarray) -> float:

@@ -43,18 +43,18 @@ class Axis:
         return max(1, len(self.edges).bit_length())
 
     def ranks(self, rows: Rows) -> Keys:
-        values, places = rows.ranks(self.term)
-        table = np.zeros(len(values) + 2, np.uint64)
-        table[: len(values)] = [bisect_right(self.edges, v) for v in values]
+        column = rows.ranks(self.term)
+        table = np.zeros(len(column.values) + 2, np.uint64)
+        table[: len(column.values)] = [bisect_right(self.edges, v) for v in column.values]
         table[NULL_CODE] = 0
         table[NAN_CODE] = len(self.edges)
-        return table[places]
+        return table[column.places]
 
 
 @register
 @dataclass(frozen=True)
 class CurveLayout:
-    """`bounds[i]` is the first key of block i + 1; `curve` is "bits" or "hilbert" (then all axes have equal bits)."""
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", or "hilbert" (widest axis' bits for all)."""
 
     kind: ClassVar[str] = "curve"
     axes: tuple[Axis, ...]
@@ -105,6 +105,7 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
     [9]
     """
     if curve == "hilbert":
+        bits = [max(bits)] * len(bits)
         ranks = _hilbert(ranks, bits[0])
     key = np.zeros(len(ranks[0]), np.uint64)
     left = list(bits)

@@ -79,5 +79,5 @@ def layout_from_dict(value: dict[str, Any]) -> Layout:
         )
     try:
         return _KINDS[value["kind"]](value)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FormatError(f"this {value['kind']} layout is damaged: {error!r}") from error

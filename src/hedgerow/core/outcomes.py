@@ -14,7 +14,7 @@ The same function serves observed statistics and promised regions, "may match" a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import numpy as np
@@ -54,12 +54,14 @@ from hedgerow.core.stats import (
     Stats,
     TermStats,
 )
-from hedgerow.core.steps import Steps, Stepwise, and3, joined, or3, stepwise
+from hedgerow.core.steps import Outcome, Steps, Stepwise, and3, joined, or3, stepwise
 from hedgerow.core.truth import OPS
 from hedgerow.core.values import NAN
 
+Connective = Callable[[Outcome, Outcome], Outcome]
 
-def _table(f: object) -> Bits:
+
+def _table(f: Connective) -> Bits:
     """An 8 x 8 table that combines two sets of outcomes with a connective on outcomes."""
     table = np.zeros((8, 8), np.uint8)
     for a in range(8):
@@ -67,7 +69,7 @@ def _table(f: object) -> Bits:
             for x, x_bit in BIT.items():
                 for y, y_bit in BIT.items():
                     if a & x_bit and b & y_bit:
-                        table[a, b] |= BIT[f(x, y)]  # type: ignore[operator]
+                        table[a, b] |= BIT[f(x, y)]
     return table.reshape(-1)
 
 
@@ -105,9 +107,9 @@ def outcomes(p: Predicate, stats: Stats) -> Bits:
 def _outcomes(p: Predicate, stats: Stats) -> Bits:
     match p:
         case And(kids):
-            found = _together(kids, _AND, And, stats)
+            found = _together(kids, and3, stats)
         case Or(kids):
-            found = _together(kids, _OR, Or, stats)
+            found = _together(kids, or3, stats)
         case Not(child):
             found = _NOT[_outcomes(child, stats)]
         case Const(value):
@@ -124,18 +126,18 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
     return found
 
 
-def _together(kids: tuple[Predicate, ...], table: Bits, node: type[And] | type[Or], stats: Stats) -> Bits:
-    """Children combined, and children about one term also as the one step function they are together."""
-    found = reduce(lambda a, b: table[a * 8 + b], (_outcomes(k, stats) for k in kids))
-    groups = [g for g in grouped(kids) if len(g) > 1]
-    if not groups:
-        return found
-    if len(groups) == 1 and len(groups[0]) == len(kids):
-        return found & _by_steps(stepwise(node(kids)), stats)
-    merged = {k for g in groups for k in g}
-    parts = [_by_steps(joined(and3 if node is And else or3, g), stats) for g in groups]
-    parts += [_outcomes(k, stats) for k in kids if k not in merged]
-    return found & reduce(lambda a, b: table[a * 8 + b], parts)
+def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats) -> Bits:
+    """Children combined; those about one term as the one step function they are together."""
+    parts = [_outcomes(g[0], stats) if len(g) == 1 else _by_steps(joined(f, g), stats) for g in grouped(kids)]
+    found = _combined(f, parts)
+    if stats.features and len(parts) < len(kids):  # one by one the children may meet features that they equal
+        found &= _combined(f, [_outcomes(k, stats) for k in kids])
+    return found
+
+
+def _combined(f: Connective, parts: list[Bits]) -> Bits:
+    table = _AND if f is and3 else _OR
+    return reduce(lambda a, b: table[a * 8 + b], parts)
 
 
 # --- bounds and distinct sets ---------------------------------------------------------------------
@@ -171,9 +173,12 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
     start = np.searchsorted(low, first, side="right")
     end = np.searchsorted(high, last, side="right")
     bits = np.zeros(len(first), np.uint8)
+    n = len(steps.outcomes)
     for outcome in set(steps.outcomes):
-        seen = np.cumsum([0, *(o is outcome for o in steps.outcomes)])
-        bits |= np.where(seen[end + 1] > seen[start], np.uint8(BIT[outcome]), np.uint8(0))
+        # the first step from each on that has this outcome; n where none follows
+        places = [i if o is outcome else n for i, o in enumerate(steps.outcomes)]
+        following = np.minimum.accumulate(places[::-1])[::-1]
+        bits += (following[start] <= end).view(np.uint8) * np.uint8(BIT[outcome])
     return bits
 
 

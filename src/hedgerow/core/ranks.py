@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.steps import Break
-from hedgerow.core.types import Type
+from hedgerow.core.types import OTHER, Type
 from hedgerow.core.values import NAN, Value, of_arrow
 
 Codes = npt.NDArray[np.int32]
@@ -70,8 +71,19 @@ def united(*lists: Sequence[Value]) -> list[Value]:
     return sorted(set().union(*lists))
 
 
-def rank_rows(array: pa.Array | pa.ChunkedArray) -> tuple[list[Value], Codes]:
-    """The distinct values of a column, sorted, and each row's place among them (or NULL_CODE, NAN_CODE)."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A column of rows by rank: its sorted distinct values, and each row's place among them or NULL_CODE, NAN_CODE."""
+
+    type: Type
+    values: list[Value]
+    places: Codes
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Ranked:
+        return Ranked(self.type, self.values, self.places[rows])
+
+
+def rank_rows(array: pa.Array | pa.ChunkedArray) -> Ranked:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # older pyarrow, no chunks at all
@@ -83,8 +95,8 @@ def rank_rows(array: pa.Array | pa.ChunkedArray) -> tuple[list[Value], Codes]:
     place[None], place[NAN] = NULL_CODE, NAN_CODE
     table = np.fromiter((place[v] for v in found), np.int32, len(found))
     indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(found)).to_numpy(zero_copy_only=False)
-    return values, np.append(table, np.int32(NULL_CODE))[indices]
+    return Ranked(Type.of_arrow(array.type), values, np.append(table, np.int32(NULL_CODE))[indices])
 
 
 def supported(array_type: pa.DataType) -> bool:
-    return Type.of_arrow(array_type).kind != "other"
+    return Type.of_arrow(array_type).kind != OTHER

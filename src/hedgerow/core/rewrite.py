@@ -12,7 +12,6 @@ from hedgerow.core.expr import (
     FALSE,
     FLIPPED_OP,
     NEGATED_OP,
-    NULL,
     TRUE,
     And,
     Compare,
@@ -28,7 +27,7 @@ from hedgerow.core.expr import (
     term_text,
     text,
 )
-from hedgerow.core.steps import Steps, and3, combine, joined, not3, or3, predicate_of, stepwise
+from hedgerow.core.steps import and3, joined, not3, or3, predicate_of, stepwise
 
 
 def push_negation(p: Predicate) -> Predicate:
@@ -176,12 +175,4 @@ def _merged(kids: tuple[Predicate, ...], f: Callable[[bool | None, bool | None],
         found = joined(f, group)
         one = predicate_of(found) if found else None
         merged.extend(group if one is None else (one,))
-    if NULL in merged and any(_unmoved_by_null(p, f) for p in merged):
-        merged = [p for p in merged if p != NULL]
     return tuple(merged)
-
-
-def _unmoved_by_null(p: Predicate, f: Callable[[bool | None, bool | None], bool | None]) -> bool:
-    """NULL says nothing beside a sibling that is never TRUE under AND, or never FALSE under OR."""
-    found = stepwise(p)
-    return found is not None and combine(f, found.steps, Steps((), (None,), None)) == found.steps

@@ -8,26 +8,28 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Column, Predicate, Term, term_text, text
 from hedgerow.core.outcomes import outcomes
-from hedgerow.core.ranks import Codes, rank_rows, supported
-from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits, Feature, Stats, collect
-from hedgerow.core.values import Value
+from hedgerow.core.ranks import Ranked, rank_rows
+from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits, Feature, Stats, collect, usable
+
+_ONE_OUTCOME = np.isin(np.arange(8), (F_BIT, T_BIT, N_BIT))
 
 
 @dataclass(frozen=True)
 class Rows:
     """Values of terms, and truth bits of predicates that somebody (Spark) has already evaluated."""
 
-    columns: Mapping[Term, pa.Array | pa.ChunkedArray]
+    columns: Mapping[Term, pa.Array | pa.ChunkedArray | Ranked]
     truths: Mapping[Predicate, Bits] = field(default_factory=dict)
 
     def __len__(self) -> int:
         for known in (*self.columns.values(), *self.truths.values()):
-            return len(known)
+            return len(known.places if isinstance(known, Ranked) else known)
         return 0
 
     @staticmethod
@@ -39,11 +41,16 @@ class Rows:
         return {text(p): bits for p, bits in self.truths.items()}
 
     @cached_property
+    def ranked(self) -> dict[Term, Ranked]:
+        """The columns by rank, those of types we do not know left out."""
+        return {t: a if isinstance(a, Ranked) else rank_rows(a) for t, a in self.columns.items() if usable(a)}
+
+    @cached_property
     def _entries(self) -> Stats:
         n = len(self)
-        usable = {t: a for t, a in self.columns.items() if supported(a.type)}
-        found = collect(usable, None, np.arange(n), n, max_distinct=0)
-        return Stats(found.rows, found.terms, {text(p): Feature(p, bits) for p, bits in self.truths.items()})
+        found = collect(self.ranked, None, np.arange(n), n, max_distinct=0) if self.ranked else None
+        features = {text(p): Feature(p, bits) for p, bits in self.truths.items()}
+        return Stats(np.ones(n, np.int64), found.terms if found else {}, features)
 
     def evaluate(self, p: Predicate) -> Bits:
         """The outcome bit of `p` on each row; LayoutError where only Spark could say.
@@ -56,18 +63,21 @@ class Rows:
         if known is not None:
             return known
         bits = outcomes(p, self._entries)
-        if not np.isin(bits, (F_BIT, T_BIT, N_BIT)).all():
+        if not _ONE_OUTCOME[bits].all():
             raise LayoutError(f"the rows do not say whether {text(p)} holds: Spark has to evaluate it with them")
         return bits
 
-    def ranks(self, term: Term) -> tuple[list[Value], Codes]:
-        """The distinct values of a term and each row's place among them."""
-        for known, array in self.columns.items():
+    def ranks(self, term: Term) -> Ranked:
+        """A term's rows by rank."""
+        for known, ranked in self.ranked.items():
             if term_text(known) == term_text(term):
-                return rank_rows(array)
+                return ranked
         raise LayoutError(f"the rows have no column for {term_text(term)}")
 
-    def take(self, places: Any) -> Rows:
-        index = np.asarray(places)
-        columns = {t: a.take(pa.array(index)) for t, a in self.columns.items()}
-        return Rows(columns, {p: bits[index] for p, bits in self.truths.items()})
+    def stats(self, entry: npt.NDArray[Any], entries: int) -> Stats:
+        """Statistics of these rows, divided into entries."""
+        return collect(self.ranked, self.truths, entry, entries)
+
+    def take(self, places: npt.NDArray[np.intp]) -> Rows:
+        columns = {t: ranked.take(places) for t, ranked in self.ranked.items()}
+        return Rows(columns, {p: bits[places] for p, bits in self.truths.items()})

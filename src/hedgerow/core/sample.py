@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.bind import as_schema
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Predicate, term_text
+from hedgerow.core.expr import Predicate, quote_name, text
 from hedgerow.core.rows import Rows
-from hedgerow.core.stats import Bits
+from hedgerow.core.stats import T_BIT, Bits
 from hedgerow.core.types import Type
 
 
@@ -32,6 +33,20 @@ class Sample:
     def fraction(self) -> float:
         return len(self) / self.table_rows if self.table_rows else 1.0
 
+    @cached_property
+    def _selectivities(self) -> dict[str, float | None]:
+        return {}
+
+    def selectivity(self, p: Predicate) -> float | None:
+        """The share of rows on which the predicate is TRUE; None where only Spark could say. Remembered: many ask."""
+        known = self._selectivities
+        if text(p) not in known:
+            try:
+                known[text(p)] = float((self.rows.evaluate(p) == T_BIT).mean())
+            except LayoutError:
+                known[text(p)] = None
+        return known[text(p)]
+
     @staticmethod
     def of_table(
         table: pa.Table,
@@ -43,7 +58,7 @@ class Sample:
         if not table.num_rows:
             raise LayoutError("the table is empty, so there is nothing to learn from")
         whole = Rows(Rows.of_table(table).columns, truths or {})
-        width = {term_text(t): a.nbytes / table.num_rows for t, a in whole.columns.items()}
+        width = {quote_name(name): table[name].nbytes / table.num_rows for name in table.column_names}
         picked = whole
         if rows is not None and rows < table.num_rows:
             picked = whole.take(np.sort(np.random.default_rng(seed).choice(table.num_rows, rows, replace=False)))

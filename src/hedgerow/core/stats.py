@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hedgerow.core.expr import Predicate, Term, term_text, text
-from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Codes, code_of, moved, rank_rows, supported, united
+from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Codes, Ranked, code_of, moved, rank_rows, supported, united
 from hedgerow.core.types import Type
 from hedgerow.core.values import Value
 
@@ -155,7 +155,7 @@ class Stats:
 
 
 def collect(
-    columns: Mapping[Term, pa.Array | pa.ChunkedArray],
+    columns: Mapping[Term, pa.Array | pa.ChunkedArray | Ranked],
     outcomes: Mapping[Predicate, Bits] | None = None,
     entry: npt.ArrayLike | None = None,
     entries: int = 1,
@@ -163,7 +163,7 @@ def collect(
 ) -> Stats:
     """Statistics from rows: `entry[i]` is the entry of row i (all in entry 0 by default).
 
-    `outcomes` holds, for each feature, the outcome bit of each row.
+    `outcomes` holds, for each feature, the outcome bit of each row. Columns of types we do not know are left out.
 
     >>> from hedgerow.core.expr import col
     >>> stats = collect({col("x"): pa.array([3, None, 5])})
@@ -171,24 +171,24 @@ def collect(
     >>> [t.values[c // 2] for c in (t.low[0], t.high[0])], int(t.nulls[0])
     ([3, 5], 1)
     """
-    arrays = [*columns.values(), *(outcomes or {}).values()]
-    n = len(arrays[0]) if arrays else len(np.asarray(entry))
-    of = np.zeros(n, np.int64) if entry is None else np.asarray(entry, np.int64)
+    ranked = {term: c if isinstance(c, Ranked) else rank_rows(c) for term, c in columns.items() if usable(c)}
+    sizes = [len(c) for c in columns.values() if not isinstance(c, Ranked)]
+    sizes += [len(c.places) for c in ranked.values()] + [len(b) for b in (outcomes or {}).values()]
+    of = np.zeros(sizes[0], np.int64) if entry is None else np.asarray(entry, np.int64)
     order = np.argsort(of, kind="stable")
     rows = np.bincount(of, minlength=entries)
-    terms = {
-        term_text(term): _collect_term(array, of, order, rows, max_distinct)
-        for term, array in columns.items()
-        if supported(array.type)
-    }
+    terms = {term_text(term): _collect_term(c, of, order, rows, max_distinct) for term, c in ranked.items()}
     features = {text(p): Feature(p, _reduce(np.bitwise_or, b[order], rows, 0)) for p, b in (outcomes or {}).items()}
     return Stats(rows, terms, features)
 
 
-def _collect_term(
-    array: pa.Array | pa.ChunkedArray, entry: Ints, order: Ints, rows: Ints, max_distinct: int
-) -> TermStats:
-    values, places = rank_rows(array)
+def usable(column: pa.Array | pa.ChunkedArray | Ranked) -> bool:
+    """Whether we know how values of the column's type compare."""
+    return isinstance(column, Ranked) or supported(column.type)
+
+
+def _collect_term(column: Ranked, entry: Ints, order: Ints, rows: Ints, max_distinct: int) -> TermStats:
+    values, places = column.values, column.places
     n = len(rows)
     plain = places >= 0
     here = order[plain[order]]
@@ -210,7 +210,7 @@ def _collect_term(
         )
     return compact(
         TermStats(
-            Type.of_arrow(array.type),
+            column.type,
             values,
             low.astype(np.int32),
             high.astype(np.int32),

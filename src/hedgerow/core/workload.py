@@ -49,12 +49,18 @@ class Query:
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(scan.table for scan in self.scans))
 
+    def reads(self, table: str) -> bool:
+        return bool(self._scans(table))
+
+    def _scans(self, table: str) -> list[Scan]:
+        return [s for s in self.scans if s.table.lower() == table.lower()]
+
     def predicate(self, table: str) -> Predicate:
         """What a row of the table must satisfy to matter in any of its scans."""
-        return normalise(disjunction(*(s.predicate for s in self.scans if s.table == table)))
+        return normalise(disjunction(*(s.predicate for s in self._scans(table))))
 
     def columns(self, table: str) -> tuple[str, ...] | None:
-        reads = [s.columns for s in self.scans if s.table == table]
+        reads = [s.columns for s in self._scans(table)]
         if any(r is None for r in reads):
             return None
         return tuple(dict.fromkeys(c for r in reads for c in r or ()))
@@ -90,14 +96,13 @@ class Workload:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
     def on(self: W, table: str) -> W:
-        """The queries that read the table; a workload of one table fits a table of any name."""
-        tables = self.tables()
-        if table.lower() in (t.lower() for t in tables):
-            return replace(self, queries=tuple(q for q in self if table.lower() in (t.lower() for t in q.tables())))
-        if len(tables) == 1:
-            return self
-        named = ", ".join(sorted(tables)[:8]) or "no table at all"
-        raise WorkloadError(f"the workload speaks of {named}, not of {table}")
+        """The queries that read the table, by this very name; a workload of one table fits a table of any name."""
+        tables = {t.lower() for t in self.tables()}
+        old = next(iter(tables)) if len(tables) == 1 else table.lower()
+        if old not in tables:
+            named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
+            raise WorkloadError(f"the workload speaks of {named}, not of {table}")
+        return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Give names their schema's letter case and literals the type in which Spark would compare them."""
@@ -131,7 +136,7 @@ class Workload:
 
     @classmethod
     def from_jsonl(cls: type[W], lines: str) -> W:
-        return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.splitlines(), 1) if line.strip()))
+        return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
 
     def save(self, path: str | Path) -> None:
         Path(path).write_text(self.to_jsonl(), encoding="utf-8")
@@ -165,6 +170,11 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
         names = {name.lower(): name for name in schema}
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
         scans.append(replace(scan, predicate=normalise(bind(scan.predicate, schema, session)), columns=reads))
+    return replace(query, scans=tuple(scans))
+
+
+def _renamed(query: Query, old: str, new: str) -> Query:
+    scans = (replace(s, table=new) if s.table.lower() == old else s for s in query.scans)
     return replace(query, scans=tuple(scans))
 
 

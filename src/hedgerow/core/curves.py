@@ -1,0 +1,100 @@
+"""What all curve learners share: which columns the workload asks about, their axes, and where blocks end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, log2
+
+import numpy as np
+
+from hedgerow.core.curve import Axis, CurveLayout, Keys, edges_of, keys_of
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.expr import And, Predicate, Term, conjunction, term_text, terms
+from hedgerow.core.problem import Problem
+from hedgerow.core.ranks import NULL_CODE
+from hedgerow.core.rewrite import grouped
+from hedgerow.core.stats import T_BIT
+from hedgerow.core.steps import stepwise
+
+KEY_BITS = 64
+
+
+def filtered_terms(problem: Problem) -> dict[Term, float]:
+    """Terms that bounds can prune by, with the weight of the queries that filter on them, the heaviest first."""
+    known = {term_text(t) for t in problem.sample.rows.columns}
+    found: dict[Term, float] = {}
+    for p, weight in zip(problem.predicates, problem.weights, strict=True):
+        for term in terms(p):
+            if term_text(term) in known:
+                found[term] = found.get(term, 0.0) + weight
+    return dict(sorted(found.items(), key=lambda item: (-item[1], term_text(item[0]))))
+
+
+def selectivity(problem: Problem, term: Term) -> float:
+    """The mean share of rows that the queries' conditions on just this term let through; no condition counts as 1."""
+    total = 0.0
+    for p, weight in zip(problem.predicates, problem.weights, strict=True):
+        condition = _about(p, term)
+        share = 1.0 if condition is None else float((problem.sample.rows.evaluate(condition) == T_BIT).mean())
+        total += weight * share
+    return total / (sum(problem.weights) or 1.0)
+
+
+def _about(p: Predicate, term: Term) -> Predicate | None:
+    kids = p.children if isinstance(p, And) else (p,)
+    for group in grouped(kids):
+        found = stepwise(conjunction(*group))
+        if found is not None and found.term == term:
+            return conjunction(*group)
+    return None
+
+
+def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
+    """The sample's terms of these names; LayoutError for one it lacks."""
+    known = {term_text(t).lower(): t for t in problem.sample.rows.columns}
+    missing = [name for name in names if name.lower() not in known]
+    if missing:
+        raise LayoutError(f"the table has no column {', '.join(missing)} to order by; it has {', '.join(known)}")
+    return [known[name.lower()] for name in names]
+
+
+def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
+    """An axis of at most `bits` bits, with edges at the sample's quantiles; NULL has rank 0 for itself."""
+    column = problem.sample.rows.ranks(term)
+    values, places = column.values, column.places
+    counts = np.bincount(places[places >= 0], minlength=len(values))
+    has_null = bool((places == NULL_CODE).any())
+    edges = edges_of(values, counts, (1 << bits) - 1 - has_null) if values else ()
+    if has_null and values:
+        edges = (values[0], *edges)
+    return Axis(term, column.type.kind, edges)
+
+
+def order(problem: Problem, axes: Sequence[Axis], pattern: Sequence[int], curve: str = "bits") -> CurveLayout:
+    """The layout that cuts the curve into blocks of at least `block_rows`."""
+    rows = problem.sample.rows
+    keys = keys_of([axis.ranks(rows) for axis in axes], [axis.bits for axis in axes], pattern, curve)
+    return CurveLayout(tuple(axes), tuple(pattern), bounds_of(keys, problem.sample_block_rows), curve)
+
+
+def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
+    """First keys of blocks: each block ends as soon as it has `least` rows; equal keys stay together.
+
+    >>> bounds_of(np.array([1, 1, 1, 2, 3, 4, 5], np.uint64), 2)
+    (2, 4)
+    """
+    values, counts = np.unique(keys, return_counts=True)
+    ends = np.cumsum(counts)
+    bounds: list[int] = []
+    start = 0
+    while True:
+        at = int(np.searchsorted(ends, start + least))
+        if at + 1 >= len(values) or len(keys) - ends[at] < least:
+            return tuple(bounds)
+        start = int(ends[at])
+        bounds.append(int(values[at + 1]))
+
+
+def bits_each(problem: Problem, n: int) -> int:
+    """Bits that n axes may have: what the key holds, and no more than the sample can tell apart."""
+    return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), 16))

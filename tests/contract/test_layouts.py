@@ -1,0 +1,99 @@
+"""What every layout must do, whatever its kind: route every row, always the same way, and keep what it promises."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.expr import Predicate, text
+from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
+from hedgerow.core.outcomes import may_match, outcomes
+from hedgerow.core.rows import Rows
+from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
+
+pytestmark = pytest.mark.parametrize("kind", LAYOUTS)
+EACH = 60
+
+
+def cases(kind: str) -> list[tuple[Random, Table, Layout]]:
+    """A layout, and rows it has never seen: other values, NULL and NaN among them."""
+    found = []
+    for random in seeds(0, EACH):
+        table = a_table(random)
+        layout = a_layout(random, table, kind)
+        found.append((random, some_rows(random, table), layout))
+    return found
+
+
+def rows_of(table: Table) -> Rows:
+    return Rows(table.columns, {p: bits(p, table) for p in table.opaque})
+
+
+def test_every_row_has_a_block(kind: str) -> None:
+    for _, table, layout in cases(kind):
+        ids = layout.assign(rows_of(table))
+        assert ids.dtype == np.int32
+        assert len(ids) == len(table)
+        assert ((ids >= 0) & (ids < layout.blocks)).all()
+
+
+def test_all_blocks_are_used_by_some_kind_of_row(kind: str) -> None:
+    """The suite would prove little if the random layouts put everything in one block."""
+    assert sum(len(set(layout.assign(rows_of(table)).tolist())) > 1 for _, table, layout in cases(kind)) > EACH // 8
+
+
+def test_chunks_and_order_do_not_matter(kind: str) -> None:
+    for random, table, layout in cases(kind):
+        rows = rows_of(table)
+        whole = layout.assign(rows)
+        order = np.array(random.sample(range(len(table)), len(table)))
+        assert layout.assign(rows.take(order)).tolist() == whole[order].tolist()
+        cut = random.randint(0, len(table))
+        parts = [layout.assign(rows.take(np.arange(*ends))) for ends in ((0, cut), (cut, len(table)))]
+        assert np.concatenate(parts).tolist() == whole.tolist()
+
+
+def test_the_features_are_enough(kind: str) -> None:
+    """Spark computes only `features`: terms as columns, predicates as outcomes."""
+    for _, table, layout in cases(kind):
+        columns = {t: table.columns[t] for t in layout.features if t in table.columns}
+        truths = {p: bits(p, table) for p in layout.features if isinstance(p, Predicate)}
+        assert len(columns) + len(truths) == len(layout.features)
+        if layout.features:
+            assert layout.assign(Rows(columns, truths)).tolist() == layout.assign(rows_of(table)).tolist()
+
+
+def test_json(kind: str) -> None:
+    for _, table, layout in cases(kind):
+        again = layout_from_json(layout_to_json(layout))
+        assert again == layout
+        assert again.blocks == layout.blocks
+        assert again.features == layout.features
+        assert again.assign(rows_of(table)).tolist() == layout.assign(rows_of(table)).tolist()
+
+
+def test_damaged_json_is_one_error(kind: str) -> None:
+    random, _, layout = cases(kind)[0]
+    data = layout_to_json(layout)
+    for _ in range(50):
+        at = random.randrange(len(data))
+        try:
+            layout_from_json(data[:at] + random.choice('0"[{x') + data[at + 1 :])
+        except FormatError as error:
+            assert "\n" not in str(error)
+
+
+def test_regions_keep_their_promise(kind: str) -> None:
+    """A region says every outcome that a row routed to its block may have, so none is ever skipped by it."""
+    for random, table, layout in cases(kind):
+        ids = layout.assign(rows_of(table))
+        regions = layout.regions()
+        assert len(regions) == layout.blocks
+        for _ in range(5):
+            p = a_predicate(random, table)
+            actual = bits(p, table)
+            assert not (actual & ~outcomes(p, regions)[ids]).any(), text(p)
+            assert may_match(p, regions)[ids][actual == 2].all(), text(p)
