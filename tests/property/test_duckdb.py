@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import duckdb
@@ -19,11 +20,14 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.expr import Column, Predicate, atoms, text
+from hedgerow.core.expr import Column, atoms, text
+from hedgerow.core.nested import NestedLayout
 from hedgerow.core.rewrite import normalise
+from hedgerow.core.rows import Rows
+from hedgerow.core.tree import TreeLayout
 from hedgerow.core.truth import truth
 from hedgerow.core.values import date_text, timestamp_text
-from tests.generate import a_predicate, a_table
+from tests.generate import a_predicate, a_table, a_tree
 
 PER_EXAMPLE = 5
 _DOUBLE = re.compile(r"(?<![\w'.])(-?\d[\d.]*(?:e[+-]?\d+)?)D\b")
@@ -47,12 +51,26 @@ def test_duckdb_agrees(database: duckdb.DuckDBPyConnection, random: Random) -> N
             continue
         expected = [truth(p, row) for row in table.rows]
         for form in (p, normalise(p)):
-            found = database.from_arrow(rows).project(duckdb_sql(form)).fetchall()
+            found = database.from_arrow(rows).project(duckdb_sql(text(form))).fetchall()
             assert [f for (f,) in found] == expected, text(form)
 
 
-def duckdb_sql(p: Predicate) -> str:
-    near = _FAR.sub(_by_number, text(p))
+@given(random=st.integers(0, 2**64).map(Random))
+def test_the_sql_of_a_tree_assigns_the_same_blocks(database: duckdb.DuckDBPyConnection, random: Random) -> None:
+    """Also of trees inside a tree."""
+    table = replace(a_table(random, plain=True), opaque=())
+    outer = a_tree(random, table)
+    rows = pa.table({t.path[0]: a for t, a in table.columns.items() if isinstance(t, Column)})
+    layout: TreeLayout | NestedLayout
+    for layout in (outer, NestedLayout(outer, tuple(a_tree(random, table) for _ in range(outer.blocks)))):
+        sql = layout.assign_sql()
+        assert sql is not None
+        found = database.from_arrow(rows).project(duckdb_sql(sql)).fetchall()
+        assert [block for (block,) in found] == layout.assign(Rows(table.columns)).tolist()
+
+
+def duckdb_sql(spark_sql: str) -> str:
+    near = _FAR.sub(_by_number, spark_sql)
     exact = _DOUBLE.sub(r"double('\1')", near)  # else DuckDB reads a decimal, whose cast to double is not exact
     return sqlglot.transpile(exact, read="spark", write="duckdb")[0]
 

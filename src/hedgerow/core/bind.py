@@ -8,7 +8,7 @@ one about the bare column. Everything else turns opaque: Spark alone knows what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -48,6 +48,7 @@ from hedgerow.core.values import NAN, Value
 
 Schema = Mapping[str, Type]
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_DECIMAL_DIGITS = _DIGITS | {"bigint": 20}  # of the decimal type that Spark takes for an integer
 _DAY = 86_400_000_000
 _LEAST_LONG, _MOST_LONG = -(2**63), 2**63 - 1
 
@@ -163,6 +164,9 @@ class _Binder:
             return _opaque(p)
         if kinds.STRING in mixed and type_.kind in (kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ, kinds.FLOAT):
             return _opaque(p)  # outside ANSI mode the column is cast to text: 5.0 is not in ('5')
+        numbers = type_.kind in (kinds.INT, kinds.DECIMAL) and mixed <= {kinds.INT, kinds.DECIMAL}
+        if numbers and not _fit(type_, map(_listed_digits, p.literals)):
+            return _opaque(p)
         found = [self._compare(p.term, "=", literal) for literal in p.literals]
         if None in found:
             return _opaque(p)
@@ -301,16 +305,33 @@ def _whole(term: Term, kind: str, op: str, value: int | Decimal) -> Predicate:
 
 
 def _exact(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None:
-    """Integers and decimals compare exactly as long as Spark's common decimal type fits in 38 digits."""
-    scale, whole = max(0, -int(value.as_tuple().exponent)), max(0, value.adjusted() + 1)
-    own_whole = _DIGITS.get(type_.name, type_.precision - type_.scale)
-    if max(whole, own_whole) + max(scale, type_.scale) > 38:
+    """Integers and decimals compare exactly as long as Spark's common decimal type has all their digits."""
+    if not _fit(type_, (_digits(value),)):
         return None
     if type_.kind == kinds.INT:
         if op not in ("=", "<>") and not _LEAST_LONG <= value <= _MOST_LONG:
             return None  # Spark answers without looking at the column, for NULL too
         return _whole(term, kinds.INT, op, value)
     return Compare(term, op, Literal(kinds.DECIMAL, value))
+
+
+def _digits(value: Decimal) -> tuple[int, int]:
+    """Before and after the point."""
+    return max(0, value.adjusted() + 1), max(0, -int(value.as_tuple().exponent))
+
+
+def _listed_digits(literal: Literal) -> tuple[int, int]:
+    """In a list an integer counts with all digits that its type may have."""
+    if literal.kind == kinds.INT and _LEAST_LONG <= literal.value <= _MOST_LONG:
+        return (10 if -(2**31) <= literal.value < 2**31 else 20), 0
+    return _digits(Decimal(literal.value))
+
+
+def _fit(type_: Type, digits: Iterable[tuple[int, int]]) -> bool:
+    """Whether a decimal type holds the column and the literals: Spark rounds to 38 digits, and 0 = 1e-19 may be TRUE."""
+    own = _DECIMAL_DIGITS.get(type_.name, type_.precision - type_.scale), type_.scale
+    whole, scale = (max(n) for n in zip(own, *digits, strict=True))
+    return whole + scale <= 38
 
 
 def _as_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.core.errors import assert_never
 from hedgerow.core.expr import (
@@ -74,6 +75,7 @@ def _table(f: Connective) -> Bits:
 
 
 _AND, _OR = _table(and3), _table(or3)
+_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 _NOT = np.array([(b & N_BIT) | (T_BIT if b & F_BIT else 0) | (F_BIT if b & T_BIT else 0) for b in range(8)], np.uint8)
 
 
@@ -130,7 +132,7 @@ def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats) -> Bits:
     """Children combined; those about one term as the one step function they are together."""
     parts = [_outcomes(g[0], stats) if len(g) == 1 else _by_steps(joined(f, g), stats) for g in grouped(kids)]
     found = _combined(f, parts)
-    if stats.features and len(parts) < len(kids):  # one by one the children may meet features that they equal
+    if len(parts) < len(kids) and any(_has_features(k, stats) for k in kids):
         found &= _combined(f, [_outcomes(k, stats) for k in kids])
     return found
 
@@ -152,7 +154,7 @@ def _by_steps(found: Stepwise | None, stats: Stats) -> Bits:
     if not term.has_value.all():
         bits[~term.has_value] = 0
     if term.sets is not None:
-        bits &= _of_sets(steps, low, term.sets)
+        _narrow_by_sets(bits, steps, low, term.sets)
     if term.may_null.any():
         bits[term.may_null] |= BIT[steps.on_null]
     if term.nan.any():
@@ -170,8 +172,7 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
     """The outcomes of all steps from the one that holds the minimum to the one that holds the maximum."""
     if not len(low):
         return np.full(len(first), BIT[steps.outcomes[0]], np.uint8)
-    start = np.searchsorted(low, first, side="right")
-    end = np.searchsorted(high, last, side="right")
+    start, end = _steps_passed(low, first), _steps_passed(high, last)
     bits = np.zeros(len(first), np.uint8)
     n = len(steps.outcomes)
     for outcome in set(steps.outcomes):
@@ -182,16 +183,30 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
     return bits
 
 
-def _of_sets(steps: Steps, low: Codes, sets: DistinctSets) -> Bits:
-    """The outcomes of just the values present; all bits where the set is not known."""
+def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) -> None:
+    """Where bounds leave several outcomes open and the values are known, the outcomes of just those values."""
+    open_ = np.flatnonzero(_SEVERAL[bits] & (sets.set_of >= 0))
+    if not len(open_):
+        return
+    asked = np.zeros(len(sets.offsets) - 1, bool)
+    asked[sets.set_of[open_]] = True
+    wanted = np.flatnonzero(asked)
+    starts, sizes = sets.offsets[wanted], sets.offsets[wanted + 1] - sets.offsets[wanted]
+    ends = np.cumsum(sizes)
+    codes = sets.codes[np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)]
     by_step = np.array([BIT[o] for o in steps.outcomes], np.uint8)
-    of_code = by_step[np.searchsorted(low, sets.codes, side="right")]
-    sizes = np.diff(sets.offsets)
-    of_set = np.zeros(len(sizes) + 1, np.uint8)
-    of_set[-1] = ANY  # what set_of = -1 finds
-    if len(of_code):
-        of_set[:-1][sizes > 0] = np.bitwise_or.reduceat(of_code, sets.offsets[:-1][sizes > 0])
-    return of_set[sets.set_of]
+    seen = np.bitwise_or.reduceat(by_step[_steps_passed(low, codes)], ends - sizes)  # open entries have values
+    bits[open_] &= seen[(np.cumsum(asked) - 1)[sets.set_of[open_]]]
+
+
+def _steps_passed(breaks: Codes, codes: Codes) -> npt.NDArray[np.intp]:
+    """How many breaks lie at or below each code."""
+    if len(breaks) > 8:
+        return np.searchsorted(breaks, codes, side="right")
+    passed = np.zeros(len(codes), np.intp)
+    for b in breaks:
+        passed += codes >= b
+    return passed
 
 
 def _by_two_terms(p: CompareTerms, stats: Stats) -> Bits:
@@ -276,6 +291,11 @@ def _exclude(found: Bits, bit: int, seen: Bits, needs_true: bool, needs_false: b
     for needed, feature_bit in ((needs_true, T_BIT), (needs_false, F_BIT)):
         if needed:
             found[(seen & feature_bit) == 0] &= ANY - bit
+
+
+def _has_features(p: Predicate, stats: Stats) -> bool:
+    names = (text(p), text(negate(p))) if stats.features else ()
+    return any(name in stats.features for name in names) or next(iter(_related(p, stats)), None) is not None
 
 
 def _related(p: Predicate, stats: Stats) -> Iterable[Feature]:

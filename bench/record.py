@@ -1,0 +1,73 @@
+"""One measurement as one JSON line, with what is needed to repeat it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+# The names that stay the same from suite to suite; a line has those that the suite measures.
+FIELDS = (
+    *("suite", "learner", "params", "sf", "rows", "blocks", "block_rows", "queries", "bound", "rows_read"),
+    *("rows_read_unseen", "blocks_read", "blocks_read_unseen", "bytes_read", "learn_seconds", "apply_seconds"),
+    *("peak_mb", "p50_ms", "p99_ms", "mrows_per_s", "ratio", "seed", "commit", "versions"),
+)
+PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
+
+
+def line(**measured: Any) -> dict[str, Any]:
+    """A record with the commit, the versions and the peak memory filled in."""
+    unknown = set(measured) - set(FIELDS)
+    if unknown:
+        raise ValueError(f"a line of a benchmark has no field {', '.join(sorted(unknown))}")
+    own = {"peak_mb": round(_peak_mb()), "commit": _commit(), "versions": _versions()}
+    return {name: value for name, value in {**own, **measured}.items() if value is not None}
+
+
+def emit(record: Mapping[str, Any], target: Path | None) -> None:
+    text = json.dumps(dict(sorted(record.items(), key=lambda item: FIELDS.index(item[0]))))
+    print(text, flush=True)
+    if target is not None:
+        with target.open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def progress(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _peak_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if platform.system() == "Linux" else peak / 1024**2  # macOS counts bytes
+
+
+def _commit() -> str:
+    """The checkout's commit, with a + where files differ from it."""
+    here = Path(__file__).parent
+    try:
+        run = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return run.stdout.strip()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
