@@ -21,6 +21,7 @@ from hedgerow.core.stats import (
     Stats,
     TermStats,
     collect,
+    compact,
     concat,
     regroup,
 )
@@ -97,11 +98,18 @@ def test_an_unknown_feature_or_term_means_any() -> None:
 def test_bounds_in_gaps() -> None:
     """A region promises x > 5 (open below) and x < 9 (open above): 5 and 9 themselves can not be in it."""
     inside = TermStats.build(Type("bigint"), [(Bound(5, 1), Bound(9, -1)), (UNBOUNDED, Bound(5))], [0, 0])
-    stats = Stats(np.array([1, 1]), {"x": inside}, {})
-    assert may_match(Compare(x, "=", lit(5)), stats).tolist() == [False, True]
-    assert may_match(Compare(x, "=", lit(9)), stats).tolist() == [False, False]
-    assert may_match(Compare(x, "=", lit(7)), stats).tolist() == [True, False]
-    assert may_match(Compare(x, "<", lit(-1000)), stats).tolist() == [False, True]
+    for known in (inside, compact(inside)):
+        stats = Stats(np.array([1, 1]), {"x": known}, {})
+        assert may_match(Compare(x, "=", lit(5)), stats).tolist() == [False, True]
+        assert may_match(Compare(x, "=", lit(9)), stats).tolist() == [False, False]
+        assert may_match(Compare(x, "=", lit(7)), stats).tolist() == [True, False]
+        assert may_match(Compare(x, "<", lit(-1000)), stats).tolist() == [False, True]
+
+
+def test_the_ends_of_an_open_interval_are_remembered() -> None:
+    """No bound is at 5 or 9 itself, and yet forgetting them would widen the gap between them."""
+    between = compact(TermStats.build(Type("bigint"), [(Bound(5, 1), Bound(9, -1))], [0]))
+    assert between.values == [5, 9]
 
 
 def test_unknown_nulls_may_be_nulls() -> None:

@@ -62,6 +62,14 @@ def test_a_region_of_single_values_knows_the_others_are_not_there() -> None:
     assert opened(tree, Compare(y, "=", lit(5))) == [1]
 
 
+def test_nan_among_single_values_is_promised_too() -> None:
+    nan = lit(float("nan"))
+    tree = TreeLayout((In(x, (lit(1.0), nan)),), ((0, ~0, ~1),))
+    assert tree.assign(Rows({x: pa.array([float("nan"), 2.0])})).tolist() == [0, 1]
+    assert opened(tree, Compare(x, "=", nan)) == [0]
+    assert opened(tree, Compare(x, ">", lit(1.0))) == [0, 1]
+
+
 def test_a_block_with_several_leaves_promises_what_all_of_them_do() -> None:
     """Leaves x < 0 and 0 <= x < 100 in block 0; NULL and the rest in block 1."""
     cuts = (Compare(x, "<", lit(0)), Compare(x, "<", lit(100)))

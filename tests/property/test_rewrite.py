@@ -34,7 +34,7 @@ from hedgerow.core.implies import implies
 from hedgerow.core.rewrite import negate, normalise
 from hedgerow.core.steps import not3, predicate_of, stepwise
 from hedgerow.core.truth import truth
-from tests.generate import a_predicate, a_table, an_atom, related, shuffled
+from tests.generate import OPS, a_predicate, a_table, an_atom, related, shuffled
 
 PER_EXAMPLE = 10
 cases = given(random=st.integers(0, 2**64).map(Random))
@@ -196,6 +196,15 @@ def test_known_implications(p: Predicate, q: Predicate) -> None:
 )
 def test_what_does_not_follow_is_not_shown(p: Predicate, q: Predicate) -> None:
     assert not implies(normalise(p), normalise(q))
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("weaker", OPS)
+def test_two_terms_imply_just_what_holds_for_all_numbers(op: str, weaker: str) -> None:
+    pairs = [{"x": a, "y": b} for a in (1, 2) for b in (1, 2)]
+    p, q, flipped = CompareTerms(x, op, y), CompareTerms(x, weaker, y), CompareTerms(y, weaker, x)
+    assert implies(p, q) is all(truth(q, row) for row in pairs if truth(p, row))
+    assert implies(p, flipped) is all(truth(flipped, row) for row in pairs if truth(p, row))
 
 
 def test_equal_sides_are_equal_predicates() -> None:

@@ -28,9 +28,14 @@ from hedgerow.core.stats import (
     regroup,
 )
 from hedgerow.core.store import index_bytes, index_of_bytes
-from hedgerow.core.values import NAN
+from hedgerow.core.truth import OPS as TRUTH_OF
+from hedgerow.core.truth import truth
+from hedgerow.core.types import Type
+from hedgerow.core.values import NAN, canonical
 from hedgerow.core.views import BlockIndex, Membership, View
 from tests.generate import (
+    BIT,
+    OPS,
     Table,
     a_literal,
     a_predicate,
@@ -43,7 +48,8 @@ from tests.generate import (
     some_blocks,
 )
 
-F, T, N, ANY = 1, 2, 4, 7
+F, T, N = 1, 2, 4
+x, y = col("x"), col("y")
 QUERIES = 4  # predicates asked of each table
 
 
@@ -227,6 +233,56 @@ def test_one_row_is_known_exactly() -> None:
         for _ in range(3):
             p = a_predicate(random, table)
             assert rows.evaluate(p).tolist() == bits(p, table).tolist(), text(p)
+
+
+def test_pairs_of_floats_are_known_exactly() -> None:
+    """NaN is above all and equal to itself, on either side."""
+    values = [None, float("-inf"), -0.0, 0.0, 1.5, float("inf"), float("nan")]
+    pairs = [(a, b) for a in values for b in values]
+    rows = Rows({x: pa.array([a for a, _ in pairs]), y: pa.array([b for _, b in pairs])})
+    for op in OPS:
+        p = CompareTerms(x, op, y)
+        by_hand = [{"x": a and canonical("float", a), "y": b and canonical("float", b)} for a, b in pairs]
+        assert rows.evaluate(p).tolist() == [BIT[truth(p, row)] for row in by_hand], op
+
+
+BOUNDS = [UNBOUNDED, *(Bound(v, gap) for v in (0.0, 1.0) for gap in (-1, 0, 1))]
+LINE = [v / 4 for v in range(-4, 9)]  # with three points in every gap between -1, 0, 1 and 2
+
+
+def inside(low: Bound, high: Bound) -> list[float]:
+    return [
+        v
+        for v in LINE
+        if (not low.known or v >= low.value and (low.gap < 1 or v > low.value))
+        and (not high.known or v <= high.value and (high.gap > -1 or v < high.value))
+    ]
+
+
+def test_pairs_of_bounds_say_just_what_may_happen() -> None:
+    """Two values in one gap may be in any order; all else is decided by comparing ends."""
+    spans = [(low, high) for low in BOUNDS for high in BOUNDS if low.gap >= 0 and high.gap <= 0 and inside(low, high)]
+    both = [(a, b) for a in spans for b in spans]
+    n = len(both)
+    terms = {
+        name: TermStats.build(Type("double"), [pair[side] for pair in both], [0] * n, [False] * n)
+        for side, name in enumerate("xy")
+    }
+    stats = Stats(np.ones(n, np.int64), terms, {})
+    for op in OPS:
+        claimed = outcomes(CompareTerms(x, op, y), stats)
+        for (a, b), said in zip(both, claimed.tolist(), strict=True):
+            happens = {BIT[TRUTH_OF[op](v, w)] for v in inside(*a) for w in inside(*b)}
+            assert said == sum(happens), f"x in {a}, y in {b}: x {op} y"
+
+
+def test_forgetting_values_changes_no_answer() -> None:
+    """`compact` keeps what bounds in gaps need, so all answers stay as sharp."""
+    for random in seeds(80_000, 300):
+        table = a_table(random)
+        b = widened(random, table, collect_some(random, table))
+        p = an_atom(random, table)
+        assert outcomes(p, compacted(random, table, b).stats).tolist() == outcomes(p, b.stats).tolist(), text(p)
 
 
 def test_atoms_about_one_term_are_exact_on_distinct_sets() -> None:

@@ -152,7 +152,10 @@ class Writer:
             case 0:
                 keys = ", ".join(c for c, _ in named)
                 having = self.pick("", " HAVING count(*) > 1")
-                return f"SELECT {', '.join(listed)}, count(*) AS n {sql} GROUP BY {keys}{having}", {**columns, "n": "int"}
+                return f"SELECT {', '.join(listed)}, count(*) AS n {sql} GROUP BY {keys}{having}", {
+                    **columns,
+                    "n": "int",
+                }
             case 1:
                 places = ", ".join(str(i + 1) for i in range(len(named)))
                 return f"SELECT {', '.join(listed)} {sql} ORDER BY {places} LIMIT 2", columns

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from hedgerow.core.codec import decode, encode
 from hedgerow.core.expr import In, Literal, Term
-from hedgerow.core.layout import BlockIds, register
+from hedgerow.core.layout import BlockIds
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
@@ -51,7 +51,6 @@ class Axis:
         return table[column.places]
 
 
-@register
 @dataclass(frozen=True)
 class CurveLayout:
     """`bounds[i]` is the first key of block i + 1; `curve` is "bits", or "hilbert" (widest axis' bits for all)."""

@@ -13,12 +13,11 @@ import numpy as np
 
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.expr import Predicate
-from hedgerow.core.layout import BlockIds, register
+from hedgerow.core.layout import BlockIds
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import T_BIT, Bools, Stats
 
 
-@register
 @dataclass(frozen=True)
 class GroupLayout:
     """`block_of` maps a vector, one character 0 or 1 a feature, to its block.

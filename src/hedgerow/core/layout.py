@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from importlib import import_module
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +41,13 @@ class Layout(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-_KINDS: dict[str, Callable[[dict[str, Any]], Layout]] = {}
-L = TypeVar("L", bound=type)
-
-
-def register(cls: L) -> L:
-    """Class decorator: layouts of this kind can be read back from JSON by `from_dict`."""
-    _KINDS[cls.kind] = cls.from_dict  # type: ignore[attr-defined]
-    return cls
+# Where each kind lives; imported when a layout of that kind is read, so that no import has to come first.
+_KINDS = {
+    "curve": "hedgerow.core.curve:CurveLayout",
+    "group": "hedgerow.core.group:GroupLayout",
+    "nested": "hedgerow.core.nested:NestedLayout",
+    "tree": "hedgerow.core.tree:TreeLayout",
+}
 
 
 def layout_to_json(layout: Layout) -> str:
@@ -77,7 +76,9 @@ def layout_from_dict(value: dict[str, Any]) -> Layout:
         raise FormatError(
             f"there is no layout of the kind {value.get('kind')!r}; known are {', '.join(sorted(_KINDS))}"
         )
+    module, _, name = _KINDS[value["kind"]].partition(":")
     try:
-        return _KINDS[value["kind"]](value)
+        found: Layout = getattr(import_module(module), name).from_dict(value)
+        return found
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FormatError(f"this {value['kind']} layout is damaged: {error!r}") from error

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.core.layout import BlockIds, Feature, Layout, layout_from_dict, layout_to_dict, register
+from hedgerow.core.layout import BlockIds, Feature, Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
 
 
-@register
 @dataclass(frozen=True)
 class NestedLayout:
     """`inner[i]` divides outer block i; the blocks of inner[0] come first."""

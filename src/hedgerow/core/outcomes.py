@@ -14,7 +14,7 @@ The same function serves observed statistics and promised regions, "may match" a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
@@ -36,22 +36,20 @@ from hedgerow.core.expr import (
     SemiJoin,
     Term,
     term_text,
-    terms,
-    text,
 )
-from hedgerow.core.implies import implies
+from hedgerow.core.features import has_features, narrow_by_features
 from hedgerow.core.ranks import Codes, moved, thresholds, united
-from hedgerow.core.rewrite import grouped, negate, normalise
+from hedgerow.core.rewrite import grouped, normalise
 from hedgerow.core.stats import (
     ANY,
     BIT,
     F_BIT,
     N_BIT,
+    NOT_BITS,
     T_BIT,
     Bits,
     Bools,
     DistinctSets,
-    Feature,
     Stats,
     TermStats,
 )
@@ -76,7 +74,6 @@ def _table(f: Connective) -> Bits:
 
 _AND, _OR = _table(and3), _table(or3)
 _SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
-_NOT = np.array([(b & N_BIT) | (T_BIT if b & F_BIT else 0) | (F_BIT if b & T_BIT else 0) for b in range(8)], np.uint8)
 
 
 def may_match(p: Predicate, stats: Stats) -> Bools:
@@ -113,7 +110,7 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
         case Or(kids):
             found = _together(kids, or3, stats)
         case Not(child):
-            found = _NOT[_outcomes(child, stats)]
+            found = NOT_BITS[_outcomes(child, stats)]
         case Const(value):
             found = np.full(len(stats), BIT[value], np.uint8)
         case Compare() | In() | Prefix() | IsNull():
@@ -124,7 +121,7 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
             found = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
-    _by_features(p, found, stats)
+    narrow_by_features(p, found, stats)
     return found
 
 
@@ -132,7 +129,7 @@ def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats) -> Bits:
     """Children combined; those about one term as the one step function they are together."""
     parts = [_outcomes(g[0], stats) if len(g) == 1 else _by_steps(joined(f, g), stats) for g in grouped(kids)]
     found = _combined(f, parts)
-    if len(parts) < len(kids) and any(_has_features(k, stats) for k in kids):
+    if len(parts) < len(kids) and any(has_features(k, stats) for k in kids):
         found &= _combined(f, [_outcomes(k, stats) for k in kids])
     return found
 
@@ -262,52 +259,3 @@ def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: C
     bits[no_true] &= F_BIT
     bits[no_false] &= T_BIT
     return bits
-
-
-# --- features -------------------------------------------------------------------------------------
-
-
-def _by_features(p: Predicate, found: Bits, stats: Stats) -> None:
-    """Take away what the noted outcomes of equal or related features exclude."""
-    if not stats.features or isinstance(p, Const):
-        return
-    same = stats.features.get(text(p))
-    if same is not None:
-        found &= same.bits
-        return
-    opposite = negate(p)
-    reverse = stats.features.get(text(opposite))
-    if reverse is not None:
-        found &= _NOT[reverse.bits]
-        return
-    for feature in _related(p, stats):
-        q = feature.predicate
-        _exclude(found, T_BIT, feature.bits, implies(p, q), implies(p, negate(q)))
-        _exclude(found, F_BIT, feature.bits, implies(opposite, q), implies(opposite, negate(q)))
-
-
-def _exclude(found: Bits, bit: int, seen: Bits, needs_true: bool, needs_false: bool) -> None:
-    """`found` loses `bit` where it would need an outcome of the feature that no row has."""
-    for needed, feature_bit in ((needs_true, T_BIT), (needs_false, F_BIT)):
-        if needed:
-            found[(seen & feature_bit) == 0] &= ANY - bit
-
-
-def _has_features(p: Predicate, stats: Stats) -> bool:
-    names = (text(p), text(negate(p))) if stats.features else ()
-    return any(name in stats.features for name in names) or next(iter(_related(p, stats)), None) is not None
-
-
-def _related(p: Predicate, stats: Stats) -> Iterable[Feature]:
-    """Features that speak only of terms that `p` speaks of; others cannot follow from it."""
-    if "by_term" not in stats.memo:
-        by_term: dict[Term, list[Feature]] = {}
-        for feature in stats.features.values():
-            for term in sorted(terms(feature.predicate), key=term_text)[:1]:
-                by_term.setdefault(term, []).append(feature)
-        stats.memo["by_term"] = by_term
-    mine = terms(p)
-    for term in mine:
-        for feature in stats.memo["by_term"].get(term, ()):
-            if terms(feature.predicate) <= mine:
-                yield feature

@@ -23,6 +23,8 @@ from hedgerow.core.values import Value
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
 BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
+# What NOT makes of each set: TRUE and FALSE change places.
+NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
 Bits = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -28,7 +28,7 @@ from hedgerow.core.expr import (
     term_text,
     text,
 )
-from hedgerow.core.layout import BlockIds, register
+from hedgerow.core.layout import BlockIds
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import (
@@ -52,7 +52,6 @@ Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is b
 _TYPE_OF_KIND = {"int": "bigint", "float": "double"}
 
 
-@register
 @dataclass(frozen=True)
 class TreeLayout:
     """`nodes[0]` is the root; no nodes at all is the one block 0."""

@@ -1,0 +1,60 @@
+"""What the noted outcomes of features say about a predicate that equals them, or is related to them.
+
+feature x < 10: never TRUE in the block     so x < 5, which implies it, is never TRUE there either
+feature x < 10: always TRUE in the block    so x >= 10, which implies its opposite, is never TRUE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hedgerow.core.expr import Const, Predicate, Term, term_text, terms, text
+from hedgerow.core.implies import implies
+from hedgerow.core.rewrite import negate
+from hedgerow.core.stats import ANY, F_BIT, NOT_BITS, T_BIT, Bits, Feature, Stats
+
+
+def narrow_by_features(p: Predicate, found: Bits, stats: Stats) -> None:
+    """Take away what the noted outcomes of equal or related features exclude."""
+    if not stats.features or isinstance(p, Const):
+        return
+    same = stats.features.get(text(p))
+    if same is not None:
+        found &= same.bits
+        return
+    opposite = negate(p)
+    reverse = stats.features.get(text(opposite))
+    if reverse is not None:
+        found &= NOT_BITS[reverse.bits]
+        return
+    for feature in _related(p, stats):
+        q = feature.predicate
+        _exclude(found, T_BIT, feature.bits, implies(p, q), implies(p, negate(q)))
+        _exclude(found, F_BIT, feature.bits, implies(opposite, q), implies(opposite, negate(q)))
+
+
+def _exclude(found: Bits, bit: int, seen: Bits, needs_true: bool, needs_false: bool) -> None:
+    """`found` loses `bit` where it would need an outcome of the feature that no row has."""
+    for needed, feature_bit in ((needs_true, T_BIT), (needs_false, F_BIT)):
+        if needed:
+            found[(seen & feature_bit) == 0] &= ANY - bit
+
+
+def has_features(p: Predicate, stats: Stats) -> bool:
+    names = (text(p), text(negate(p))) if stats.features else ()
+    return any(name in stats.features for name in names) or next(iter(_related(p, stats)), None) is not None
+
+
+def _related(p: Predicate, stats: Stats) -> Iterable[Feature]:
+    """Features that speak only of terms that `p` speaks of; others cannot follow from it."""
+    if "by_term" not in stats.memo:
+        by_term: dict[Term, list[Feature]] = {}
+        for feature in stats.features.values():
+            for term in sorted(terms(feature.predicate), key=term_text)[:1]:
+                by_term.setdefault(term, []).append(feature)
+        stats.memo["by_term"] = by_term
+    mine = terms(p)
+    for term in mine:
+        for feature in stats.memo["by_term"].get(term, ()):
+            if terms(feature.predicate) <= mine:
+                yield feature
