@@ -204,7 +204,8 @@ def a_literal(random: Random, table: Table, kind: str) -> Literal:
 
 def an_atom(random: Random, table: Table) -> Predicate:
     if random.random() < 0.1:
-        return random.choice((*table.opaque, Const(True), Const(False), Const(None)))
+        given: list[Predicate] = [*table.opaque, Const(True), Const(False), Const(None)]
+        return random.choice(given)
     term = random.choice(list(table.kinds))
     kind = table.kinds[term]
     same = [t for t, k in table.kinds.items() if k == kind]

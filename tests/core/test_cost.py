@@ -98,7 +98,7 @@ def test_sample() -> None:
 
 
 def test_cuts() -> None:
-    queries = [And((LOW, Or((ONE, LIKE)))), LOW, Not(Not(LOW))]
+    queries: list[Predicate] = [And((LOW, Or((ONE, LIKE)))), LOW, Not(Not(LOW))]
     assert [text(c) for c in cuts_of(queries)] == ["(wide LIKE '%a%')", "x < 4", "y = 1"]
     assert {text(c) for c in cuts_of(queries, kind="atoms+subtrees")} == {
         "(wide LIKE '%a%')",
@@ -110,7 +110,7 @@ def test_cuts() -> None:
 
 
 def test_the_cuts_most_asked_for_stay() -> None:
-    queries = [LOW, ONE, In(x, (lit(7),)), ONE]
+    queries: list[Predicate] = [LOW, ONE, In(x, (lit(7),)), ONE]
     assert [text(c) for c in cuts_of(queries, limit=1)] == ["y = 1"]
     assert [text(c) for c in cuts_of(queries, weights=[9, 1, 1, 1], limit=2)] == ["x < 4", "y = 1"]
 

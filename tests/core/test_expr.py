@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,8 @@ def test_a_value_of_another_kind_is_refused(kind: str, value: object) -> None:
 
 def test_nan_is_one_value_above_all_others() -> None:
     assert lit(float("nan")) == lit(-float("nan"))
-    assert sorted([NAN, 1.0, float("inf"), NAN, -1.0]) == [-1.0, 1.0, float("inf"), NAN, NAN]
+    values: list[Any] = [NAN, 1.0, float("inf"), NAN, -1.0]
+    assert sorted(values) == [-1.0, 1.0, float("inf"), NAN, NAN]
 
 
 @pytest.mark.parametrize(

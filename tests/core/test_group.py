@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 
 from hedgerow.core.curve import Axis, CurveLayout
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Compare, Opaque, col, lit
+from hedgerow.core.expr import Compare, Opaque, Predicate, col, lit
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.layout import layout_from_json, layout_to_json
 from hedgerow.core.nested import NestedLayout
@@ -25,7 +26,7 @@ FEATURES = tuple(Opaque(f"f{i}", ()) for i in range(9))
 
 def vectors(n: int, wanted: list[str]) -> Rows:
     """Rows on which just the features marked 1 are TRUE; the others FALSE or NULL in turn."""
-    truths = {
+    truths: dict[Predicate, Any] = {
         p: np.array([2 if v[i] == "1" else (1, 4)[j % 2] for j, v in enumerate(wanted)], np.uint8)
         for i, p in enumerate(FEATURES[:n])
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from hedgerow.core import store
 from hedgerow.core.codec import decode, decode_predicate
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Opaque, col
+from hedgerow.core.expr import Opaque, Predicate, Term, col
 from hedgerow.core.stats import collect
 from hedgerow.core.store import index_bytes, index_of_bytes, load_index, save_index
 from hedgerow.core.views import BlockIndex, Membership, View
@@ -20,7 +21,7 @@ from hedgerow.core.views import BlockIndex, Membership, View
 
 @pytest.fixture(scope="module")
 def index() -> BlockIndex:
-    columns = {
+    columns: dict[Term, Any] = {
         col("n"): pa.array([1, None, 2**63 - 1, -(2**63)]),
         col("x"): pa.array([0.5, float("nan"), None, float("inf")]),
         col("s"): pa.array(["", "😀", None, "it's"]),
@@ -29,7 +30,7 @@ def index() -> BlockIndex:
         col("gone"): pa.array([None] * 4, pa.decimal128(10, 2)),
         col("flag"): pa.array([True, False, None, True]),
     }
-    noted = {Opaque("s LIKE '%\U0001f600%'", (col("s"),)): np.array([1, 2, 4, 1], np.uint8)}
+    noted: dict[Predicate, Any] = {Opaque("s LIKE '%\U0001f600%'", (col("s"),)): np.array([1, 2, 4, 1], np.uint8)}
     blocks = View(collect(columns, noted, [0, 0, 1, 2], 4))
     cells = View(collect(columns, None, [0, 1, 1, 2], 3), Membership.build([[0], [0, 1], [2, 3]]))
     return BlockIndex((blocks, cells))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, In, IsNull, Opaque, Predicate, Prefix, col, lit, text
+from hedgerow.core.expr import And, Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit, text
 from hedgerow.core.layout import layout_from_json, layout_to_json
 from hedgerow.core.outcomes import may_match
 from hedgerow.core.rows import Rows
@@ -34,7 +36,7 @@ def opened(tree: TreeLayout, p: Predicate) -> list[int]:
 
 
 def test_null_goes_right() -> None:
-    columns = {x: pa.array([5, 5, 5, None, 50]), y: pa.array([1, None, 7, 1, 1])}
+    columns: dict[Term, Any] = {x: pa.array([5, 5, 5, None, 50]), y: pa.array([1, None, 7, 1, 1])}
     rows = Rows(columns, {LIKE: np.array([2, 4, 2, 2, 2], np.uint8)})
     assert TREE.assign(rows).tolist() == [0, 3, 1, 2, 2]
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -78,7 +79,7 @@ def duckdb_sql(spark_sql: str) -> str:
 def _by_number(far: re.Match[str]) -> str:
     """A year that DuckDB writes in another way: the moment as a count of days or microseconds since 1970."""
     kind, year, day, clock = far[1], far[2].lstrip("+"), far[3], (far[4] or "").replace(" ", "T")
-    unit = "D" if kind == "DATE" else "us"
+    unit: Any = "D" if kind == "DATE" else "us"
     count = np.datetime64(year + day + clock, unit).astype(np.int64)
     if kind == "DATE":
         return f"(DATE '1970-01-01' + CAST({count} AS INT))"

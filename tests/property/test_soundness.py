@@ -12,7 +12,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.expr import And, Compare, CompareTerms, In, Not, Or, Predicate, Prefix, atoms, col, lit, terms, text
+from hedgerow.core.expr import (
+    And,
+    Compare,
+    CompareTerms,
+    In,
+    Not,
+    Or,
+    Predicate,
+    Prefix,
+    Term,
+    atoms,
+    col,
+    lit,
+    terms,
+    text,
+)
 from hedgerow.core.outcomes import may_match, must_match, outcomes
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.rows import Rows
@@ -317,7 +332,7 @@ def test_a_noted_feature_is_repeated_exactly() -> None:
 
 def thousand_sorted(blocks: int = 10) -> Stats:
     numbers = np.arange(1000)
-    columns = {
+    columns: dict[Term, Any] = {
         col("n"): pa.array(numbers),
         col("s"): pa.array([f"{i:03d}" for i in numbers]),
         col("x"): pa.array(numbers / 10),

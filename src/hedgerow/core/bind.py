@@ -330,7 +330,8 @@ def _listed_digits(literal: Literal) -> tuple[int, int]:
 def _fit(type_: Type, digits: Iterable[tuple[int, int]]) -> bool:
     """Whether one decimal type holds the column and the literals: past 38 digits Spark rounds, and 0 = 1e-19."""
     own = _DECIMAL_DIGITS.get(type_.name, type_.precision - type_.scale), type_.scale
-    return sum(max(n) for n in zip(own, *digits, strict=True)) <= 38
+    total: int = sum(max(n) for n in zip(own, *digits, strict=True))
+    return total <= 38
 
 
 def _as_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:

@@ -101,6 +101,7 @@ class Pushdown:
     """Collects the edges while conditions are handed down."""
 
     edges: list[Edge] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # columns that none of the tables in reach has
 
     def push(self, relation: Relation, wanted: Conditions) -> None:
         """Hand `wanted`, conditions about the relation's outputs, and the relation's own conditions to its bases."""
@@ -146,7 +147,7 @@ class Pushdown:
         own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
         hand(own + [_substituted(w, select) for w in wanted if _plain_select(select)], before)
         self._where_edges(select, own)
-        _note_reads(select)
+        self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
             self.push(source, handed[alias])
         for relation in select.nested.values():
@@ -459,9 +460,10 @@ def _ids(node: exp.Expr) -> set[int]:
     return {id(node), *([id(node.parent)] if node.parent is not None else [])}
 
 
-def _note_reads(select: Select) -> None:
-    """Which columns of base tables the select's own expressions name, outward references of subqueries included."""
+def _note_reads(select: Select) -> list[str]:
+    """Note which columns the select's own expressions name; returns those that no table in reach has."""
     node = select.node
+    missing: list[str] = []
     if isinstance(node.parent, exp.Exists):
         node = node.copy().select("1", append=False, copy=False)  # what EXISTS selects is never read
     aliases = {item.alias.lower() for item in node.expressions if item.alias}
@@ -476,6 +478,9 @@ def _note_reads(select: Select) -> None:
                 _read(found[0].sources[found[1]], found[2][0])
             elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
                 _read_all(select.scope)
+                if not select.scope.has_alias(names := [p.name for p in n.parts]) and select.scope.lacks(names):
+                    missing.append(".".join(names))
+    return missing
 
 
 def _read_all(scope: Scope | None) -> None:

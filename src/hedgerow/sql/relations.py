@@ -108,6 +108,10 @@ class Scope:
             return open_[0], tuple(parts)
         return None
 
+    def lacks(self, parts: list[str]) -> bool:
+        """Neither here nor outside is there such a column."""
+        return self._surely_absent(parts) and (self.outer is None or self.outer.lacks(parts))
+
     def _surely_absent(self, parts: list[str]) -> bool:
         return all(_offers(source, parts[0]) is False for source in self.sources.values())
 

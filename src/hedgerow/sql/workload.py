@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from hedgerow.core import workload as core
 from hedgerow.core.bind import Schema, Session, as_schema
-from hedgerow.core.errors import WorkloadError
+from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.expr import TRUE, Column, Predicate, conjunction
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.workload import Join, Query, Scan
@@ -60,7 +60,11 @@ class Workload(core.Workload):
                 if query is None:
                     skipped.append(f"query {name} is left out: {node.key.upper()} reads no table by a SELECT")
                     continue
-                scans = scans_of(query, known, parsed_views)
+                try:
+                    scans = scans_of(query, known, parsed_views)
+                except SchemaError as error:
+                    skipped.append(f"query {name} is left out: {error}")
+                    continue
                 queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
         found = cls(tuple(queries), tuple(skipped), dict(views or {}))
         return core.Workload.bind(found, dict(known.values())) if known else found
@@ -81,8 +85,15 @@ class Workload(core.Workload):
         """Read the SQL again with the tables known, then give literals the type in which Spark compares them."""
         known = _known(schemas)
         views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
-        again = replace(self, queries=tuple(_reread(q, known, views) for q in self))
-        return core.Workload.bind(again, dict(known.values()), session)
+        again: list[Query] = []
+        skipped = list(self.skipped)
+        for query in self:
+            try:
+                again.append(_reread(query, known, views))
+            except SchemaError as error:
+                skipped.append(f"query {query.id} is left out: {error}")
+        found = replace(self, queries=tuple(again), skipped=tuple(skipped))
+        return core.Workload.bind(found, dict(known.values()), session)
 
 
 def where(text: str, dialect: str = "spark") -> Predicate:
@@ -107,7 +118,10 @@ def where(text: str, dialect: str = "spark") -> Predicate:
 def scans_of(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Scan, ...]:
-    """One scan for every appearance of a base table; what could not be followed scans its tables whole."""
+    """One scan for every appearance of a base table; what could not be followed scans its tables whole.
+
+    SchemaError if the query names a column that none of its tables has.
+    """
     builder, pushdown = Builder(schemas, views), Pushdown()
     try:
         pushdown.push(builder.query(node, {}, None), [])
@@ -116,6 +130,8 @@ def scans_of(
     except (RecursionError, SqlglotError):
         bases, edges = [], []
         unseen = [t for tree in (node, *views.values()) for t in tree.find_all(exp.Table)]
+    if pushdown.missing:
+        raise SchemaError(f"there is no column {pushdown.missing[0]}")
     bases = bases + [_whole(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
     return tuple(_scan(base, bases, edges) for base in bases)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from hedgerow.core.bind import bind
 from hedgerow.core.cost import QueryScore, Score
-from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError
 from hedgerow.core.expr import TRUE, Predicate
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.rewrite import normalise
@@ -122,8 +122,12 @@ class ParquetTable:
             self.spark.conf.set(_LISTING, before)
 
     def _bound(self, where: str | Predicate | None) -> Predicate:
-        p = TRUE if where is None else parse_where(where) if isinstance(where, str) else where
-        return normalise(bind(p, self.schema, meaning(self.spark)))
+        """What we do not understand prunes nothing; whether it is an error is for Spark to say."""
+        try:
+            p = TRUE if where is None else parse_where(where) if isinstance(where, str) else where
+            return normalise(bind(p, self.schema, meaning(self.spark)))
+        except (WorkloadError, SchemaError):
+            return TRUE
 
     # --- measuring ---
 
