@@ -58,6 +58,12 @@ def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
     return [known[name.lower()] for name in names]
 
 
+def axes_of(problem: Problem, names: Sequence[str], most: int) -> list[Axis]:
+    """An axis for each named term, or for the `most` that queries filter on most often."""
+    chosen = named_terms(problem, names) or list(filtered_terms(problem))[:most]
+    return [axis_of(problem, term, bits_each(problem, len(chosen))) for term in chosen]
+
+
 def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
     """An axis of at most `bits` bits, with edges at the sample's quantiles; NULL has rank 0 for itself."""
     column = problem.sample.rows.ranks(term)
@@ -72,6 +78,8 @@ def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
 
 def order(problem: Problem, axes: Sequence[Axis], pattern: Sequence[int], curve: str = "bits") -> CurveLayout:
     """The layout that cuts the curve into blocks of at least `block_rows`."""
+    if not axes:
+        return CurveLayout((), (), ())
     rows = problem.sample.rows
     keys = keys_of([axis.ranks(rows) for axis in axes], [axis.bits for axis in axes], pattern, curve)
     return CurveLayout(tuple(axes), tuple(pattern), bounds_of(keys, problem.sample_block_rows), curve)

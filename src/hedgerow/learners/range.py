@@ -20,7 +20,5 @@ class Range:
         if not terms:
             found = filtered_terms(problem)
             terms = sorted(found, key=lambda t: selectivity(problem, t))[:1]
-        if not terms:
-            return CurveLayout((), (), ())
         axes = [axis_of(problem, term, bits_each(problem, len(terms))) for term in terms]
         return order(problem, axes, [i for i, axis in enumerate(axes) for _ in range(axis.bits)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order
+from hedgerow.core.curves import axes_of, order
 from hedgerow.core.problem import Problem
 
 
@@ -17,9 +17,6 @@ class ZOrder:
     most: int = 3
 
     def fit(self, problem: Problem) -> CurveLayout:
-        terms = named_terms(problem, self.columns) or list(filtered_terms(problem))[: self.most]
-        if not terms:
-            return CurveLayout((), (), ())
-        axes = [axis_of(problem, term, bits_each(problem, len(terms))) for term in terms]
-        turns = range(max(axis.bits for axis in axes))
+        axes = axes_of(problem, self.columns, self.most)
+        turns = range(max((axis.bits for axis in axes), default=0))
         return order(problem, axes, [i for turn in turns for i, axis in enumerate(axes) if turn < axis.bits])

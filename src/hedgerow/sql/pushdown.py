@@ -22,18 +22,10 @@ from hedgerow.core.outcomes import may_match
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.stats import Stats, TermStats
 from hedgerow.core.types import Type
+from hedgerow.sql.edges import Edges
 from hedgerow.sql.predicates import predicate_of
-from hedgerow.sql.relations import (
-    Base,
-    JoinStep,
-    Relation,
-    Scope,
-    Select,
-    SetOperation,
-    Unknown,
-    given,
-    outputs,
-)
+from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, given
+from hedgerow.sql.through import CLAUSES, by_position, named, plain_select, replaced, substituted, takes
 
 # Conditions with any of these inside say nothing that holds for a row by itself, today and tomorrow.
 _UNSAFE = (
@@ -58,49 +50,15 @@ _UNSAFE_NAMES = frozenset(
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.split()  # noqa: SIM905
 )
-# A SELECT with any other clause takes no conditions from outside; beyond the second set nor its own WHERE.
-_PLAIN_CLAUSES = {
-    "with_",
-    "expressions",
-    "from_",
-    "joins",
-    "laterals",
-    "where",
-    "group",
-    "having",
-    "order",
-    "distinct",
-}
-_CLAUSES = _PLAIN_CLAUSES | {
-    "limit",
-    "offset",
-    "qualify",
-    "windows",
-    "sort",
-    "cluster",
-    "distribute",
-    "hint",
-    "into",
-}
 
 Conditions = list[exp.Expr]
-
-
-@dataclass(eq=False)
-class Edge:
-    """Rows of `base` matter only if `column` equals `other_column` of some row of `other`."""
-
-    base: Base
-    column: str
-    other: Base
-    other_column: str
 
 
 @dataclass(eq=False)
 class Pushdown:
     """Collects the edges while conditions are handed down."""
 
-    edges: list[Edge] = field(default_factory=list)
+    edges: Edges = field(default_factory=Edges)
     missing: list[str] = field(default_factory=list)  # columns that none of the tables in reach has
 
     def push(self, relation: Relation, wanted: Conditions) -> None:
@@ -110,7 +68,7 @@ class Pushdown:
                 relation.filters += wanted
             case SetOperation():
                 for side in (relation.left, relation.right):
-                    self.push(side, [c for c in (_by_position(w, relation, side) for w in wanted) if c is not None])
+                    self.push(side, [c for c in (by_position(w, relation, side) for w in wanted) if c is not None])
             case Select():
                 self._select(relation, wanted)
             case Unknown():
@@ -138,80 +96,20 @@ class Pushdown:
                     hand(on, here)
                 case "RIGHT":
                     hand(on, before)
-            self._join_edges(select, step, on, before)
+            self.edges.of_join(select, step, on, before)
             nullable |= here if step.kind in ("LEFT", "FULL") else set()
             nullable |= before if step.kind in ("RIGHT", "FULL") else set()
             before |= here
         where = select.node.args.get("where")
-        odd = set(given(select.node)) - _CLAUSES
+        odd = set(given(select.node)) - CLAUSES
         own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
-        hand(own + [_substituted(w, select) for w in wanted if _plain_select(select)], before)
-        self._where_edges(select, own)
+        hand(own + [substituted(w, select) for w in wanted if plain_select(select)], before)
+        self.edges.of_where(select, own)
         self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
             self.push(source, handed[alias])
         for relation in select.nested.values():
             self.push(relation, [])
-
-    # --- join edges ---
-
-    def _join_edges(self, select: Select, step: JoinStep, on: Conditions, before: set[str]) -> None:
-        both = step.kind in ("INNER", "SEMI")
-        for left, right in _equalities(select.scope, on):
-            ends = {left[0], right[0]}
-            if step.source not in ends and not both:
-                continue
-            if right[0] != step.source:
-                left, right = right, left
-            if both or step.kind in ("LEFT", "ANTI"):
-                self._edge(select.scope, right, left)
-            if both or step.kind == "RIGHT":
-                self._edge(select.scope, left, right)
-        for name in step.using if step.kind == "INNER" else ():
-            other = select.scope.merged.get(name.lower())
-            if other in before:
-                self._edge(select.scope, (step.source, (name,)), (other, (name,)))
-                self._edge(select.scope, (other, (name,)), (step.source, (name,)))
-
-    def _where_edges(self, select: Select, own: Conditions) -> None:
-        for a, b in _equalities(select.scope, own):
-            self._edge(select.scope, a, b)
-            self._edge(select.scope, b, a)
-        for condition in own:
-            if isinstance(condition, exp.In) and isinstance(condition.this, exp.Column):
-                query = condition.args.get("query")
-                self._in_edges(select, condition.this, query.unnest() if isinstance(query, exp.Expr) else None)
-            self._correlated(select.scope, condition)
-
-    def _in_edges(self, select: Select, column: exp.Column, query: exp.Expr | None) -> None:
-        found = select.scope.resolve(column)
-        inner = next((r for node, r in select.nested.items() if query is not None and node in _ids(query)), None)
-        columns = None if inner is None else outputs(inner)
-        if found is None or inner is None or not columns or len(columns) != 1 or found[0] is not select.scope:
-            return
-        a = _trace(select.scope.sources[found[1]], found[2])
-        b = _trace(inner, (columns[0][0],))
-        if a is not None and b is not None:
-            self.edges.append(Edge(*a, *b))
-            if _takes(inner, (columns[0][0],)):
-                self.edges.append(Edge(*b, *a))
-
-    def _correlated(self, scope: Scope, condition: exp.Expr) -> None:
-        """inner.key = outer.key in a subquery's WHERE: inner rows matter only for keys that the outer side has."""
-        if not isinstance(condition, exp.EQ):
-            return
-        sides = [scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right)]
-        for mine, outer in (sides, sides[::-1]):
-            if mine is not None and outer is not None and mine[0] is scope and outer[0] is not scope:
-                a = _trace(scope.sources[mine[1]], mine[2])
-                b = _trace(outer[0].sources[outer[1]], outer[2])
-                if a is not None and b is not None and _takes(scope.sources[mine[1]], mine[2]):
-                    self.edges.append(Edge(*a, *b))
-
-    def _edge(self, scope: Scope, mine: tuple[str, tuple[str, ...]], other: tuple[str, tuple[str, ...]]) -> None:
-        a, b = _trace(scope.sources[mine[0]], mine[1]), _trace(scope.sources[other[0]], other[1])
-        if a is not None and b is not None and _takes(scope.sources[mine[0]], mine[1]):
-            self.edges.append(Edge(*a, *b))
 
 
 def predicates(base: Base) -> Iterator[Predicate]:
@@ -243,11 +141,11 @@ def _about(condition: exp.Expr, scope: Scope, alias: str) -> exp.Expr | None:
 
     def mine(column: exp.Column) -> tuple[str, ...] | None:
         found = scope.resolve(column)
-        ours = found is not None and found[0] is scope and found[1] == alias and _takes(source, found[2])
+        ours = found is not None and found[0] is scope and found[1] == alias and takes(source, found[2])
         return found[2] if ours and found is not None and len(found[2]) <= 4 else None
 
     found = implied(condition, lambda column: mine(column) is not None)
-    return found and _replaced(found, lambda column: _named(mine(column) or ()))
+    return found and replaced(found, lambda column: named(mine(column) or ()))
 
 
 def implied(node: exp.Expr, speaks: Callable[[exp.Column], bool]) -> exp.Expr | None:
@@ -296,168 +194,7 @@ def _rejects_null(condition: exp.Expr) -> bool:
     return not may_match(p, Stats(np.ones(1, np.int64), nulls, {}))[0]
 
 
-# --- through relations ----------------------------------------------------------------------------
-
-
-def _takes(relation: Relation, path: tuple[str, ...]) -> bool:
-    """Whether a condition on this output may be handed to the relation."""
-    match relation:
-        case Base(columns=columns):
-            return columns is None or path[0].lower() in columns
-        case Unknown():
-            return False
-        case SetOperation():
-            place = _place(relation, path[0])
-            sides = (relation.left, relation.right)
-            names = [None if place is None else _name_at(side, place) for side in sides]
-            odd = set(given(relation.node)) - {"with_", "this", "expression", "distinct", "order", "sort"}
-            return not odd and all(
-                n is not None and _takes(s, (n, *path[1:])) for s, n in zip(sides, names, strict=True)
-            )
-        case Select():
-            if not _plain_select(relation):
-                return False
-            node = _output(relation, path[0])
-            return node is not None and (isinstance(node, exp.Column) or len(path) == 1) and _grouped_by(relation, node)
-
-
-def _output(relation: Relation, name: str) -> exp.Expr | None:
-    found = [node for n, node in outputs(relation) or () if n.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    if isinstance(relation, Select) and outputs(relation) is None and _star_only(relation):
-        return exp.column(name, table=next(iter(relation.scope.sources)), quoted=True)
-    return None
-
-
-def _star_only(select: Select) -> bool:
-    """SELECT * FROM one source whose columns are not known: every name is the source's."""
-    items = select.node.expressions
-    plain = len(items) == 1 and isinstance(items[0], exp.Star) and not any(items[0].args.values())
-    return plain and len(select.scope.sources) == 1 and not select.renamed
-
-
-def _place(relation: Relation, name: str) -> int | None:
-    found = [i for i, (n, _) in enumerate(outputs(relation) or ()) if n.lower() == name.lower()]
-    return found[0] if len(found) == 1 else None
-
-
-def _name_at(relation: Relation, place: int) -> str | None:
-    found = outputs(relation)
-    if found is None or place >= len(found):
-        return None
-    name = found[place][0]
-    return name if sum(n.lower() == name.lower() for n, _ in found) == 1 else None
-
-
-def _plain_select(select: Select) -> bool:
-    """Leaving out input rows that give no wanted output row leaves all other output rows as they were."""
-    node = select.node
-    if set(given(node)) - _PLAIN_CLAUSES:
-        return False
-    distinct, group = node.args.get("distinct"), node.args.get("group")
-    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
-        return False
-    if isinstance(group, exp.Group) and given(group) != ["expressions"]:
-        return False  # ROLLUP, CUBE, GROUPING SETS, ALL: a key may be NULL for another reason than its rows
-    listed = [*node.expressions, *([node.args["having"]] if node.args.get("having") else [])]
-    own = [n for item in listed for n in item.walk(prune=lambda n: isinstance(n, exp.Query))]
-    if any(isinstance(n, exp.Window) for n in own):
-        return False
-    return bool(group) or not (node.args.get("having") or any(isinstance(n, exp.AggFunc) for n in own))
-
-
-def _grouped_by(select: Select, node: exp.Expr) -> bool:
-    """Without GROUP BY any output will do; with one, only its keys."""
-    group = select.node.args.get("group")
-    if not isinstance(group, exp.Group):
-        return not any(isinstance(n, exp.AggFunc) for n in node.walk())
-    for key in group.expressions:
-        if isinstance(key, exp.Literal) and not key.is_string:
-            items, place = select.node.expressions, int(key.name) - 1
-            key = items[place].unalias() if 0 <= place < len(items) else key
-        if key == node or _same_column(select.scope, key, node):
-            return True
-    return False
-
-
-def _same_column(scope: Scope, a: exp.Expr, b: exp.Expr) -> bool:
-    if not isinstance(a, exp.Column) or not isinstance(b, exp.Column):
-        return False
-    x, y = scope.resolve(a), scope.resolve(b)
-    return x is not None and y is not None and x[0] is y[0] and x[1] == y[1] and _lower(x[2]) == _lower(y[2])
-
-
-def _lower(path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(p.lower() for p in path)
-
-
-def _substituted(condition: exp.Expr, select: Select) -> exp.Expr:
-    """A condition on a select's outputs, over the columns of its sources."""
-
-    def inner(column: exp.Column) -> exp.Expr:
-        first, *rest = (p.name for p in column.parts)
-        node = _output(select, first)
-        if node is None:
-            return exp.Column(this=exp.Star())  # `_takes` refused it: no name resolves to this
-        node = node.copy()
-        if rest and isinstance(node, exp.Column):
-            return _named((*(p.name for p in node.parts), *rest))
-        return node if isinstance(node, exp.Column) else exp.paren(node, copy=False)
-
-    return _replaced(condition, inner)
-
-
-def _by_position(condition: exp.Expr, relation: SetOperation, side: Relation) -> exp.Expr | None:
-    names: dict[str, str] = {}
-    for column in condition.find_all(exp.Column):
-        place = _place(relation, column.parts[0].name)
-        name = None if place is None else _name_at(side, place)
-        if name is None:
-            return None
-        names[column.parts[0].name] = name
-    return _replaced(condition, lambda c: _named((names[c.parts[0].name], *(p.name for p in c.parts[1:]))))
-
-
-def _replaced(node: exp.Expr, f: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
-    return node.copy().transform(lambda n: f(n) if isinstance(n, exp.Column) else n, copy=False)
-
-
-def _named(path: tuple[str, ...]) -> exp.Column:
-    keys = ("this", "table", "db", "catalog")
-    return exp.Column(**{k: exp.to_identifier(p, quoted=True) for k, p in zip(keys, path[::-1], strict=False)})
-
-
-# --- edges and reads ------------------------------------------------------------------------------
-
-
-def _equalities(
-    scope: Scope, conditions: Conditions
-) -> Iterator[tuple[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]]]:
-    for condition in conditions:
-        if isinstance(condition, exp.EQ):
-            a, b = condition.left.unnest(), condition.right.unnest()
-            if isinstance(a, exp.Column) and isinstance(b, exp.Column):
-                x, y = scope.resolve(a), scope.resolve(b)
-                if x and y and x[0] is scope and y[0] is scope and x[1] != y[1]:
-                    yield x[1:], y[1:]
-
-
-def _trace(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
-    """The base column whose values an output has, followed through plain columns."""
-    match relation:
-        case Base() if len(path) == 1:
-            return relation, (relation.columns or {}).get(path[0].lower(), path[0])
-        case Select():
-            node = _output(relation, path[0])
-            found = relation.scope.resolve(node) if isinstance(node, exp.Column) and len(path) == 1 else None
-            if found is not None and found[0] is relation.scope:
-                return _trace(relation.scope.sources[found[1]], found[2])
-    return None
-
-
-def _ids(node: exp.Expr) -> set[int]:
-    return {id(node), *([id(node.parent)] if node.parent is not None else [])}
+# --- reads ---
 
 
 def _note_reads(select: Select) -> list[str]:

@@ -17,8 +17,9 @@ from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.expr import TRUE, Column, Predicate, conjunction
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.workload import Join, Query, Scan
+from hedgerow.sql.edges import Edge
 from hedgerow.sql.predicates import predicate_of
-from hedgerow.sql.pushdown import Edge, Pushdown, implied, predicates
+from hedgerow.sql.pushdown import Pushdown, implied, predicates
 from hedgerow.sql.relations import Base, Builder
 
 Schemas = Mapping[str, Any]
@@ -125,7 +126,7 @@ def scans_of(
     builder, pushdown = Builder(schemas, views), Pushdown()
     try:
         pushdown.push(builder.query(node, {}, None), [])
-        bases, edges = builder.bases, pushdown.edges
+        bases, edges = builder.bases, pushdown.edges.found
         unseen = [t for t in node.find_all(exp.Table) if id(t) not in builder.seen]
     except (RecursionError, SqlglotError):
         bases, edges = [], []
