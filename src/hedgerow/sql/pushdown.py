@@ -29,26 +29,17 @@ from hedgerow.sql.through import CLAUSES, by_position, named, plain_select, repl
 
 # Conditions with any of these inside say nothing that holds for a row by itself, today and tomorrow.
 _UNSAFE = (
-    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter),
-    *(
-        exp.SessionParameter,
-        exp.Rand,
-        exp.Randn,
-        exp.Uuid,
-        exp.CurrentDate,
-        exp.CurrentTime,
-        exp.CurrentTimestamp,
-    ),
-    *(exp.CurrentUser, exp.Star, exp.Lambda),
+    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
+    *(exp.Star, exp.Lambda),
 )
 _UNSAFE_NAMES = frozenset(
     """
-    rand random randn uuid now current_date curdate current_timestamp localtimestamp current_timezone
+    rand random randn uuid now current_date current_time curdate current_timestamp localtimestamp current_timezone
     unix_timestamp input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
     spark_partition_id current_user user session_user current_database current_catalog current_schema shuffle
     version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
-    """.split()  # noqa: SIM905
+    """.replace("_", "").split()
 )
 
 Conditions = list[exp.Expr]
@@ -174,10 +165,15 @@ def implied(node: exp.Expr, speaks: Callable[[exp.Column], bool]) -> exp.Expr | 
 
 
 def _safe(node: exp.Expr) -> bool:
-    return not any(
-        isinstance(n, _UNSAFE) or (isinstance(n, exp.Anonymous) and n.name.lower() in _UNSAFE_NAMES)
-        for n in node.walk()
-    )
+    return not any(isinstance(n, _UNSAFE) or _names(n) & _UNSAFE_NAMES for n in node.walk())
+
+
+def _names(node: exp.Expr) -> set[str]:
+    """What a function is called, by the query or by sqlglot, without underscores."""
+    if not isinstance(node, exp.Func):
+        return set()
+    names = [node.name] if isinstance(node, exp.Anonymous) else [type(node).__name__, *node.sql_names()]
+    return {name.lower().replace("_", "") for name in names}
 
 
 def _rejects_null(condition: exp.Expr) -> bool:
