@@ -249,7 +249,6 @@ VOLATILE = [
     "explode(b)",
     "posexplode(b)",
     "sum(b)",
-    "row_number()",
     "raise_error('x')",
     "assert_true(b)",
     "reflect('a','b')",
