@@ -91,6 +91,10 @@ SELECT * FROM (SELECT a, sum(b) AS n FROM t GROUP BY ROLLUP (a)) AS d WHERE a IS
 SELECT * FROM (SELECT max(a) AS m FROM t) AS d WHERE m = 2;
 -- t: TRUE
 
+-- a function nobody has heard of may be an aggregate
+SELECT * FROM (SELECT entropy(a) AS m FROM t) AS d WHERE m > 1;
+-- t: TRUE
+
 -- set operations
 SELECT * FROM (SELECT a FROM t UNION SELECT c FROM u) AS d WHERE a = 2;
 -- t: a = 2

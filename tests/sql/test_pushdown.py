@@ -7,13 +7,18 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 import sqlglot
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import TRUE, text
 from hedgerow.sql.workload import Workload, where
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMAS = {
     "t": {"a": "int", "b": "int", "s": "string"},
@@ -184,6 +189,28 @@ class Writer:
                 other = self.pick("", f" JOIN w AS w2 ON w.{names[0]} = w2.{names[0]} AND w2.{names[0]} > 1")
                 return f"WITH w AS ({inner}) SELECT w.{names[0]} FROM w{other} WHERE {where}"
         return self.query(2)[0]
+
+
+def test_spark_aggregates_are_seen(spark: SparkSession) -> None:
+    """Every aggregate, window and generator function of Spark's keeps conditions out of the SELECT it stands in."""
+    catalog: Any = spark._jsparkSession.sessionState().catalog()
+    identifier: Any = spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # type: ignore[union-attr]
+    names = [row["function"] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()]
+    plain = [n for n in names if n.isidentifier()]
+    groups = {n: catalog.lookupFunctionInfo(identifier(n)).getGroup() for n in plain}
+    found = [n for n, group in groups.items() if group in ("agg_funcs", "window_funcs", "generator_funcs")]
+    assert len(found) > 90
+    for name in found:
+        if name == "row_number":
+            continue  # no SQL without OVER
+        for arguments in ("a", "a, 2", "", "a, b, 3"):
+            try:
+                w = Workload.from_sql(
+                    f"SELECT 1 FROM (SELECT {name}({arguments}) AS m FROM t) AS d WHERE m = 1", SCHEMAS
+                )
+            except HedgerowError:
+                continue
+            assert w.queries[0].predicate("t") == TRUE, name
 
 
 @pytest.fixture(scope="module")

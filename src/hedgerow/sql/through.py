@@ -14,6 +14,8 @@ from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, 
 
 # A SELECT with any other clause takes no conditions from outside; beyond the second set nor its own WHERE.
 _PLAIN_CLAUSES = set("with_ expressions from_ joins laterals where group having order distinct".split())  # noqa: SIM905
+# Functions that may turn many rows into one; a function that sqlglot does not know may be anything.
+_MAY_AGGREGATE = (exp.AggFunc, exp.Anonymous, exp.Any)
 CLAUSES = _PLAIN_CLAUSES | set("limit offset qualify windows sort cluster distribute hint into".split())  # noqa: SIM905
 
 
@@ -82,7 +84,7 @@ def plain_select(select: Select) -> bool:
     own = [n for item in listed for n in item.walk(prune=lambda n: isinstance(n, exp.Query))]
     if any(isinstance(n, exp.Window) for n in own):
         return False
-    return bool(group) or not (node.args.get("having") or any(isinstance(n, exp.AggFunc) for n in own))
+    return bool(group) or not (node.args.get("having") or any(isinstance(n, _MAY_AGGREGATE) for n in own))
 
 
 def _grouped_by(select: Select, node: exp.Expr) -> bool:
