@@ -44,7 +44,7 @@ LESS, LIKE = Compare(x, "<", lit(5)), Opaque("note LIKE '%a%'", (col("note"),))
     [
         (-5, "-5"),
         (Decimal("2.500"), "2.5"),
-        (Decimal("1E+3"), "1000"),
+        (Decimal("1E+3"), "1000.0"),
         (1.5, "1.5D"),
         (-0.0, "0.0D"),
         (float("nan"), "double('NaN')"),

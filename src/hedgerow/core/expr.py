@@ -302,8 +302,8 @@ def literal_text(literal: Literal) -> str:
         case kinds.INT:
             return str(value)
         case kinds.DECIMAL:
-            plain = format(value, "f")
-            return plain.rstrip("0").rstrip(".") if "." in plain else plain
+            whole, _, fraction = format(value, "f").partition(".")
+            return f"{whole}.{fraction.rstrip('0') or '0'}"  # 5.0, not 5: Spark reads the type off the text
         case kinds.FLOAT if value is NAN:
             return "double('NaN')"
         case kinds.FLOAT if value in (float("inf"), float("-inf")):
