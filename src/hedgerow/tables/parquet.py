@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hedgerow.core.bind import bind
+from hedgerow.core.codec import decode
 from hedgerow.core.cost import QueryScore, Score
 from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError
 from hedgerow.core.expr import TRUE, Predicate
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.rewrite import normalise
+from hedgerow.core.stats import Stats, concat
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SIDE = "_hedgerow"
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 VERSION = 1
 
 
@@ -96,7 +99,7 @@ class ParquetTable:
     def files(self, where: str | Predicate | None = None) -> list[str]:
         """The names of the files that may hold rows which match, those unknown to the index included."""
         p = self._bound(where)
-        now = {n: size for n, size in Folder(self.spark, self.path).sizes().items() if not n.startswith(("_", "."))}
+        now = data_files(self.spark, self.path)
         opened = self.index.to_open(p)
         known = self.known_files
         changed = {name for name, size in now.items() if known.get(name) != size}
@@ -146,8 +149,7 @@ class ParquetTable:
         return Score.mean(found, weights, len(rows))
 
     def describe(self) -> dict[str, Any]:
-        known, now = self.known_files, Folder(self.spark, self.path).sizes()
-        present = {n: s for n, s in now.items() if not n.startswith(("_", "."))}
+        known, present = self.known_files, data_files(self.spark, self.path)
         return {
             "path": self.path,
             "table": self.name,
@@ -165,32 +167,27 @@ class ParquetTable:
 
     def append(self, frame: DataFrame) -> ParquetTable:
         """New rows through the same layout into new files; the index grows, nothing old is touched."""
-        before = set(Folder(self.spark, self.path).sizes())
+        before = set(data_files(self.spark, self.path))
         same = frame.select(*(f"`{name}`" for name in self._frame.columns))
         write_blocks(self.spark, same, self.layout, self.schema, self.path, mode="append", **self.manifest["writing"])
-        return self._with_files(set(Folder(self.spark, self.path).sizes()) - before)
-
-    def _with_files(self, names: set[str]) -> ParquetTable:
-        from hedgerow.core.stats import concat
-
-        new = index_new_files(self.spark, self.path, names, self.manifest, self.schema)
-        joined = BlockIndex((View(concat([self.index.blocks, new[0]])),))
+        stats, files = index_new_files(self.spark, self.path, before, self.manifest, self.schema)
+        joined = BlockIndex((View(concat([self.index.blocks, stats])),))
         manifest = {**self.manifest, "number": self.manifest["number"] + 1}
-        manifest["files"] = [*self.manifest["files"], *new[1]]
+        manifest["files"] = [*self.manifest["files"], *files]
         return commit(self.spark, self.path, manifest, joined)
 
 
-_LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+def data_files(spark: SparkSession, path: str) -> dict[str, int]:
+    """The files that Spark reads as the table's, with their sizes."""
+    return {n: size for n, size in Folder(spark, path).sizes().items() if not n.startswith(("_", "."))}
 
 
 def index_new_files(
-    spark: SparkSession, path: str, names: set[str], manifest: Mapping[str, Any], schema: Mapping[str, Type]
-) -> tuple[Any, list[dict[str, Any]]]:
-    """Statistics of files just written, and their entries for the manifest."""
-    from hedgerow.core.codec import decode
-
-    sizes = Folder(spark, path).sizes()
-    files = sorted(n for n in names if not n.startswith(("_", ".")))
+    spark: SparkSession, path: str, before: set[str], manifest: Mapping[str, Any], schema: Mapping[str, Type]
+) -> tuple[Stats, list[dict[str, Any]]]:
+    """Statistics of the files that were not there before, and their entries for the manifest."""
+    sizes = data_files(spark, path)
+    files = sorted(set(sizes) - before)
     items = [decode(item) for item in manifest["statistics"]]
     frame = spark.read.parquet(*(f"{path}/{quote(n)}" for n in files)) if files else spark.read.parquet(path).limit(0)
     stats = collect_files(frame, items, schema, files)
@@ -245,7 +242,7 @@ def create(
         "writing": dict(writing),
         "statistics": list(statistics),
     }
-    stats, manifest["files"] = index_new_files(spark, place, set(Folder(spark, place).sizes()), manifest, schema)
+    stats, manifest["files"] = index_new_files(spark, place, set(), manifest, schema)
     commit(spark, place, manifest, BlockIndex((View(stats),)))
     if target.exists():
         target.delete()
