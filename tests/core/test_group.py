@@ -84,7 +84,8 @@ def test_the_outer_promise_holds_for_all_blocks_inside() -> None:
 
 
 def test_nested_sql_exists_where_both_parts_have_it() -> None:
-    assert NESTED.assign_sql() is None
+    woven = CurveLayout((*SORTED.axes, Axis(x, "int", (5,))), (0, 1), (1,))
+    assert NestedLayout(OUTER, (woven, SORTED)).assign_sql() is None
     trees = NestedLayout(OUTER, (TreeLayout((Compare(y, "=", lit(1)),), ((0, ~0, ~1),)), TreeLayout((), ())))
     sql = trees.assign_sql()
     assert sql is not None

@@ -25,10 +25,9 @@ from hedgerow.core.expr import Column, atoms, text
 from hedgerow.core.nested import NestedLayout
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.rows import Rows
-from hedgerow.core.tree import TreeLayout
 from hedgerow.core.truth import truth
 from hedgerow.core.values import date_text, timestamp_text
-from tests.generate import a_predicate, a_table, a_tree
+from tests.generate import a_curve, a_predicate, a_table, a_tree
 
 PER_EXAMPLE = 5
 _DOUBLE = re.compile(r"(?<![\w'.])(-?\d[\d.]*(?:e[+-]?\d+)?)D\b")
@@ -57,13 +56,14 @@ def test_duckdb_agrees(database: duckdb.DuckDBPyConnection, random: Random) -> N
 
 
 @given(random=st.integers(0, 2**64).map(Random))
-def test_the_sql_of_a_tree_assigns_the_same_blocks(database: duckdb.DuckDBPyConnection, random: Random) -> None:
-    """Also of trees inside a tree."""
+def test_the_sql_of_a_layout_assigns_the_same_blocks(database: duckdb.DuckDBPyConnection, random: Random) -> None:
+    """Trees, trees inside a tree, and the curves that are a sort by one term."""
     table = replace(a_table(random, plain=True), opaque=())
     outer = a_tree(random, table)
     rows = pa.table({t.path[0]: a for t, a in table.columns.items() if isinstance(t, Column)})
-    layout: TreeLayout | NestedLayout
-    for layout in (outer, NestedLayout(outer, tuple(a_tree(random, table) for _ in range(outer.blocks)))):
+    nested = NestedLayout(outer, tuple(a_tree(random, table) for _ in range(outer.blocks)))
+    curves = [c for c in (a_curve(random, table, "range") for _ in range(3)) if len(c.axes) == 1]
+    for layout in (outer, nested, *curves):
         sql = layout.assign_sql()
         assert sql is not None
         found = database.from_arrow(rows).project(duckdb_sql(sql)).fetchall()

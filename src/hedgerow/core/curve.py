@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.codec import decode, encode
-from hedgerow.core.expr import In, Literal, Term
-from hedgerow.core.layout import BlockIds
+from hedgerow.core.expr import In, Literal, Term, literal_text
+from hedgerow.core.layout import BlockIds, Write, sql_of
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
+from hedgerow.core.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.values import Value
 
 Keys = npt.NDArray[np.uint64]
@@ -45,10 +47,25 @@ class Axis:
     def ranks(self, rows: Rows) -> Keys:
         column = rows.ranks(self.term)
         table = np.zeros(len(column.values) + 2, np.uint64)
-        table[: len(column.values)] = [bisect_right(self.edges, v) for v in column.values]
+        table[: len(column.values)] = _at_or_below(self.kind, self.edges, column.values)
         table[NULL_CODE] = 0
         table[NAN_CODE] = len(self.edges)
         return table[column.places]
+
+    def reaches(self, rank: int, write: Write) -> str:
+        """In SQL: the value has at least this rank."""
+        if not 0 < rank <= len(self.edges):
+            return "TRUE" if rank <= 0 else "FALSE"
+        return f"{write(self.term)} >= {literal_text(Literal(self.kind, self.edges[rank - 1]))}"
+
+
+def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> npt.ArrayLike:
+    """For each value the number of edges at or below it."""
+    if kind not in (DECIMAL, STRING, BINARY, BOOLEAN):
+        form = np.float64 if kind == FLOAT else np.int64
+        with suppress(OverflowError):  # whole numbers of any size are allowed, if rare
+            return np.searchsorted(np.array(edges, form), np.array(values, form), side="right")
+    return [bisect_right(edges, v) for v in values]
 
 
 @dataclass(frozen=True)
@@ -77,8 +94,24 @@ class CurveLayout:
             return np.zeros(len(rows), np.int32)
         return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
 
-    def assign_sql(self) -> str | None:
-        return None
+    def assign_sql(self, write: Write = sql_of) -> str | None:
+        """A sort by one term is a search for the last block whose first value is not above; bits SQL cannot mix."""
+        if not self.axes:
+            return "0"
+        if len(self.axes) > 1 or self.curve != "bits":
+            return None
+        axis = self.axes[0]
+        spare = axis.bits - len(self.pattern)  # bits of the rank that the key leaves out
+        starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
+
+        def search(first: int, last: int) -> str:
+            if first == last:
+                return str(first)
+            middle = (first + last + 1) // 2
+            reached = axis.reaches(starts[middle - 1], write)  # NULL for NULL, which stays below
+            return f"CASE WHEN {reached} THEN {search(middle, last)} ELSE {search(first, middle - 1)} END"
+
+        return search(0, len(starts))
 
     def regions(self) -> Stats:
         """A curve promises nothing that a block's own minimum and maximum do not say better."""

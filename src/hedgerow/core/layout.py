@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -10,13 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Predicate, Term
+from hedgerow.core.expr import Cast, Column, Expr, Predicate, Term, term_text, text
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
 
 BlockIds = npt.NDArray[np.int32]
 Feature: TypeAlias = Predicate | Term
+Write: TypeAlias = Callable[[Feature], str]
 VERSION = 1
+
+
+def sql_of(feature: Feature) -> str:
+    return term_text(feature) if isinstance(feature, Column | Cast | Expr) else text(feature)
 
 
 class Layout(Protocol):
@@ -32,8 +38,8 @@ class Layout(Protocol):
 
     def assign(self, rows: Rows) -> BlockIds: ...
 
-    def assign_sql(self) -> str | None:
-        """The same function as one Spark SQL expression, where there is one."""
+    def assign_sql(self, write: Write = sql_of) -> str | None:
+        """The same function as one Spark SQL expression, where there is one; `write` gives each feature's text."""
 
     def regions(self) -> Stats:
         """What each block promises about its rows before any is seen."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.core.layout import BlockIds, Feature, Layout, layout_from_dict, layout_to_dict
+from hedgerow.core.layout import BlockIds, Feature, Layout, Write, layout_from_dict, layout_to_dict, sql_of
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
 
@@ -41,9 +41,9 @@ class NestedLayout:
                 ids[here] = layout.assign(rows.take(here)) + self._starts[i]
         return ids
 
-    def assign_sql(self) -> str | None:
-        outer = self.outer.assign_sql()
-        parts = [layout.assign_sql() for layout in self.inner]
+    def assign_sql(self, write: Write = sql_of) -> str | None:
+        outer = self.outer.assign_sql(write)
+        parts = [layout.assign_sql(write) for layout in self.inner]
         if outer is None or None in parts:
             return None
         cases = " ".join(f"WHEN {i} THEN {self._starts[i]} + {sql}" for i, sql in enumerate(parts))

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from hedgerow.core.steps import Break
 from hedgerow.core.types import OTHER, Type
-from hedgerow.core.values import NAN, Value, of_arrow
+from hedgerow.core.values import Value, comparable
 
 Codes = npt.NDArray[np.int32]
 NULL_CODE = -1
@@ -83,19 +83,29 @@ class Ranked:
         return Ranked(self.type, self.values, self.places[rows])
 
 
-def rank_rows(array: pa.Array | pa.ChunkedArray) -> Ranked:
+def whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # older pyarrow, no chunks at all
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    return array
+
+
+def rank_rows(array: pa.Array | pa.ChunkedArray) -> Ranked:
+    array = whole(array)
     encoded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
-    found = list(of_arrow(encoded.dictionary))
-    values = sorted({v for v in found if v is not None and v is not NAN})
-    place: dict[Any, int] = {v: i for i, v in enumerate(values)}
-    place[None], place[NAN] = NULL_CODE, NAN_CODE
-    table = np.fromiter((place[v] for v in found), np.int32, len(found))
+    found = comparable(encoded.dictionary)
+    order = pc.sort_indices(found).to_numpy()  # NaN after the numbers, NULL last
+    nan = pc.sum(pc.is_nan(found)).as_py() or 0 if pa.types.is_floating(found.type) else 0
+    numbers = len(found) - found.null_count - nan
+    values = found.take(order[:numbers])
+    is_new = np.ones(numbers, bool)
+    is_new[1:] = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
+    table = np.full(len(found) + 1, NULL_CODE, np.int32)
+    table[order[:numbers]] = np.cumsum(is_new) - 1
+    table[order[numbers : numbers + nan]] = NAN_CODE
     indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(found)).to_numpy(zero_copy_only=False)
-    return Ranked(Type.of_arrow(array.type), values, np.append(table, np.int32(NULL_CODE))[indices])
+    return Ranked(Type.of_arrow(array.type), values.filter(pa.array(is_new)).to_pylist(), table[indices])
 
 
 def supported(array_type: pa.DataType) -> bool:

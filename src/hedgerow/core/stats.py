@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hedgerow.core.expr import Predicate, Term, term_text, text
-from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Codes, Ranked, code_of, moved, rank_rows, supported, united
+from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Codes, Ranked, code_of, moved, rank_rows, supported, united, whole
 from hedgerow.core.types import Type
-from hedgerow.core.values import Value
+from hedgerow.core.values import Value, comparable
 
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
@@ -165,7 +166,7 @@ def collect(
 ) -> Stats:
     """Statistics from rows: `entry[i]` is the entry of row i (all in entry 0 by default).
 
-    `outcomes` holds, for each feature, the outcome bit of each row. Columns of types we do not know are left out.
+    `outcomes` holds, for each feature, the outcome bits of each row. Columns of types we do not know are left out.
 
     >>> from hedgerow.core.expr import col
     >>> stats = collect({col("x"): pa.array([3, None, 5])})
@@ -173,6 +174,8 @@ def collect(
     >>> [t.values[c // 2] for c in (t.low[0], t.high[0])], int(t.nulls[0])
     ([3, 5], 1)
     """
+    if entry is None and not any(isinstance(c, Ranked) for c in columns.values()):
+        return _collect_whole(columns, outcomes or {}, max_distinct)
     ranked = {term: c if isinstance(c, Ranked) else rank_rows(c) for term, c in columns.items() if usable(c)}
     sizes = [len(c) for c in columns.values() if not isinstance(c, Ranked)]
     sizes += [len(c.places) for c in ranked.values()] + [len(b) for b in (outcomes or {}).values()]
@@ -182,6 +185,35 @@ def collect(
     terms = {term_text(term): _collect_term(c, of, order, rows, max_distinct) for term, c in ranked.items()}
     features = {text(p): Feature(p, _reduce(np.bitwise_or, b[order], rows, 0)) for p, b in (outcomes or {}).items()}
     return Stats(rows, terms, features)
+
+
+def _collect_whole(
+    columns: Mapping[Term, pa.Array | pa.ChunkedArray], outcomes: Mapping[Predicate, Bits], max_distinct: int
+) -> Stats:
+    """All rows in one entry: no ranks are needed, and Arrow finds minimum and maximum by itself."""
+    sizes = [len(c) for c in (*columns.values(), *outcomes.values())]
+    terms = {term_text(t): _whole_term(whole(c), max_distinct) for t, c in columns.items() if usable(c)}
+    features = {text(p): Feature(p, np.bitwise_or.reduce(b, keepdims=True)) for p, b in outcomes.items()}
+    return Stats(np.array(sizes[:1] or [0], np.int64), terms, features)
+
+
+def _whole_term(array: pa.Array, max_distinct: int) -> TermStats:
+    found = comparable(pc.dictionary_decode(array) if pa.types.is_dictionary(array.type) else array)
+    has_nan = False
+    if pa.types.is_floating(found.type):
+        is_nan = pc.is_nan(found)
+        has_nan = pc.any(is_nan).as_py() or False
+        found = pc.if_else(is_nan, None, found) if has_nan else found
+    ends = pc.min_max(found).as_py()
+    distinct = None
+    few = max_distinct and len(pc.unique(found[: 4 * max_distinct])) <= max_distinct + 1
+    if few:
+        values = pc.unique(found).drop_null()
+        distinct = values.to_pylist() if len(values) <= max_distinct else None
+    bounds = None if ends["min"] is None else (Bound(ends["min"]), Bound(ends["max"]))
+    return TermStats.build(
+        Type.of_arrow(array.type), [bounds], [array.null_count], [has_nan], [distinct] if max_distinct else None
+    )
 
 
 def usable(column: pa.Array | pa.ChunkedArray | Ranked) -> bool:

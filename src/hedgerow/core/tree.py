@@ -28,7 +28,7 @@ from hedgerow.core.expr import (
     term_text,
     text,
 )
-from hedgerow.core.layout import BlockIds
+from hedgerow.core.layout import BlockIds, Write, sql_of
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import (
@@ -83,13 +83,13 @@ class TreeLayout:
                     todo.append((child, part))
         return ids
 
-    def assign_sql(self) -> str:
+    def assign_sql(self, write: Write = sql_of) -> str:
         """Nested CASE WHEN, where NULL takes the ELSE branch as it does in the tree; built without recursion."""
         done: dict[int, str] = {}
         for node in reversed(self._top_down()):
             cut, *kids = self.nodes[node]
             left, right = (str(~k) if k < 0 else done.pop(k) for k in kids)
-            done[node] = f"CASE WHEN {text(self.cuts[cut])} THEN {left} ELSE {right} END"
+            done[node] = f"CASE WHEN {write(self.cuts[cut])} THEN {left} ELSE {right} END"
         return done.get(0, "0")
 
     def _top_down(self) -> list[int]:

@@ -118,17 +118,21 @@ def prefix_end(prefix: str) -> str | None:
     return None
 
 
-def of_arrow(array: pa.Array) -> Sequence[Value | None]:
-    """The canonical values of an Arrow array (None for NULL); meant for few, distinct values."""
-    kind = Type.of_arrow(array.type).kind
-    if kind == kinds.DATE:
-        array = pc.cast(pc.cast(array, pa.date32()), pa.int32())
-    elif kind in (kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ):
-        array = pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), pa.int64())
-    values: list[Any] = array.to_pylist()
-    if kind in (kinds.FLOAT, kinds.DECIMAL):
-        return [None if v is None else canonical(kind, v) for v in values]
-    return values
+def comparable(array: pa.Array) -> pa.Array:
+    """The same values in a type whose order is Spark's, but for NaN, and whose Python values are canonical."""
+    type_ = Type.of_arrow(array.type)
+    match type_.kind:
+        case kinds.DATE:
+            return pc.cast(pc.cast(array, pa.date32()), pa.int32())
+        case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+            return pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), pa.int64())
+        case kinds.FLOAT:
+            return pc.add(pc.cast(array, pa.float64()), 0.0)  # -0.0 becomes 0.0
+        case kinds.DECIMAL if pa.types.is_integer(array.type):
+            return pc.cast(array, pa.decimal128(type_.precision))
+        case kinds.STRING:
+            return pc.cast(array, pa.large_string())
+    return array
 
 
 def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:

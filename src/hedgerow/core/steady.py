@@ -1,0 +1,43 @@
+"""What means the same in every session and evaluates on every row; the rest is only trusted where it was noted.
+
+x < 5, x LIKE '%a%'                          steady: columns and literals, nothing to convert
+CAST(s AS INT) > 5, hour(at) = 3, f(x) = 1   may fail on a row, or change with time zone, ANSI mode, a function's body
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from hedgerow.core.expr import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, terms
+from hedgerow.core.stats import Stats
+from hedgerow.core.views import BlockIndex
+
+_LIKE = re.compile(r"[A-Za-z_]\w* I?LIKE '[^'\\]*'")
+
+
+def steady(item: Predicate | Term) -> bool:
+    """Whether it is made of plain columns and literals only.
+
+    >>> from hedgerow.core.expr import Compare, col, lit
+    >>> steady(Compare(col("x"), "<", lit(5))), steady(Opaque("CAST(x AS INT) > y", (col("x"), col("y"))))
+    (True, False)
+    """
+    if isinstance(item, Column | Cast | Expr):
+        return isinstance(item, Column)
+    return all(isinstance(t, Column) for t in terms(item)) and all(map(_steady_atom, atoms(item)))
+
+
+def _steady_atom(atom: Predicate) -> bool:
+    return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else not isinstance(atom, SemiJoin)
+
+
+def steady_index(index: BlockIndex, columns: set[str]) -> BlockIndex:
+    """What of the index holds in every session; `columns` are the texts of the terms that are plain columns."""
+    return BlockIndex(tuple(replace(view, stats=_steady_stats(view.stats, columns)) for view in index.views))
+
+
+def _steady_stats(stats: Stats, columns: set[str]) -> Stats:
+    terms_ = {name: t for name, t in stats.terms.items() if name in columns}
+    features = {name: f for name, f in stats.features.items() if steady(f.predicate)}
+    return Stats(stats.rows, terms_, features)
