@@ -8,20 +8,50 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.core.cost import Score as Score
     from hedgerow.core.errors import HedgerowError as HedgerowError
+    from hedgerow.pipeline import HedgerowWarning as HedgerowWarning
+    from hedgerow.pipeline import Learned as Learned
+    from hedgerow.pipeline import apply as apply
+    from hedgerow.pipeline import learn as learn
+    from hedgerow.pipeline import open_table as table
+    from hedgerow.pipeline import read as read
+    from hedgerow.pipeline import route as route
+    from hedgerow.pipeline import score as score
     from hedgerow.sql.workload import Workload as Workload
 
 __version__ = "0.1.0"
 
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
-    "HedgerowError": "hedgerow.core.errors",
-    "Score": "hedgerow.core.cost",
-    "Workload": "hedgerow.sql.workload",
+    "HedgerowError": "hedgerow.core.errors:HedgerowError",
+    "HedgerowWarning": "hedgerow.pipeline:HedgerowWarning",
+    "Learned": "hedgerow.pipeline:Learned",
+    "Score": "hedgerow.core.cost:Score",
+    "Workload": "hedgerow.sql.workload:Workload",
+    "apply": "hedgerow.pipeline:apply",
+    "learn": "hedgerow.pipeline:learn",
+    "read": "hedgerow.pipeline:read",
+    "route": "hedgerow.pipeline:route",
+    "score": "hedgerow.pipeline:score",
+    "table": "hedgerow.pipeline:open_table",
 }
-__all__ = ["HedgerowError", "Score", "Workload", "__version__"]
+__all__ = [
+    "HedgerowError",
+    "HedgerowWarning",
+    "Learned",
+    "Score",
+    "Workload",
+    "__version__",
+    "apply",
+    "learn",
+    "read",
+    "route",
+    "score",
+    "table",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+        module, _, attribute = _PUBLIC[name].partition(":")
+        return getattr(import_module(module), attribute)
     raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")

@@ -1,36 +1,51 @@
-"""learn, score, apply, table: the one place where Spark, SQL, learners and core meet."""
+"""learn, score, apply, table, read, route: the one place where Spark, SQL, learners and core meet."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core import cost
-from hedgerow.core.codec import encode
-from hedgerow.core.errors import HedgerowError, LayoutError, WorkloadError
+from hedgerow.core.codec import decode_predicate, encode
+from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError
 from hedgerow.core.expr import Predicate, term_text, terms, text
-from hedgerow.core.layout import Layout
+from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.workload import Query, Workload
 from hedgerow.spark.evaluate import needed
+from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import meaning
 from hedgerow.spark.source import Source, open_source
 from hedgerow.tables.parquet import ParquetTable, create
+from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LEARNERS = {
+    "random": "hedgerow.learners.random:Random",
     "range": "hedgerow.learners.range:Range",
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
 }
-MANY_FEATURES = 200
+VERSION = 1
+_MANY_FEATURES = 200
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+class HedgerowWarning(UserWarning):
+    """Something was left out, and the work goes on."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +54,56 @@ class Learned:
 
     layout: Layout
     table: str
-    predicates: tuple[Predicate, ...]
-    provenance: dict[str, Any]
+    predicates: tuple[Predicate, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def blocks(self) -> int:
+        return self.layout.blocks
+
+    def __str__(self) -> str:
+        made = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
+        return f"a {self.layout.kind} layout of {self.table}{made}: {self.blocks:,} blocks"
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "hedgerow_learned": VERSION,
+                "table": self.table,
+                "provenance": dict(self.provenance),
+                "warnings": self.warnings,
+                "layout": layout_to_dict(self.layout),
+                "predicates": [encode(p) for p in self.predicates],
+            }
+        )
+
+    @staticmethod
+    def from_json(value: str) -> Learned:
+        """What `to_json` wrote; FormatError for anything else."""
+        try:
+            found = json.loads(value)
+            if found["hedgerow_learned"] > VERSION:
+                raise FormatError(f"this layout was written by a newer Hedgerow (format {found['hedgerow_learned']})")
+            return Learned(
+                layout_from_dict(found["layout"]),
+                found["table"],
+                tuple(map(decode_predicate, found["predicates"])),
+                found["provenance"],
+                tuple(found["warnings"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError("this is no layout that `learn` made, or a damaged one") from error
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | Path) -> Learned:
+        try:
+            return Learned.from_json(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise HedgerowError(f"the layout {path} cannot be read: {error.strerror}") from error
 
 
 def make_learner(name: str, **params: Any) -> Learner:
@@ -61,30 +123,44 @@ def learn(
     workload: Workload,
     learner: str = "qdtree",
     block_rows: int | None = None,
-    block_bytes: str = "64MB",
     sample_rows: int | None = None,
     seed: int = 0,
+    *,
+    block_bytes: str = "64MB",
     table: str | None = None,
     **params: Any,
 ) -> Learned:
-    """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout."""
+    """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
+
+    Args:
+        source: a Parquet directory, a list of files, a catalog table or a DataFrame.
+        block_rows: the least rows of a block; without it `block_bytes` counts, by the size of the source's files.
+        sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
+        table: the source's name in the workload; by default the last part of its path or name.
+        params: what the learner takes.
+    """
     fitted = make_learner(learner, **params)
-    opened, queries, skipped = _fitting(spark, source, workload, table)
-    rows = opened.frame.count()
-    least = block_rows or _rows_of_bytes(opened, block_bytes)
+    with step(spark, "looking at the table"):
+        opened, queries, skipped = _fitting(spark, source, workload, table)
+        least = _positive("block_rows", block_rows) or _rows_of_bytes(opened, block_bytes)
+        wanted = _positive("sample_rows", sample_rows) or sample_size(opened.rows, least)
     predicates = tuple(q.predicate(opened.name) for q in queries)
-    wanted = sample_rows or sample_size(rows, least)
-    sample, refused = draw(opened, predicates, wanted, rows, seed)
-    problem = Problem.build(sample, predicates, least, tuple(q.weight for q in queries), seed=seed)
-    layout = fitted.fit(problem)
+    with step(spark, "sampling"):
+        sample, refused = draw(opened, predicates, wanted, seed)
+    with step(spark, f"learning ({learner})"):
+        problem = Problem.build(sample, predicates, least, tuple(q.weight for q in queries), seed=seed)
+        layout = fitted.fit(problem)
     provenance = {
+        "source": opened.origin,
         "learner": learner,
-        "parameters": params,
+        "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in params.items()},
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
+    _warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    _warn(f"{len(refused)} conditions cannot be evaluated", refused)
     return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused))
 
 
@@ -96,82 +172,112 @@ def score(
     sample_rows: int | None = None,
     seed: int = 1,
     exact: bool = False,
+    *,
     table: str | None = None,
 ) -> cost.Score:
     """What the workload would read under the layout: on a fresh sample, or on all rows if `exact`."""
     plain = layout.layout if isinstance(layout, Learned) else layout
-    opened, queries, _ = _fitting(spark, source, workload, table)
-    rows = opened.frame.count()
+    with step(spark, "looking at the table"):
+        opened, queries, skipped = _fitting(spark, source, workload, table)
     predicates = [q.predicate(opened.name) for q in queries]
     feature_terms = [x for x in plain.features if not isinstance(x, Predicate)]
     predicates += [x for x in plain.features if isinstance(x, Predicate)]
-    wanted = rows if exact else sample_rows or sample_size(rows, max(1, rows // max(1, plain.blocks)))
-    sample, _ = draw(opened, predicates, wanted, rows, seed, feature_terms)
-    return cost.score(plain, sample, queries, opened.name)
+    wanted = _positive("sample_rows", sample_rows) or sample_size(opened.rows, max(1, opened.rows // plain.blocks))
+    with step(spark, "scoring"):
+        sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
+        found = cost.score(plain, sample, queries, opened.name)
+    _warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    return found
 
 
 def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,
-    layout: Learned,
+    layout: Layout | Learned,
     to: str,
     *,
     overwrite: bool = False,
     max_block_rows: int | None = None,
     sort_by: Sequence[str] | None = None,
-    options: dict[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
     table: str | None = None,
 ) -> ParquetTable:
-    """Rewrite the table into a new directory, one file per block, with the index over it."""
-    opened = open_source(spark, source, table or layout.table)
-    features = [x for x in layout.layout.features if isinstance(x, Predicate)]
-    items = needed([*layout.predicates, *features[:MANY_FEATURES]])
+    """Rewrite the table into a new directory, one file per block, with the index over it.
+
+    Args:
+        overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
+        max_block_rows: a block with more rows is written as several files.
+        sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
+        options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
+    """
+    learned = layout if isinstance(layout, Learned) else Learned(layout, "")
+    opened = open_source(spark, source, table or learned.table or None)
+    features = [x for x in learned.layout.features if isinstance(x, Predicate)]
+    items = needed([*learned.predicates, *features[:_MANY_FEATURES]])
     if sort_by is None:
-        sort_by = _most_filtered(layout.predicates, opened)[:1]
+        sort_by = _most_filtered(learned.predicates, opened)[:1]
+    provenance = {
+        **learned.provenance,
+        "source": opened.origin,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
+    }
     return create(
-        spark,
-        opened.frame,
-        layout.layout,
+        opened,
+        learned.layout,
         to,
-        name=opened.name,
-        schema=opened.schema,
         statistics=[encode(item) for item in items],
-        provenance=layout.provenance,
-        writing={"max_block_rows": max_block_rows, "sort_by": list(sort_by), "options": options or {}},
+        provenance=provenance,
+        writing={
+            "max_block_rows": _positive("max_block_rows", max_block_rows),
+            "sort_by": list(sort_by),
+            "options": dict(options or {}),
+        },
         overwrite=overwrite,
     )
 
 
 def open_table(spark: SparkSession, path: str) -> ParquetTable:
     """Open a table that `apply` wrote."""
-    return ParquetTable.open(spark, path)
+    return ParquetTable.open(spark, path.rstrip("/"))
+
+
+def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+    """The matching rows of a table that `apply` wrote, from just the files that may hold some."""
+    return open_table(spark, path).read(where, columns)
 
 
 def _fitting(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
 ) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
-    """The source under the workload's name for it, and the queries that fit it."""
+    """The source under the workload's name for it, the queries that fit it, and a sentence for each that does not."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
-    opened = open_source(spark, source, table)
     tables = workload.tables()
-    if len(tables) == 1 and table is None:
-        opened = Source(opened.frame, tables[0], opened.schema)
+    opened = open_source(spark, source, table or (tables[0] if len(tables) == 1 else None))
     bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
     return opened, bound.queries, bound.skipped
 
 
+def _warn(what: str, sentences: Sequence[str]) -> None:
+    if sentences:
+        warnings.warn(f"{what}; the first: {sentences[0]}", HedgerowWarning, stacklevel=3)
+
+
+def _positive(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise LayoutError(f"{name} has to be at least 1, not {value}")
+    return value
+
+
 def _rows_of_bytes(source: Source, size: str) -> int:
-    """How many rows make a block of that many bytes, by the size of the source's files."""
-    units = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "B": 1}
+    """How many rows make a block of that many bytes."""
     number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
-    if unit not in units or not number.strip().replace(".", "", 1).isdigit():
+    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
         raise LayoutError(f"a block size is written like 64MB, not {size!r}")
-    plan = source.frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-    width = int(str(plan)) / max(1, source.frame.count())
-    return max(1, round(float(number) * units[unit] / max(1.0, width)))
+    return max(1, round(float(number) * _UNITS[unit] / max(1.0, sum(source.widths.values()))))
 
 
 def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Predicate, columns, term_text
+from hedgerow.core.expr import Predicate, columns, quote_name
 from hedgerow.core.layout import Layout
 from hedgerow.core.sample import Sample
 from hedgerow.core.stats import Ints
@@ -103,10 +103,19 @@ def _fraction(rows: Ints, opened: np.ndarray) -> float:
     return float(rows[opened].sum() / max(1, rows.sum()))
 
 
+def top(name: str) -> str:
+    """The column that a dotted name begins with.
+
+    >>> top("address.city"), top("`a.b`.c")
+    ('address', '`a.b`')
+    """
+    return name[: name.index("`", 1) + 1] if name.startswith("`") else name.split(".")[0]
+
+
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
     """The share of the table's bytes that lie in the columns read."""
     total = sum(sample.width.values())
     if reads is None or not total:
         return 1.0
-    names = {r.lower() for r in reads} | {term_text(c).lower() for c in columns(p)}
+    names = {top(r).lower() for r in reads} | {quote_name(c.path[0]).lower() for c in columns(p)}
     return sum(w for name, w in sample.width.items() if name.lower() in names) / total

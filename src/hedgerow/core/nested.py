@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hedgerow.core.layout import BlockIds, Feature, Layout, Write, layout_from_dict, layout_to_dict, sql_of
 from hedgerow.core.rows import Rows
-from hedgerow.core.stats import Stats
+from hedgerow.core.stats import Stats, repeat
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,3 @@ class NestedLayout:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> NestedLayout:
         return cls(layout_from_dict(value["outer"]), tuple(layout_from_dict(v) for v in value["inner"]))
-
-
-def repeat(stats: Stats, owner: Any) -> Stats:
-    """Entry i of the result is what is known of entry `owner[i]`."""
-    terms = {
-        name: replace(
-            t,
-            low=t.low[owner],
-            high=t.high[owner],
-            nulls=t.nulls[owner],
-            nan=t.nan[owner],
-            sets=t.sets and replace(t.sets, set_of=t.sets.set_of[owner]),
-        )
-        for name, t in stats.terms.items()
-    }
-    features = {name: replace(f, bits=f.bits[owner]) for name, f in stats.features.items()}
-    return Stats(stats.rows[owner], terms, features)

@@ -328,6 +328,23 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
     )
 
 
+def repeat(stats: Stats, owner: Ints) -> Stats:
+    """Entry i of the result is what is known of entry `owner[i]`."""
+    terms = {
+        name: replace(
+            t,
+            low=t.low[owner],
+            high=t.high[owner],
+            nulls=t.nulls[owner],
+            nan=t.nan[owner],
+            sets=t.sets and replace(t.sets, set_of=t.sets.set_of[owner]),
+        )
+        for name, t in stats.terms.items()
+    }
+    features = {name: replace(f, bits=f.bits[owner]) for name, f in stats.features.items()}
+    return Stats(stats.rows[owner], terms, features)
+
+
 def regroup(stats: Stats, to: npt.ArrayLike, n: int, max_distinct: int = MAX_DISTINCT) -> Stats:
     """Join entries: entry i becomes a part of entry `to[i]` of n (cells into blocks, files into tables)."""
     target = np.asarray(to, np.int64)

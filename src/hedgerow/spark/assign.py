@@ -11,38 +11,52 @@ import pyarrow as pa
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Predicate
-from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layout import Feature, Layout, layout_from_json, layout_to_json, sql_of
+from hedgerow.core.steady import steady
 from hedgerow.core.types import Type
-from hedgerow.spark.evaluate import columns, computed, needed, rows_of, usable
+from hedgerow.spark.evaluate import columns, computed, needed, rows_of, tried, usable
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 BLOCK = "_hedgerow_block"
 
 
-@lru_cache(maxsize=4)
-def _layout(stored: str) -> Layout:
-    """A worker sees the same layout with every batch."""
-    return layout_from_json(stored)
-
-
 def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> DataFrame:
     """The frame with one more column, the block id."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stubs forget it
-
-    sql = layout.assign_sql()
-    if sql is not None:
-        return frame.withColumn(BLOCK, f.expr(f"CAST({sql} AS INT)"))
     predicates = [x for x in layout.features if isinstance(x, Predicate)]
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
     items, refused = usable(frame, needed(predicates, terms), schema)
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
-    if not items:
+    by_sql = _by_sql(frame, layout)
+    return _by_arrow(frame, layout, computed(items)) if by_sql is None else by_sql
+
+
+def _by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
+    """Rows never leave the JVM. What may fail is tried first, under a name of its own."""
+    from pyspark.sql import functions as f
+
+    guarded: dict[Feature, str] = {}
+
+    def write(feature: Feature) -> str:
+        return sql_of(feature) if steady(feature) else guarded.setdefault(feature, f"_hedgerow_{len(guarded)}")
+
+    sql = layout.assign_sql(write)
+    if sql is None:
+        return None
+    attempts: dict[str, SparkColumn] = {name: tried(sql_of(feature)) for feature, name in guarded.items()}
+    wide = frame.withColumns(attempts) if attempts else frame
+    return wide.withColumn(BLOCK, f.expr(f"CAST({sql} AS INT)")).drop(*attempts)
+
+
+def _by_arrow(frame: DataFrame, layout: Layout, names: Mapping[str, Feature]) -> DataFrame:
+    from pyspark.sql import functions as f
+    from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stubs forget it
+
+    if not names:
         return frame.withColumn(BLOCK, f.lit(0))
-    names = computed(items)
     stored = layout_to_json(layout)
 
     @arrow_udf("int")  # type: ignore[untyped-decorator]
@@ -51,3 +65,9 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
         return pa.array(_layout(stored).assign(rows_of(batch, names)).astype(np.int32))
 
     return frame.withColumn(BLOCK, block(*columns(names)))
+
+
+@lru_cache(maxsize=4)
+def _layout(stored: str) -> Layout:
+    """A worker sees the same layout with every batch."""
+    return layout_from_json(stored)

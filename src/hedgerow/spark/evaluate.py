@@ -1,84 +1,116 @@
 """Terms and predicates as columns that Spark computes, and back as rows that core can reason about.
 
-Core compares plain columns by itself; what only Spark understands (LIKE, functions, UDFs) becomes a column here.
+Core compares plain columns by itself; what only Spark understands (LIKE, functions, UDFs) becomes a column here. An
+expression that is not steady may fail on a row that its query would never have shown it, so it travels in a struct:
+
+    {value}    the value, which may be NULL        NULL    the expression failed on this row
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hedgerow.core.expr import (
-    Column,
-    Opaque,
-    Predicate,
-    Term,
-    atoms,
-    term_text,
-    terms,
-    text,
-)
+from hedgerow.core.expr import Column, Opaque, Predicate, Term, atoms, term_text, terms, text
+from hedgerow.core.layout import sql_of
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.steady import steady
 from hedgerow.core.types import OTHER, Type
+from hedgerow.spark.session import first_line, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-Computed = Mapping[str, Term | Predicate]  # the name of a computed column, and what it holds
+Item = Term | Predicate
+Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
 
-def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Term | Predicate]:
+def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Item]:
     """Every term, and every atom that only Spark can evaluate, in the order of their texts."""
-    found: dict[str, Term | Predicate] = {term_text(t): t for t in more}
+    found: dict[str, Item] = {term_text(t): t for t in more}
     for p in predicates:
         found.update({term_text(t): t for t in terms(p)})
         found.update({text(a): a for a in atoms(p) if isinstance(a, Opaque)})
     return [found[key] for key in sorted(found)]
 
 
-def usable(
-    frame: DataFrame, wanted: Iterable[Term | Predicate], schema: Mapping[str, Type]
-) -> tuple[list[Term | Predicate], list[str]]:
+def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type]) -> tuple[list[Item], list[str]]:
     """Those that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
-    from pyspark.errors import PySparkException
-
-    kept: list[Term | Predicate] = []
+    listed = [
+        item
+        for item in wanted
+        if not (isinstance(item, Column) and schema.get(term_text(item), Type(OTHER)).kind == OTHER)
+    ]
+    try:  # all at once, for one analysis costs as much as a hundred expressions
+        frame.select(*columns(computed(listed)))
+        return listed, []
+    except spark_errors():
+        pass
+    kept: list[Item] = []
     refused: list[str] = []
-    for item in wanted:
-        if isinstance(item, Column) and schema.get(term_text(item), Type(OTHER)).kind == OTHER:
-            continue
+    for item in listed:
         try:
-            frame.select(_column(item))
+            frame.select(*columns(computed([item])))
             kept.append(item)
-        except PySparkException as error:
-            refused.append(f"{_text(item)} is left out: {str(error).splitlines()[0]}")
+        except spark_errors() as error:
+            refused.append(f"{sql_of(item)} is left out: {first_line(error)}")
     return kept, refused
 
 
-def computed(items: Iterable[Term | Predicate]) -> dict[str, Term | Predicate]:
+def computed(items: Iterable[Item]) -> dict[str, Item]:
     return {f"_h{i}": item for i, item in enumerate(items)}
 
 
 def columns(items: Computed) -> list[SparkColumn]:
-    return [_column(item).alias(name) for name, item in items.items()]
+    from pyspark.sql import functions as f
+
+    return [
+        (f.expr(sql_of(item)) if steady(item) else tried(f"named_struct('v', {sql_of(item)})")).alias(name)
+        for name, item in items.items()
+    ]
 
 
-def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
-    """The computed columns of an Arrow batch as core's rows."""
+def tried(sql: str) -> SparkColumn:
+    """The expression, or NULL on rows where it fails: what is inside Spark's `try_` functions."""
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.active()
+    jvm: Any = spark._jvm
+    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(sql)
+    whole = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
+    return SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(whole))
+
+
+def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed, failed: int = N_BIT) -> Rows:
+    """The computed columns of an Arrow batch as core's rows; where an expression failed, NULL or the bits `failed`."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
     truths: dict[Predicate, Bits] = {}
     for name, item in items.items():
         array = batch.column(name)
+        value = array if steady(item) else pc.struct_field(array, [0])
         if isinstance(item, Predicate):
-            truths[item] = _bits(array)
+            truths[item] = _bits(value)
+            if failed != N_BIT and not steady(item):
+                truths[item][array.is_null().to_numpy(zero_copy_only=False)] = failed
         else:
-            values[item] = array
+            values[item] = value
     return Rows(values, truths)
+
+
+def failing(batch: pa.RecordBatch, items: Computed) -> list[Term]:
+    """Terms that failed on some row."""
+    return [
+        item
+        for name, item in items.items()
+        if not isinstance(item, Predicate) and not steady(item) and batch.column(name).null_count
+    ]
 
 
 def _bits(array: pa.Array | pa.ChunkedArray) -> Bits:
@@ -87,13 +119,3 @@ def _bits(array: pa.Array | pa.ChunkedArray) -> Bits:
     truth = array.fill_null(False).to_numpy(zero_copy_only=False)
     null = array.is_null().to_numpy(zero_copy_only=False)
     return np.where(null, N_BIT, np.where(truth, T_BIT, F_BIT)).astype(np.uint8)
-
-
-def _column(item: Term | Predicate) -> SparkColumn:
-    from pyspark.sql import functions as f
-
-    return f.expr(_text(item))
-
-
-def _text(item: Term | Predicate) -> str:
-    return text(item) if isinstance(item, Predicate) else term_text(item)

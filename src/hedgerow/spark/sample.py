@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import Predicate, Term
+from hedgerow.core.layout import sql_of
 from hedgerow.core.sample import Sample
-from hedgerow.spark.evaluate import columns, computed, needed, rows_of, usable
+from hedgerow.core.steady import steady
+from hedgerow.spark.evaluate import Item, columns, computed, needed, rows_of, usable
+from hedgerow.spark.session import first_line, spark_errors
 from hedgerow.spark.source import Source
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
 LEAST_SAMPLE, MOST_SAMPLE, SAMPLE_PER_BLOCK = 10_000, 1_000_000, 100
-# Bytes of a value before anything better is known.
-_WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
 
 
 def sample_size(table_rows: int, block_rows: int) -> int:
@@ -21,18 +27,35 @@ def sample_size(table_rows: int, block_rows: int) -> int:
 
 
 def draw(
-    source: Source, predicates: Sequence[Predicate], rows: int, table_rows: int, seed: int, terms: Sequence[Term] = ()
+    source: Source, predicates: Sequence[Predicate], rows: int, seed: int, terms: Sequence[Term] = ()
 ) -> tuple[Sample, list[str]]:
     """About `rows` rows, and what Spark could not evaluate, a sentence each."""
-    if not table_rows:
+    if not source.rows:
         raise HedgerowError(f"the table {source.name} is empty, so there is nothing to learn from")
     items, refused = usable(source.frame, needed(predicates, terms), source.schema)
     if not items:
         raise HedgerowError(f"no query filters {source.name} on a column that Hedgerow can compare")
-    names = computed(items)
-    wanted = source.frame.select(*columns(names))
-    arrow = (wanted.sample(rows / table_rows, seed) if rows < table_rows else wanted).toArrow()
+    drawn = source.frame.sample(rows / source.rows, seed) if rows < source.rows else source.frame
+    arrow, failed = _evaluated(drawn, items)
     if not arrow.num_rows:  # a tiny table may give an empty sample
-        arrow = wanted.limit(rows).toArrow()
-    width = {name: float(_WIDTH.get(type_.name, 8)) for name, type_ in source.schema.items()}
-    return Sample(rows_of(arrow, names), table_rows, source.schema, width), refused
+        arrow, failed = _evaluated(source.frame.limit(rows), items)
+    names = computed(item for item in items if item not in failed)
+    sample = Sample(rows_of(arrow, names), source.rows, source.schema, source.widths)
+    return sample, refused + [f"{sql_of(item)} is left out: {why}" for item, why in failed.items()]
+
+
+def _evaluated(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
+    """The items' values on the rows, without those that bring the job down, such as a user's function."""
+    try:
+        return frame.select(*columns(computed(items))).toArrow(), {}
+    except spark_errors() as error:
+        if all(map(steady, items)):
+            raise HedgerowError(f"the table cannot be sampled: {first_line(error)}") from error
+    failed: dict[Item, str] = {}
+    for item in (i for i in items if not steady(i)):
+        try:
+            frame.select(*columns(computed([item]))).toArrow()
+        except spark_errors() as error:
+            failed[item] = first_line(error)
+    kept = [item for item in items if item not in failed]
+    return frame.select(*columns(computed(kept))).toArrow(), failed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hedgerow.core.bind import Session
@@ -12,6 +14,16 @@ from hedgerow.spark.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# What casts, comparisons and functions do under these is noted with a table; under others its features say nothing.
+_MEANING = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.timeParserPolicy",
+)
+# Under these a text means something else to Spark than to our reader.
+_OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
@@ -36,6 +48,61 @@ def local_session(memory: str = "4g", master: str = "local[*]", **settings: str)
     return builder.getOrCreate()
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """A Spark Connect session: no JVM at hand, only queries and their results."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def needs_jvm(spark: SparkSession, what: str) -> None:
+    if is_remote(spark):
+        raise HedgerowError(f"to {what} takes a classic Spark session; over Spark Connect, read and route work")
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    return {key: str(spark.conf.get(key)) for key in _MEANING}
+
+
+def same_grammar(spark: SparkSession) -> bool:
+    """Whether Spark reads SQL texts as we do."""
+    return not any(str(spark.conf.get(key)).lower() == "true" for key in _OTHER_GRAMMAR)
+
+
 def meaning(spark: SparkSession) -> Session:
     """What literals and casts mean in this session."""
     return Session(zone=spark.conf.get("spark.sql.session.timeZone"))
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark raises, on either side of the bridge."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JError
+
+
+def first_line(error: BaseException) -> str:
+    """What went wrong at the bottom of it, in one line."""
+    java = getattr(error, "java_exception", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    told = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
+    if "Traceback (most recent call last):" in told:
+        return told[-1]  # of a Python function: the exception is at the end
+    return told[0] if told else type(error).__name__
+
+
+@contextmanager
+def configured(spark: SparkSession, **values: object) -> Iterator[None]:
+    """For a while the session has these SQL settings; names as `codegen__hugeMethodLimit` for spark.sql.codegen..."""
+    wanted = {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

@@ -4,42 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from hedgerow.core.bind import as_schema
 from hedgerow.core.errors import HedgerowError, SchemaError
 from hedgerow.core.expr import quote_name
 from hedgerow.core.types import Type
+from hedgerow.spark.folder import Folder
+from hedgerow.spark.footers import footers_of, mean_widths
+from hedgerow.spark.session import first_line, needs_jvm, same_grammar, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Bytes of a value where no file tells.
+_WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
+_FOOTERS = 64
+
 
 @dataclass(frozen=True)
 class Source:
+    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie."""
+
     frame: DataFrame
     name: str
     schema: dict[str, Type]
+    origin: str
+    is_files: bool
+
+    @cached_property
+    def rows(self) -> int:
+        return self.frame.count()
+
+    @cached_property
+    def widths(self) -> dict[str, float]:
+        """Mean bytes of a value, by top-level column: from footers, else by type."""
+        measured = self._measured()
+        names = [quote_name(field.name) for field in self.frame.schema.fields]
+        if measured:
+            return {name: measured.get(name, 0.0) for name in names}
+        return {name: float(_WIDTH.get(self.schema[name].name, 8)) for name in names}
+
+    def _measured(self) -> dict[str, float]:
+        if not self.is_files:
+            return {}
+        files = [unquote(f) for f in self.frame.inputFiles()]
+        some = files[:: -(-len(files) // _FOOTERS)] if files else []
+        folder = Folder(self.frame.sparkSession, "")
+        return mean_widths(footers_of(folder, {f: folder.size(f) for f in some}))
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
     """A Parquet directory, a list of files, a catalog table or a DataFrame."""
-    from pyspark.errors import AnalysisException
-
+    needs_jvm(spark, "learn, score or apply")
+    if not same_grammar(spark):
+        raise HedgerowError(
+            "under spark.sql.parser.escapedStringLiterals or spark.sql.ansi.doubleQuotedIdentifiers texts mean other "
+            "things than Hedgerow reads in them: unset both to learn and to write"
+        )
+    origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
+    own, is_files = "", True
     try:
         if isinstance(source, str):
             is_path = "/" in source or source.endswith(".parquet")
             frame = spark.read.parquet(source) if is_path else spark.table(source)
-            own = (
-                source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet") if is_path else source.rsplit(".", 1)[-1]
-            )
+            own = source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
+            own = own if is_path else source.rsplit(".", 1)[-1].strip("`")
         elif isinstance(source, Sequence):
-            frame, own = spark.read.parquet(*source), ""
+            frame = spark.read.parquet(*source)
         else:
-            frame, own = source, ""
-    except AnalysisException as error:
-        raise HedgerowError(f"the table {source} cannot be read: {str(error).splitlines()[0]}") from error
-    return Source(frame, name or own, schema_of(frame))
+            frame, is_files = source, False
+    except spark_errors() as error:
+        raise HedgerowError(f"the table {origin} cannot be read: {first_line(error)}") from error
+    return Source(frame, name or own, schema_of(frame), origin, is_files)
 
 
 def schema_of(frame: DataFrame) -> dict[str, Type]:

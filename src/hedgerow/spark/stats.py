@@ -1,6 +1,6 @@
 """Statistics of written files in one pass over just the columns that queries filter on.
 
-Each task sums up its rows by file with core's own collector and sends the small result; the driver only merges.
+Each task sums up its rows file by file with core's own collector and sends the small result; the driver only merges.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import Predicate, Term
-from hedgerow.core.stats import Stats, concat, regroup
+from hedgerow.core.expr import term_text
+from hedgerow.core.stats import ANY, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.evaluate import columns, computed, rows_of, usable
+from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, rows_of, usable
+from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_BATCH = 1 << 16
 
-def collect_files(
-    frame: DataFrame, wanted: Sequence[Term | Predicate], schema: Mapping[str, Type], files: Sequence[str]
-) -> Stats:
+
+def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], files: Sequence[str]) -> Stats:
     """Entry i of the result is `files[i]` (a bare name); `frame` reads just these files."""
     from pyspark.sql import functions as f
 
@@ -32,27 +33,36 @@ def collect_files(
     names = computed(items)
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts: list[Stats] = []
-        seen: list[str] = []
-        for batch in batches:
-            here = batch.column("_file").dictionary_encode()
-            rows = rows_of(batch, names)
-            entry = here.indices.to_numpy(zero_copy_only=False)
-            found = here.dictionary.to_pylist()
-            whole = rows.stats(entry, len(found)) if names else Stats(np.bincount(entry), {}, {})
-            parts.append(whole)
-            seen += found
+        parts = [(name, _sum(part, names)) for batch in batches for name, part in _by_file(batch)]
         if parts:
-            own = sorted(set(seen))
-            joined = regroup(concat(parts), [own.index(s) for s in seen], len(own))
+            own = sorted({name for name, _ in parts})
+            joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
             data = index_bytes(BlockIndex((View(joined),)))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["files", "data"])
 
     read = frame.select(f.col("_metadata.file_name").alias("_file"), *columns(names))
-    results = read.mapInArrow(summed, "files string, data binary").toArrow().to_pylist()
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
+        results = read.mapInArrow(summed, "files string, data binary").toArrow().to_pylist()
     if not results:
         return Stats(np.zeros(len(files), np.int64), {}, {})
     place = {name: i for i, name in enumerate(files)}
     parts = [index_of_bytes(r["data"]).blocks for r in results]
     targets = [place[name] for r in results for name in r["files"].split("\n")]
     return regroup(concat(parts), targets, len(files))
+
+
+def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Runs of rows of one file; nearly always the batch as it is."""
+    codes = batch.column("_file").dictionary_encode()
+    ids = codes.indices.to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
+        yield codes.dictionary[ids[start]].as_py(), batch.slice(start, end - start)
+
+
+def _sum(batch: pa.RecordBatch, names: Computed) -> Stats:
+    rows = rows_of(batch, names, failed=ANY)
+    found = collect(rows.columns, rows.truths)
+    unknown = {term_text(t) for t in failing(batch, names)}
+    terms = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in found.terms.items()}
+    return Stats(np.array([batch.num_rows]), terms, found.features)

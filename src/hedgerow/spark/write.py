@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from hedgerow.core.layout import Layout
 from hedgerow.core.types import Type
 from hedgerow.spark.assign import BLOCK, with_block
+from hedgerow.spark.checksum import Checksum, observed
+from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-_HUGE = "spark.sql.codegen.hugeMethodLimit"
+HUGE_METHOD = 8000  # bytes of code; beyond it Spark interprets the CASE of a big tree row by row
 
 
 def write_blocks(
-    spark: SparkSession,
     frame: DataFrame,
     layout: Layout,
     schema: Mapping[str, Type],
@@ -25,29 +26,22 @@ def write_blocks(
     max_block_rows: int | None = None,
     sort_by: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
-    mode: str = "error",
-) -> None:
-    """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several files."""
+) -> Checksum:
+    """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several; what went in."""
     from pyspark.sql import functions as f
 
-    before = spark.conf.get(_HUGE, None)
-    spark.conf.set(_HUGE, "8000")  # beyond it Spark interprets the CASE of a big tree row by row
-    try:
-        routed = with_block(frame, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+    with configured(frame.sparkSession, codegen__hugeMethodLimit=HUGE_METHOD), observed(frame) as (noted, found):
+        routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
         if sort_by:
             routed = routed.sortWithinPartitions(*sort_by)
-        writer = routed.write.mode(mode).options(**(options or {}))
+        writer = routed.write.mode("append").options(**(options or {}))
         if max_block_rows:
             writer = writer.option("maxRecordsPerFile", max_block_rows)
         writer.parquet(path)
-    finally:
-        if before is None:
-            spark.conf.unset(_HUGE)
-        else:
-            spark.conf.set(_HUGE, before)
+    return found[0]
 
 
-def block_of_file(name: str) -> int | None:
-    """The block in a file's name, if it is a file of ours."""
+def block_of_file(name: str) -> int:
+    """The block in a file's name, -1 if it is not a file of ours."""
     found = re.match(r"part-(\d+)-", name)
-    return int(found[1]) if found else None
+    return int(found[1]) if found else -1

@@ -32,6 +32,7 @@ class Base:
     reads: set[str] | None = field(default_factory=set)  # None: all
     filters: list[exp.Expr] = field(default_factory=list)
     whole: bool = False  # nothing may be left out: sampled, pivoted or otherwise not understood
+    node: exp.Table | None = None
 
 
 @dataclass(eq=False)
@@ -321,7 +322,7 @@ class Builder:
             if known is None
             else {c.split(".")[0].strip("`").lower(): c.split(".")[0].strip("`") for c in known[1]}
         )
-        base = Base(known[0] if known else name, columns, whole=odd or bool(names))
+        base = Base(known[0] if known else name, columns, whole=odd or bool(names), node=node)
         if odd or names:
             base.columns = None if odd else {n.lower(): n for n in names}
             base.reads = None

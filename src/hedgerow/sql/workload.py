@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from hedgerow.core import workload as core
 from hedgerow.core.bind import Schema, Session, as_schema
 from hedgerow.core.errors import SchemaError, WorkloadError
-from hedgerow.core.expr import TRUE, Column, Predicate, conjunction
+from hedgerow.core.expr import TRUE, Column, Predicate, conjunction, disjunction
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.workload import Join, Query, Scan
 from hedgerow.sql.edges import Edge
@@ -123,18 +123,52 @@ def scans_of(
 
     SchemaError if the query names a column that none of its tables has.
     """
-    builder, pushdown = Builder(schemas, views), Pushdown()
     try:
-        pushdown.push(builder.query(node, {}, None), [])
-        bases, edges = builder.bases, pushdown.edges.found
+        builder, edges = _followed(node, schemas, views)
+        bases = builder.bases
         unseen = [t for t in node.find_all(exp.Table) if id(t) not in builder.seen]
     except (RecursionError, SqlglotError):
         bases, edges = [], []
         unseen = [t for tree in (node, *views.values()) for t in tree.find_all(exp.Table)]
-    if pushdown.missing:
-        raise SchemaError(f"there is no column {pushdown.missing[0]}")
     bases = bases + [_whole(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
     return tuple(_scan(base, bases, edges) for base in bases)
+
+
+def _followed(
+    node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
+) -> tuple[Builder, list[Edge]]:
+    """Every condition handed to the base tables it speaks of."""
+    builder, pushdown = Builder(schemas, views), Pushdown()
+    pushdown.push(builder.query(node, {}, None), [])
+    if pushdown.missing:
+        raise SchemaError(f"there is no column {pushdown.missing[0]}")
+    return builder, pushdown.edges.found
+
+
+def query_of(sql: str) -> exp.Expr | None:
+    """The one query that a Spark SQL text is; None if it is something else, or several, or cannot be read."""
+    try:
+        found = _parse(sql, "spark", "the query")
+    except WorkloadError:
+        return None
+    return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
+
+
+def needs(node: exp.Expr, schemas: Schemas) -> list[tuple[exp.Table, Predicate]]:
+    """For each place where a query names a base table: what a row must satisfy to matter there.
+
+    Places that could not be followed are left out. `schemas` has the full name of every table that matters.
+    """
+    try:
+        builder, _ = _followed(node, _known(schemas), {})
+    except (RecursionError, SqlglotError, SchemaError):
+        return []
+    found: dict[int, tuple[exp.Table, list[Predicate]]] = {}
+    for base in builder.bases:
+        if base.node is not None:
+            p = TRUE if base.whole else conjunction(*predicates(base))
+            found.setdefault(id(base.node), (base.node, []))[1].append(p)
+    return [(place, normalise(disjunction(*ps))) for place, ps in found.values()]
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:

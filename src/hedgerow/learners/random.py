@@ -1,0 +1,27 @@
+"""Rows dealt out at random into blocks of one size: what any layout has to beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hedgerow.core.curve import Axis, CurveLayout
+from hedgerow.core.expr import Column, Expr, term_text
+from hedgerow.core.problem import Problem
+from hedgerow.core.types import OTHER
+
+
+@dataclass(frozen=True)
+class Random:
+    """A sort by a hash of the row, so that tomorrow's rows are dealt the same way."""
+
+    def fit(self, problem: Problem) -> CurveLayout:
+        sample = problem.sample
+        blocks = max(1, sample.table_rows // problem.block_rows)
+        names = [name for name, type_ in sample.schema.items() if type_.kind != OTHER and "." not in name]
+        columns = [Column((name.strip("`").replace("``", "`"),)) for name in names]
+        if blocks == 1 or not columns:
+            return CurveLayout((), (), ())
+        hashed = Expr(f"xxhash64({', '.join(map(term_text, columns))}, {problem.seed})", tuple(columns))
+        edges = tuple(-(1 << 63) + (i << 64) // blocks for i in range(1, blocks))
+        axis = Axis(hashed, "int", edges)
+        return CurveLayout((axis,), (0,) * axis.bits, tuple(range(1, blocks)))

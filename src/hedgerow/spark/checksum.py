@@ -1,0 +1,97 @@
+"""A checksum of all rows and all columns that does not depend on their order: the proof that nothing was lost.
+
+It adds up, so the checksum of a table after an append is the sum of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.expr import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+_HALF = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """`low` and `high` are sums of the halves of each row's 64-bit hash."""
+
+    rows: int
+    low: int
+    high: int
+
+    def __add__(self, other: Checksum) -> Checksum:
+        return Checksum(self.rows + other.rows, self.low + other.low, self.high + other.high)
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows, {self.low:x}-{self.high:x}"
+
+
+def checksum(frame: DataFrame) -> Checksum:
+    row = frame.select(_hash(frame)).agg(*_sums()).first()
+    return _checksum(row.asDict() if row else {})
+
+
+@contextmanager
+def observed(frame: DataFrame) -> Iterator[tuple[DataFrame, list[Checksum]]]:
+    """The frame, and a list that has its checksum once the frame was written: no pass of its own."""
+    from pyspark.sql import Observation
+
+    noted = Observation()
+    found: list[Checksum] = []
+    hashed = frame.withColumn(_NAME, _hash(frame)).observe(noted, *_sums()).drop(_NAME)
+    yield hashed, found
+    found.append(_checksum(noted.get))
+
+
+_NAME = "_hedgerow_hash"
+
+
+def _sums() -> list[Column]:
+    from pyspark.sql import functions as f
+
+    return [
+        f.expr("count(*)").alias("rows"),
+        f.expr(f"sum({_NAME} & {_HALF}L)").alias("low"),
+        f.expr(f"sum(shiftrightunsigned({_NAME}, 32))").alias("high"),
+    ]
+
+
+def _checksum(found: dict[str, Any]) -> Checksum:
+    return Checksum(found["rows"], found["low"] or 0, found["high"] or 0)
+
+
+def _hash(frame: DataFrame) -> Column:
+    """Spark's hash skips NULLs and cannot take maps: NULLs are hashed as a mask, maps as lists of entries."""
+    from pyspark.sql import functions as f
+
+    names = [(quote_name(field.name), field.dataType) for field in frame.schema.fields]
+    values = ", ".join(_hashable(name, type_) for name, type_ in names)
+    nulls = ", ".join(f"{name} IS NULL" for name, _ in names)
+    return f.expr(f"xxhash64({values}, {nulls})").alias(_NAME)
+
+
+def _hashable(value: str, type_: DataType, depth: int = 0) -> str:
+    from pyspark.sql import types as t
+
+    x = f"x{depth}"
+    match type_:
+        case _ if "map<" not in type_.simpleString():
+            return value
+        case t.MapType():
+            entries = t.ArrayType(t.StructType().add("key", type_.keyType).add("value", type_.valueType))
+            return _hashable(f"map_entries({value})", entries, depth)
+        case t.ArrayType():
+            return f"transform({value}, {x} -> {_hashable(x, type_.elementType, depth + 1)})"
+        case t.StructType():
+            fields = (f"{value}.{quote_name(field.name)}" for field in type_.fields)
+            parts = (_hashable(v, field.dataType, depth) for v, field in zip(fields, type_.fields, strict=True))
+            return f"struct({', '.join(parts)})"
+    return value

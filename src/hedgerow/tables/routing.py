@@ -1,0 +1,152 @@
+"""Any SQL text: find the managed tables in it, and read just the files of each that the query can need.
+
+The text stays the user's: only names of tables are replaced, at their place, by names of pruned views of them.
+
+    SELECT * FROM orders WHERE day = '2024-05-01'   ->   SELECT * FROM {t0} AS orders WHERE day = '2024-05-01'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from sqlglot import exp
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.expr import Predicate, quote_name
+from hedgerow.spark.session import is_remote, same_grammar, spark_errors
+from hedgerow.spark.source import schema_of
+from hedgerow.sql.workload import needs, query_of
+from hedgerow.tables.parquet import ParquetTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Plan nodes that hand on their child's rows as they are.
+_SAME_ROWS = ("SubqueryAlias", "View", "LogicalRelation")
+# Options that change which rows a relation has, or what is in them.
+_OPTIONS = ("mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "pathGlobFilter", "modifiedBefore", "modifiedAfter")
+
+
+def route(spark: SparkSession, sql: str) -> DataFrame:
+    """Run any SQL; of the tables that `apply` wrote it opens only the files that matter, the others are untouched."""
+    replaced, frames = _pruned(spark, sql)
+    if frames:
+        try:
+            return spark.sql(replaced, **frames)
+        except spark_errors():  # such as a column named db.orders.x: what we do not understand stays as it was
+            pass
+    return spark.sql(sql)
+
+
+def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
+    """The text with {t0}, {t1}... for managed tables, and what they stand for."""
+    query = query_of(sql) if same_grammar(spark) else None
+    named = {_name(t): t for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)} if query else {}
+    tables = {name: m for name, t in named.items() if (m := managed(spark, t)) is not None}
+    if query is None or not tables:
+        return sql, {}
+    frames: dict[str, Any] = {}
+    labels: dict[tuple[str, tuple[str, ...]], str] = {}
+    places: list[tuple[int, int, str]] = []
+    for place, p in needs(query, {name: m.table.schema for name, m in tables.items()}):
+        table = tables.get(_name(place))
+        files = None if table is None else table.files(p)
+        if table is None or files is None:
+            continue
+        label = labels.setdefault((_name(place), tuple(files)), f"t{len(labels)}")
+        if label not in frames:
+            frames[label] = table.table.frame(files)
+        alias = "" if place.alias else f" AS {quote_name(place.parts[-1].name)}"
+        start, end = place.parts[0].meta["start"], place.parts[-1].meta["end"] + 1
+        places.append((start, end, f"{{{label}}}{alias}"))
+    return _replaced(sql, places), frames
+
+
+def _name(table: exp.Table) -> str:
+    return ".".join(p.name for p in table.parts).lower()
+
+
+def _replaced(sql: str, places: Sequence[tuple[int, int, str]]) -> str:
+    """The text as a format string: braces of its own are doubled."""
+    parts: list[str] = []
+    at = 0
+    for start, end, name in sorted(places):
+        parts += [_plain(sql[at:start]), name]
+        at = end
+    return "".join([*parts, _plain(sql[at:])])
+
+
+def _plain(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+@dataclass(frozen=True)
+class Managed:
+    """A managed table as a query names it; `only`: the files that the name stands for, None for all there are."""
+
+    table: ParquetTable
+    only: frozenset[str] | None
+
+    def files(self, p: Predicate) -> list[str] | None:
+        """None where nothing can be left out."""
+        found = self.table.files(p)
+        if self.only is not None:
+            found = [n for n in found if n in self.only]
+        return found if len(found) < len(self.table.known if self.only is None else self.only) else None
+
+
+def managed(spark: SparkSession, node: exp.Table) -> Managed | None:
+    """The managed table behind a name in a query, if there is one and the name stands for its rows as they are."""
+    parts = [p.name for p in node.parts]
+    if len(parts) == 2 and parts[0].lower() == "parquet" and ("/" in parts[1]):
+        return _open(spark, parts[1], None)
+    name = ".".join(map(quote_name, parts))
+    try:
+        return _in_catalog(spark, name) if is_remote(spark) else _in_plan(spark, name)
+    except spark_errors():
+        return None  # no such table, or a kind we do not know: it is for Spark to say
+
+
+def _in_plan(spark: SparkSession, name: str) -> Managed | None:
+    """A catalog table or a view right over the files, by the plan that Spark makes of its name."""
+    frame = spark.table(name)
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() != "LogicalRelation":
+        if plan.getClass().getSimpleName() not in _SAME_ROWS or plan.children().size() != 1:
+            return None
+        plan = plan.children().head()
+    relation = plan.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation" or not relation.partitionSchema().isEmpty():
+        return None
+    if any(not relation.options().get(o).isEmpty() for o in _OPTIONS):
+        return None
+    roots = [r for r in relation.location().rootPaths().mkString("\n").split("\n") if r]
+    whole = _open(spark, roots[0], frame) if len(roots) == 1 else None
+    if whole is not None:
+        return whole
+    folders = {r.rpartition("/")[0] for r in roots}
+    names = frozenset(r.rpartition("/")[2] for r in roots)
+    return _open(spark, folders.pop(), frame, names) if len(folders) == 1 else None
+
+
+def _in_catalog(spark: SparkSession, name: str) -> Managed | None:
+    """A catalog table, by what the catalog tells over Spark Connect."""
+    told = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()}
+    if told.get("Type") not in ("MANAGED", "EXTERNAL") or str(told.get("Provider")).lower() != "parquet":
+        return None
+    return _open(spark, unquote(told["Location"]), spark.table(name))
+
+
+def _open(
+    spark: SparkSession, path: str, frame: DataFrame | None, only: frozenset[str] | None = None
+) -> Managed | None:
+    try:
+        table = ParquetTable.open(spark, path.rstrip("/"))
+    except HedgerowError:
+        return None
+    if frame is not None and schema_of(frame) != table.schema:
+        return None
+    return Managed(table, only)
