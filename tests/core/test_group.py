@@ -84,13 +84,13 @@ def test_the_outer_promise_holds_for_all_blocks_inside() -> None:
 
 
 def test_nested_sql_exists_where_both_parts_have_it() -> None:
-    woven = CurveLayout((*SORTED.axes, Axis(x, "int", (5,))), (0, 1), (1,))
+    woven = CurveLayout((*SORTED.axes, Axis(x, "int", (5,))), (0, 1), (1,), "hilbert")
     assert NestedLayout(OUTER, (woven, SORTED)).assign_sql() is None
     trees = NestedLayout(OUTER, (TreeLayout((Compare(y, "=", lit(1)),), ((0, ~0, ~1),)), TreeLayout((), ())))
     sql = trees.assign_sql()
     assert sql is not None
     assert " ".join(sql.split()) == (
-        "CASE CASE WHEN x < 10 THEN 0 ELSE 1 END "
+        "CASE (CASE WHEN x < 10 THEN 0 ELSE 1 END) "
         "WHEN 0 THEN 0 + CASE WHEN y = 1 THEN 0 ELSE 1 END WHEN 1 THEN 2 + 0 END"
     )
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from hedgerow.core.codec import decode, encode
 from hedgerow.core.expr import In, Literal, Term, literal_text
-from hedgerow.core.layout import BlockIds, Write, sql_of
+from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
@@ -27,6 +27,8 @@ from hedgerow.core.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.values import Value
 
 Keys = npt.NDArray[np.uint64]
+MAX_SQL_EDGES = 4000  # a longer CASE is slower than Python
+MAX_SQL_BITS = 62  # a BIGINT, and one bit to spare
 
 
 @dataclass(frozen=True)
@@ -94,24 +96,32 @@ class CurveLayout:
             return np.zeros(len(rows), np.int32)
         return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
 
-    def assign_sql(self, write: Write = sql_of) -> str | None:
-        """A sort by one term is a search for the last block whose first value is not above; bits SQL cannot mix."""
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+        """The search for a row's block, as CASE WHEN; None where there is no short SQL for it."""
         if not self.axes:
             return "0"
-        if len(self.axes) > 1 or self.curve != "bits":
+        blocks = [str(block) for block in range(self.blocks)]
+        if self.curve != "bits":
             return None
-        axis = self.axes[0]
-        spare = axis.bits - len(self.pattern)  # bits of the rank that the key leaves out
-        starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
+        if len(self.axes) == 1:  # then blocks end at values
+            spare = self.axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
+            starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
+            return _search([self.axes[0].reaches(start, write) for start in starts], blocks)
+        if sum(len(axis.edges) for axis in self.axes) > MAX_SQL_EDGES or len(self.pattern) > MAX_SQL_BITS:
+            return None
+        key = let(
+            " + ".join(
+                _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
+                for i, a in enumerate(self.axes)
+            )
+        )
+        return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
 
-        def search(first: int, last: int) -> str:
-            if first == last:
-                return str(first)
-            middle = (first + last + 1) // 2
-            reached = axis.reaches(starts[middle - 1], write)  # NULL for NULL, which stays below
-            return f"CASE WHEN {reached} THEN {search(middle, last)} ELSE {search(first, middle - 1)} END"
-
-        return search(0, len(starts))
+    def _shares(self, i: int) -> list[str]:
+        """What each rank of axis i adds to the key: its bits, at their places."""
+        ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(self.axes)]
+        ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
+        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in self.axes], self.pattern)]
 
     def regions(self) -> Stats:
         """A curve promises nothing that a block's own minimum and maximum do not say better."""
@@ -128,6 +138,18 @@ class CurveLayout:
             found = decode({k: v for k, v in axis.items() if k != "kind"})
             axes.append(Axis(found.term, axis["kind"], tuple(x.value for x in found.literals)))
         return cls(tuple(axes), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"])
+
+
+def _search(reached: Sequence[str], results: Sequence[str]) -> str:
+    """`results[n]` for the greatest n such that the first n conditions are TRUE; NULL counts as not."""
+
+    def between(first: int, last: int) -> str:
+        if first == last:
+            return results[first]
+        middle = (first + last + 1) // 2
+        return f"CASE WHEN {reached[middle - 1]} THEN {between(middle, last)} ELSE {between(first, middle - 1)} END"
+
+    return between(0, len(reached))
 
 
 def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], curve: str = "bits") -> Keys:

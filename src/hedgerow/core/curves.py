@@ -16,7 +16,7 @@ from hedgerow.core.rewrite import grouped
 from hedgerow.core.stats import T_BIT
 from hedgerow.core.steps import stepwise
 
-KEY_BITS = 64
+KEY_BITS, CELL_BITS, LEAST_BITS = 64, 8, 8
 
 
 def filtered_terms(problem: Problem) -> dict[Term, float]:
@@ -104,5 +104,7 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
 
 
 def bits_each(problem: Problem, n: int) -> int:
-    """Bits that n axes may have: what the key holds, and no more than the sample can tell apart."""
-    return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), 16))
+    """Bits that n axes may have: some hundred cells to a block, and no more than the sample can tell apart."""
+    blocks = max(1, problem.sample.table_rows // problem.block_rows)
+    enough = max(LEAST_BITS, ceil((log2(blocks) + CELL_BITS) / max(1, n)))
+    return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), enough))

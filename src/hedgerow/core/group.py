@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.expr import Predicate
-from hedgerow.core.layout import BlockIds, Write, sql_of
+from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import T_BIT, Bools, Stats
 
@@ -59,7 +59,7 @@ class GroupLayout:
             seen[block] |= np.array([c == "1" for c in vector])
         return seen
 
-    def assign_sql(self, write: Write = sql_of) -> str | None:
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
         return None
 
     def regions(self) -> Stats:

@@ -18,11 +18,16 @@ from hedgerow.core.stats import Stats
 BlockIds = npt.NDArray[np.int32]
 Feature: TypeAlias = Predicate | Term
 Write: TypeAlias = Callable[[Feature], str]
+Let: TypeAlias = Callable[[str], str]
 VERSION = 1
 
 
 def sql_of(feature: Feature) -> str:
     return term_text(feature) if isinstance(feature, Column | Cast | Expr) else text(feature)
+
+
+def in_brackets(sql: str) -> str:
+    return f"({sql})"
 
 
 class Layout(Protocol):
@@ -38,8 +43,11 @@ class Layout(Protocol):
 
     def assign(self, rows: Rows) -> BlockIds: ...
 
-    def assign_sql(self, write: Write = sql_of) -> str | None:
-        """The same function as one Spark SQL expression, where there is one; `write` gives each feature's text."""
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+        """The same function as one Spark SQL expression, where there is one.
+
+        `write` gives each feature's text; `let` takes a part that is used often and gives what to call it by.
+        """
 
     def regions(self) -> Stats:
         """What each block promises about its rows before any is seen."""

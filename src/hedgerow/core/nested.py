@@ -7,7 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.core.layout import BlockIds, Feature, Layout, Write, layout_from_dict, layout_to_dict, sql_of
+from hedgerow.core.layout import (
+    BlockIds,
+    Feature,
+    Layout,
+    Let,
+    Write,
+    in_brackets,
+    layout_from_dict,
+    layout_to_dict,
+    sql_of,
+)
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats, repeat
 
@@ -41,13 +51,13 @@ class NestedLayout:
                 ids[here] = layout.assign(rows.take(here)) + self._starts[i]
         return ids
 
-    def assign_sql(self, write: Write = sql_of) -> str | None:
-        outer = self.outer.assign_sql(write)
-        parts = [layout.assign_sql(write) for layout in self.inner]
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+        outer = self.outer.assign_sql(write, let)
+        parts = [layout.assign_sql(write, let) for layout in self.inner]
         if outer is None or None in parts:
             return None
         cases = " ".join(f"WHEN {i} THEN {self._starts[i]} + {sql}" for i, sql in enumerate(parts))
-        return f"CASE {outer} {cases} END"
+        return f"CASE {let(outer)} {cases} END"
 
     def regions(self) -> Stats:
         """Each outer block's promise holds for all blocks inside it."""

@@ -28,7 +28,7 @@ from hedgerow.core.expr import (
     term_text,
     text,
 )
-from hedgerow.core.layout import BlockIds, Write, sql_of
+from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import (
@@ -83,7 +83,7 @@ class TreeLayout:
                     todo.append((child, part))
         return ids
 
-    def assign_sql(self, write: Write = sql_of) -> str:
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
         """Nested CASE WHEN, where NULL takes the ELSE branch as it does in the tree; built without recursion."""
         done: dict[int, str] = {}
         for node in reversed(self._top_down()):

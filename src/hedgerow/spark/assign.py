@@ -17,7 +17,6 @@ from hedgerow.core.types import Type
 from hedgerow.spark.evaluate import columns, computed, needed, rows_of, tried, usable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 BLOCK = "_hedgerow_block"
@@ -35,7 +34,7 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
 
 
 def _by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
-    """Rows never leave the JVM. What may fail is tried first, under a name of its own."""
+    """Rows never leave the JVM. What may fail and what is used often become columns for a while."""
     from pyspark.sql import functions as f
 
     guarded: dict[Feature, str] = {}
@@ -43,12 +42,18 @@ def _by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
     def write(feature: Feature) -> str:
         return sql_of(feature) if steady(feature) else guarded.setdefault(feature, f"_hedgerow_{len(guarded)}")
 
-    sql = layout.assign_sql(write)
+    parts: dict[str, str] = {}
+
+    def let(part: str) -> str:
+        return parts.setdefault(part, f"_hedgerow_part_{len(parts)}")
+
+    sql = layout.assign_sql(write, let)
     if sql is None:
         return None
-    attempts: dict[str, SparkColumn] = {name: tried(sql_of(feature)) for feature, name in guarded.items()}
-    wide = frame.withColumns(attempts) if attempts else frame
-    return wide.withColumn(BLOCK, f.expr(f"CAST({sql} AS INT)")).drop(*attempts)
+    wide = frame.withColumns({name: tried(sql_of(feature)) for feature, name in guarded.items()})
+    for part, name in parts.items():
+        wide = wide.withColumn(name, f.expr(part))
+    return wide.withColumn(BLOCK, f.expr(f"CAST({sql} AS INT)")).drop(*guarded.values(), *parts.values())
 
 
 def _by_arrow(frame: DataFrame, layout: Layout, names: Mapping[str, Feature]) -> DataFrame:
