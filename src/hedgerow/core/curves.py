@@ -88,8 +88,12 @@ def order(problem: Problem, axes: Sequence[Axis], pattern: Sequence[int], curve:
 def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
     """First keys of blocks: each block ends as soon as it has `least` rows; equal keys stay together.
 
+    Where a frequent key would make a block more than twice as large, one of half the size may come before or after it.
+
     >>> bounds_of(np.array([1, 1, 1, 2, 3, 4, 5], np.uint64), 2)
     (2, 4)
+    >>> bounds_of(np.array([1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3], np.uint64), 4)
+    (2, 3)
     """
     values, counts = np.unique(keys, return_counts=True)
     ends = np.cumsum(counts)
@@ -97,7 +101,12 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
     start = 0
     while True:
         at = int(np.searchsorted(ends, start + least))
-        if at + 1 >= len(values) or len(keys) - ends[at] < least:
+        if at < len(values) and at and ends[at] - start > 2 * least <= 4 * (ends[at - 1] - start):
+            at -= 1
+        if at + 1 >= len(values):
+            return tuple(bounds)
+        rest = len(keys) - ends[at]
+        if 2 * rest < least or (rest < least and len(keys) - start <= 2 * least):
             return tuple(bounds)
         start = int(ends[at])
         bounds.append(int(values[at + 1]))

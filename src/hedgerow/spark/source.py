@@ -18,6 +18,7 @@ from hedgerow.spark.session import first_line, needs_jvm, same_grammar, spark_er
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 # Bytes of a value where no file tells.
 _WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
@@ -78,10 +79,10 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
             frame, is_files = source, False
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {first_line(error)}") from error
-    return Source(frame, name or own, schema_of(frame), origin, is_files)
+    return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
 
 
-def schema_of(frame: DataFrame) -> dict[str, Type]:
+def schema_of(struct: StructType) -> dict[str, Type]:
     """Names and types; fields of structs under dotted names."""
     found: dict[str, Any] = {}
 
@@ -92,7 +93,7 @@ def schema_of(frame: DataFrame) -> dict[str, Type]:
             if hasattr(field.dataType, "fields"):
                 add(key + ".", field.dataType.fields)
 
-    add("", frame.schema.fields)
+    add("", struct.fields)
     if not found:
         raise SchemaError("the table has no columns")
     return as_schema(found)

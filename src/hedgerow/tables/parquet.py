@@ -121,7 +121,7 @@ class ParquetTable:
 
     @cached_property
     def schema(self) -> dict[str, Type]:
-        return schema_of(self._whole())
+        return schema_of(self._struct)
 
     @cached_property
     def _struct(self) -> StructType:

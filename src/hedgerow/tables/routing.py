@@ -147,6 +147,6 @@ def _open(
         table = ParquetTable.open(spark, path.rstrip("/"))
     except HedgerowError:
         return None
-    if frame is not None and schema_of(frame) != table.schema:
+    if frame is not None and schema_of(frame.schema) != table.schema:
         return None
     return Managed(table, only)

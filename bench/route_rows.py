@@ -1,0 +1,81 @@
+"""How many rows a second Spark routes to their leaves, beside counting the same rows without routing."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import tpch
+from bench.record import line, progress
+
+SCALE, LEAVES, TURNS = {"quick": 0.1, "full": 1.34}, (100, 800), 5
+QUERIES = 400
+
+
+def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
+    import hedgerow
+    from hedgerow.spark.assign import BLOCK, with_block
+    from hedgerow.spark.session import configured, local_session
+    from hedgerow.spark.source import schema_of
+    from hedgerow.spark.write import HUGE_METHOD
+
+    spark = local_session("4g", "local[2]")
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        source = tpch.lineitem(folder, SCALE[form])
+        frame = spark.read.parquet(source)
+        rows = frame.count()
+        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, SCALE[form], seed))
+        for leaves in LEAVES:
+            progress(f"route-rows: {leaves} leaves")
+            learned = _tree(spark, source, workload, rows, leaves, seed)
+            routed = with_block(frame, learned.layout, schema_of(frame.schema)).groupBy(BLOCK).count()
+            # The same columns are read and a number made of them, but no tree is searched.
+            columns = sorted({c for p in learned.layout.features for c in _columns(p)})
+            plain = frame.selectExpr(f"pmod(hash({', '.join(columns)}), {learned.blocks}) AS h").groupBy("h").count()
+            times: dict[str, list[float]] = {"routed": [], "plain": []}
+            with configured(spark, codegen__hugeMethodLimit=HUGE_METHOD):
+                for turn in range(TURNS + 1):
+                    for name, work in (("routed", routed), ("plain", plain)):
+                        start = time.perf_counter()
+                        work.collect()
+                        if turn:  # the first is for compiling
+                            times[name].append(time.perf_counter() - start)
+            speed = {name: rows / statistics.median(t) / 1e6 for name, t in times.items()}
+            yield line(
+                suite="route-rows",
+                learner="qdtree",
+                params={"form": form, "features": len(learned.layout.features), "plain": round(speed["plain"], 2)},
+                sf=SCALE[form],
+                rows=rows,
+                blocks=learned.blocks,
+                mrows_per_s=round(speed["routed"], 2),
+                ratio=round(speed["plain"] / speed["routed"], 2),
+                seed=seed,
+            )
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: int) -> Any:
+    """A tree of about so many leaves: the least block is lowered until there are enough."""
+    import hedgerow
+
+    least = rows // leaves
+    while True:
+        learned = hedgerow.learn(spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed)
+        if learned.blocks >= leaves or least < 100:
+            return learned
+        least = round(least * max(0.3, learned.blocks / leaves * 0.9))
+
+
+def _columns(p: Any) -> set[str]:
+    from hedgerow.core.expr import columns, term_text
+
+    return {term_text(c) for c in columns(p)}
