@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline import read as read
     from hedgerow.pipeline import route as route
     from hedgerow.pipeline import score as score
+    from hedgerow.spark.session import local_session as local_session
     from hedgerow.sql.workload import Workload as Workload
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ _PUBLIC = {
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline:apply",
     "learn": "hedgerow.pipeline:learn",
+    "local_session": "hedgerow.spark.session:local_session",
     "read": "hedgerow.pipeline:read",
     "route": "hedgerow.pipeline:route",
     "score": "hedgerow.pipeline:score",
@@ -43,6 +45,7 @@ __all__ = [
     "__version__",
     "apply",
     "learn",
+    "local_session",
     "read",
     "route",
     "score",

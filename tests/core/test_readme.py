@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-def test_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_example(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", README, re.S)
-    exec(compile(program, "README.md", "exec"), {})
+    assert "lake/" in program
+    names: dict[str, Any] = {}
+    exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
     assert "rows read" in capsys.readouterr().out
+    assert 0 < len(names["table"].files(where="price = 77")) < len(names["table"].known) / 2
 
 
 def test_make_targets_exist() -> None:
