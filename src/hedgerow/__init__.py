@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.core.cost import Score as Score
     from hedgerow.core.errors import HedgerowError as HedgerowError
-    from hedgerow.pipeline import HedgerowWarning as HedgerowWarning
+    from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.pipeline import Learned as Learned
     from hedgerow.pipeline import apply as apply
     from hedgerow.pipeline import learn as learn
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
-    "HedgerowWarning": "hedgerow.pipeline:HedgerowWarning",
+    "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline:Learned",
     "Score": "hedgerow.core.cost:Score",
     "Workload": "hedgerow.sql.workload:Workload",

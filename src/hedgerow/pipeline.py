@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core import cost
+from hedgerow.core.bind import path_of
 from hedgerow.core.codec import decode_predicate, encode
-from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError
-from hedgerow.core.expr import Predicate, term_text, terms, text
+from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError, warn
+from hedgerow.core.expr import Column, Predicate, term_text, terms, text
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.workload import Query, Workload
@@ -42,10 +42,6 @@ LEARNERS = {
 VERSION = 1
 _MANY_FEATURES = 200
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-
-
-class HedgerowWarning(UserWarning):
-    """Something was left out, and the work goes on."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,10 @@ class Learned:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        try:
+            Path(path).write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise HedgerowError(f"the layout cannot be written to {path}: {error.strerror}") from error
 
     @staticmethod
     def load(path: str | Path) -> Learned:
@@ -104,12 +103,16 @@ class Learned:
             return Learned.from_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise HedgerowError(f"the layout {path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{path} is no layout that `learn` made") from error
 
 
 def make_learner(name: str, **params: Any) -> Learner:
     if name not in LEARNERS:
         raise LayoutError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}")
     module, _, cls = LEARNERS[name].partition(":")
+    columns = params.get("columns", ())
+    params |= {"columns": (columns,) if isinstance(columns, str) else tuple(columns)} if columns else {}
     try:
         found: Learner = getattr(import_module(module), cls)(**params)
     except TypeError as error:
@@ -134,7 +137,8 @@ def learn(
 
     Args:
         source: a Parquet directory, a list of files, a catalog table or a DataFrame.
-        block_rows: the least rows of a block; without it `block_bytes` counts, by the size of the source's files.
+        block_rows: rows that a block should have at least (half of it where many rows share a value); without it
+            `block_bytes` counts, by the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
         params: what the learner takes.
@@ -146,7 +150,8 @@ def learn(
         wanted = _positive("sample_rows", sample_rows) or sample_size(opened.rows, least)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
-        sample, refused = draw(opened, predicates, wanted, seed)
+        named = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
+        sample, refused = draw(opened, predicates, wanted, seed, named)
     with step(spark, f"learning ({learner})"):
         problem = Problem.build(sample, predicates, least, tuple(q.weight for q in queries), seed=seed)
         layout = fitted.fit(problem)
@@ -159,8 +164,8 @@ def learn(
         "seed": seed,
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
-    _warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
-    _warn(f"{len(refused)} conditions cannot be evaluated", refused)
+    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    warn(f"{len(refused)} conditions cannot be evaluated", refused)
     return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused))
 
 
@@ -178,7 +183,8 @@ def score(
     """What the workload would read under the layout: on a fresh sample, or on all rows if `exact`."""
     plain = layout.layout if isinstance(layout, Learned) else layout
     with step(spark, "looking at the table"):
-        opened, queries, skipped = _fitting(spark, source, workload, table)
+        named = table or (layout.table if isinstance(layout, Learned) else None)
+        opened, queries, skipped = _fitting(spark, source, workload, named)
     predicates = [q.predicate(opened.name) for q in queries]
     feature_terms = [x for x in plain.features if not isinstance(x, Predicate)]
     predicates += [x for x in plain.features if isinstance(x, Predicate)]
@@ -186,7 +192,7 @@ def score(
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
         found = cost.score(plain, sample, queries, opened.name)
-    _warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     return found
 
 
@@ -259,11 +265,6 @@ def _fitting(
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
     return opened, bound.queries, bound.skipped
-
-
-def _warn(what: str, sentences: Sequence[str]) -> None:
-    if sentences:
-        warnings.warn(f"{what}; the first: {sentences[0]}", HedgerowWarning, stacklevel=3)
 
 
 def _positive(name: str, value: int | None) -> int | None:

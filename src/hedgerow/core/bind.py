@@ -104,7 +104,7 @@ class _Binder:
         for n in range(len(path), 0, -1):
             found = self.names.get(term_text(Column(path[:n])).lower())
             if found is not None:
-                return Column((*_path(found), *path[n:]))
+                return Column((*path_of(found), *path[n:]))
         raise SchemaError(f"there is no column {term_text(column)}")
 
     def term(self, term: Term) -> Term:
@@ -424,7 +424,12 @@ def _opaque(p: Predicate) -> Opaque:
     return Opaque(text(p), tuple(sorted(columns(p), key=term_text)))
 
 
-def _path(name: str) -> tuple[str, ...]:
+def path_of(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name.
+
+    >>> path_of("address.`zip code`")
+    ('address', 'zip code')
+    """
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name))
 
 

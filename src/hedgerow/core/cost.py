@@ -30,12 +30,12 @@ class QueryScore:
 
 @dataclass(frozen=True)
 class Score:
-    """Weighted means over queries, as fractions of the table."""
+    """Weighted means over queries, as fractions of the table; selectivity over those of which it is known."""
 
     rows_read: float
     blocks_read: float
     bytes_read: float
-    selectivity: float
+    selectivity: float | None
     blocks: int
     queries: tuple[QueryScore, ...]
 
@@ -48,7 +48,8 @@ class Score:
             ("blocks read", self.blocks_read),
             ("bytes read", self.bytes_read),
         ]
-        lines.append(("selectivity (the bound)", self.selectivity))
+        if self.selectivity is not None:
+            lines.append(("selectivity (the bound)", self.selectivity))
         return "\n".join(f"{name:<24}{100 * value:8.2f} %" for name, value in lines)
 
     @staticmethod
@@ -57,6 +58,10 @@ class Score:
             raise LayoutError("the workload has no query for this table, so there is nothing to score")
         w = np.array(weights) / sum(weights)
 
+        known = [
+            (weight, q.selectivity) for weight, q in zip(weights, queries, strict=True) if q.selectivity is not None
+        ]
+
         def over(values: Iterable[float]) -> float:
             return float(w @ np.fromiter(values, float, len(queries)))
 
@@ -64,7 +69,7 @@ class Score:
             over(q.rows_read for q in queries),
             over(q.blocks_read for q in queries),
             over(q.bytes_read for q in queries),
-            over(q.selectivity or 0.0 for q in queries),
+            sum(weight * s for weight, s in known) / sum(weight for weight, _ in known) if known else None,
             blocks,
             tuple(queries),
         )

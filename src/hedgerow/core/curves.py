@@ -7,9 +7,10 @@ from math import ceil, log2
 
 import numpy as np
 
+from hedgerow.core.bind import path_of
 from hedgerow.core.curve import Axis, CurveLayout, Keys, edges_of, keys_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Predicate, Term, conjunction, term_text, terms
+from hedgerow.core.expr import And, Column, Predicate, Term, conjunction, term_text, terms
 from hedgerow.core.problem import Problem
 from hedgerow.core.ranks import NULL_CODE
 from hedgerow.core.rewrite import grouped
@@ -52,10 +53,11 @@ def _about(p: Predicate, term: Term) -> Predicate | None:
 def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
     """The sample's terms of these names; LayoutError for one it lacks."""
     known = {term_text(t).lower(): t for t in problem.sample.rows.columns}
-    missing = [name for name in names if name.lower() not in known]
+    wanted = [term_text(Column(path_of(name))).lower() for name in names]
+    missing = [name for name in wanted if name not in known]
     if missing:
         raise LayoutError(f"the table has no column {', '.join(missing)} to order by; it has {', '.join(known)}")
-    return [known[name.lower()] for name in names]
+    return [known[name] for name in wanted]
 
 
 def axes_of(problem: Problem, names: Sequence[str], most: int) -> list[Axis]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import NoReturn
 
 
@@ -28,3 +30,13 @@ class LayoutError(HedgerowError):
 def assert_never(value: NoReturn) -> NoReturn:
     """Close a `match`: mypy proves it unreachable (typing has it only from Python 3.11)."""
     raise AssertionError(f"unreachable: {value!r}")
+
+
+class HedgerowWarning(UserWarning):
+    """Something was left out, and the work goes on."""
+
+
+def warn(what: str, sentences: Sequence[str]) -> None:
+    """Tell the caller of our caller what was left out, and why by an example."""
+    if sentences:
+        warnings.warn(f"{what}; the first: {sentences[0]}", HedgerowWarning, stacklevel=3)

@@ -43,7 +43,7 @@ def local_session(memory: str = "4g", master: str = "local[*]", **settings: str)
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "8",
     }
-    for key, value in {**defaults, **{k.replace("_", "."): v for k, v in settings.items()}}.items():
+    for key, value in {**defaults, **{k if "." in k else k.replace("_", "."): v for k, v in settings.items()}}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

@@ -69,7 +69,7 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     own, is_files = "", True
     try:
         if isinstance(source, str):
-            is_path = "/" in source or source.endswith(".parquet")
+            is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(source) if is_path else spark.table(source)
             own = source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
             own = own if is_path else source.rsplit(".", 1)[-1].strip("`")

@@ -77,6 +77,8 @@ class Workload(core.Workload):
             content = Path(path).read_text(encoding="utf-8")
         except OSError as error:
             raise WorkloadError(f"the workload {path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise WorkloadError(f"the workload {path} is no text") from error
         if Path(path).suffix == ".jsonl":
             found = cls.from_jsonl(content)
             return found.bind(schemas) if schemas else found

@@ -27,7 +27,7 @@ import numpy as np
 from hedgerow.core.bind import bind
 from hedgerow.core.codec import decode
 from hedgerow.core.cost import QueryScore, Score, top
-from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError
+from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError, warn
 from hedgerow.core.expr import TRUE, Predicate, columns, quote_name, quote_string
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.rewrite import normalise
@@ -190,6 +190,7 @@ class ParquetTable:
             read = None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
             found.append(QueryScore(query.id, share, float(opened.mean()), self.known.share(read, opened), None))
             weights.append(query.weight)
+        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
         return Score.mean(found, weights, len(rows))
 
     def describe(self) -> dict[str, Any]:
@@ -384,7 +385,7 @@ def create(
     target, (around, partial) = Folder(spark, to), _partial(to)
     half_done = target.exists(SIDE) and not _newest(Folder(spark, f"{to}/{SIDE}"))
     if not (target.is_empty() or half_done or overwrite):
-        raise HedgerowError(f"{to} is not empty: name another place, or pass overwrite=True to replace it")
+        raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
     place = f"{around}/{partial}"
     Folder(spark, place).delete()
     try:

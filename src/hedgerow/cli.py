@@ -1,0 +1,496 @@
+"""The command `hedgerow`: every sub-command reads its arguments, makes one call and hands the answer to `Output`.
+
+Data goes to standard output; warnings, errors and progress go to standard error. Nothing heavy is imported before a
+command runs, so that asking for help is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import NoneType, UnionType
+from typing import IO, TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+import hedgerow
+from hedgerow.core.errors import HedgerowError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from rich.table import Table
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_ANY_WIDTH = 1 << 20  # a table that goes into a file or a pipe is never cut
+# What a JVM and Spark say whenever they start; the first other line is why they did not.
+_USUAL = re.compile(r"\s*$|.*\bWARN|Using |Setting |To adjust |\s+at ")
+
+
+class Commands(TyperGroup):
+    """Tells a foreseen error in one line; any other keeps its traceback, for it is a bug."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if (told := _told(error)) is None:
+                raise
+            Output.tell("error", told)
+            raise typer.Exit(1) from None
+
+
+# Plain help: rich would draw boxes, and takes its time to be imported.
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every command needs to get its Spark session."""
+
+    master: str = "local[*]"
+    memory: str = "4g"
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wants_log(self) -> bool:
+        """Spark's log is off unless asked for: what goes wrong comes back as an error."""
+        return "spark.log.level" in self.conf
+
+
+@dataclass(frozen=True)
+class Output:
+    """All that is ever printed: an answer as JSON or for people, and single lines beside it."""
+
+    as_json: bool
+
+    @staticmethod
+    def tell(kind: str, sentence: str) -> None:
+        typer.echo(f"{kind}: {' '.join(sentence.split())}", err=True)
+
+    def answer(self, document: Mapping[str, Any], facts: Mapping[str, str | None]) -> None:
+        """One JSON document, or one line a fact; a fact that is None is not worth a line."""
+        if self.as_json:
+            typer.echo(json.dumps(document, indent=2))
+            return
+        from rich.table import Table
+
+        grid = Table.grid(padding=(0, 2))
+        for name, fact in facts.items():
+            if fact is not None:
+                grid.add_row(name, fact)
+        self._draw(grid)
+
+    def rows(self, frame: DataFrame, limit: int) -> None:
+        """The first rows of a frame, all if `limit` is 0. Spark makes the texts: it knows its types and time zone."""
+        if not frame.columns:
+            return  # a statement that answers nothing
+        from pyspark.sql import functions as f
+
+        if self.as_json:
+            frame = frame.select(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}))
+        else:
+            columns = [(name, kind.startswith(_NUMBERS)) for name, kind in frame.dtypes]
+            places = [f"c{i}" for i in range(len(columns))]  # two columns may have one name
+            frame = frame.toDF(*places).select(*(f.col(place).cast("string") for place in places))
+        found = frame.take(limit + 1) if limit else frame.collect()
+        shown = found[:limit] if limit else found
+        if self.as_json:
+            for row in shown:
+                typer.echo(row[0])
+        else:
+            self.table(columns, [["NULL" if value is None else value for value in row] for row in shown])
+        if len(found) > len(shown):
+            self.tell("note", f"there are more than {limit:,} rows; --limit 0 shows all")
+
+    def table(self, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
+        """Columns by name; those of numbers stand on the right."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        drawn = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for name, is_number in columns:
+            drawn.add_column(name, justify="right" if is_number else "left")
+        for row in rows:
+            drawn.add_row(*row)
+        self._draw(drawn)
+
+    def _draw(self, table: Table) -> None:
+        from rich.console import Console
+
+        width = None if sys.stdout.isatty() else _ANY_WIDTH
+        # Data is no markup: [red] in a row is the text [red].
+        console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
+        with console.capture() as drawn:
+            console.print(table)
+        typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+
+Many = list[str] | None
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")]
+Queries = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, or a saved .jsonl file.")]
+Directory = Annotated[str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hedgerow {hedgerow.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    ctx: typer.Context,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
+    conf: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""
+    ctx.obj = Options(master, memory, dict(_pair("--conf", text) for text in conf or ()))
+
+
+@app.command()
+def learn(
+    ctx: typer.Context,
+    source: Source,
+    workload: Queries,
+    out: Annotated[Path, typer.Option(help="Where the layout is written.")],
+    learner: Annotated[str, typer.Option(help="How to learn, such as qdtree, zorder, hilbert, range.")] = "qdtree",
+    block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
+    block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
+    sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
+    table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
+    param: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from WORKLOAD how to group the rows of SOURCE."""
+    params = _params(learner, param or ())
+    queries = hedgerow.Workload.from_file(workload)
+    if not out.absolute().parent.is_dir():  # not after an hour of learning
+        raise HedgerowError(f"the layout cannot be written to {out}: there is no such directory")
+    with _spark(ctx) as spark:
+        learned = hedgerow.learn(
+            spark,
+            source,
+            queries,
+            learner,
+            block_rows,
+            sample_rows,
+            seed,
+            block_bytes=block_bytes,
+            table=table,
+            **params,
+        )
+    learned.save(out)
+    made, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
+    document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
+    Output(as_json).answer(
+        {**document, **made, "warnings": list(learned.warnings)},
+        {
+            "layout": str(out),
+            "table": learned.table,
+            "kind": f"{kind}, by {learner}",
+            "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
+            "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
+        },
+    )
+
+
+@app.command()
+def score(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A table that apply wrote; with --layout any.")],
+    workload: Queries,
+    layout: Annotated[Path | None, typer.Option(help="What if SOURCE had this layout? Nothing is written.")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="With --layout: from all rows, not from a sample.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell what WORKLOAD reads of a table, or would read of one.
+
+    Without --layout the answer is exact, and comes from the index alone.
+    """
+    queries = hedgerow.Workload.from_file(workload)
+    learned = None if layout is None else hedgerow.Learned.load(layout)
+    with _spark(ctx) as spark:
+        if learned is None:
+            found = hedgerow.table(spark, source).score(queries)
+        else:
+            found = hedgerow.score(spark, source, queries, learned, exact=exact)
+    Output(as_json).answer(
+        json.loads(found.to_json()),
+        {
+            "rows read": _share(found.rows_read),
+            "blocks read": f"{_share(found.blocks_read)} of {found.blocks:,}",
+            "bytes read": _share(found.bytes_read),
+            "rows that match": None if found.selectivity is None else _share(found.selectivity),
+            "queries": f"{len(found.queries):>6,}",
+        },
+    )
+
+
+@app.command()
+def apply(
+    ctx: typer.Context,
+    source: Source,
+    layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="A layout that learn wrote.")],
+    to: Annotated[str, typer.Option(help="The directory to write to.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
+    sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else by the most filtered.")] = None,
+    compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write SOURCE in a layout to a new directory, with an index.
+
+    A block is a file; the index says what each cannot contain.
+    """
+    learned = hedgerow.Learned.load(layout)
+    with _spark(ctx) as spark:
+        written = hedgerow.apply(
+            spark,
+            source,
+            learned,
+            to,
+            overwrite=overwrite,
+            max_block_rows=max_block_rows,
+            sort_by=sort_by or None,
+            options={"compression": compression} if compression else None,
+        )
+        found = written.describe()
+    Output(as_json).answer(found, _summary(found))
+
+
+@app.command()
+def query(
+    ctx: typer.Context,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="A table is named by its place as parquet.`/a/place`.")],
+    limit: Annotated[int, typer.Option(min=0, help="Rows to show; 0: all.")] = 20,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell what would be opened, and run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document a row.")] = False,
+) -> None:
+    """Run SQL on just the files that matter.
+
+    That goes for tables that apply wrote; others are read as ever.
+    """
+    output = Output(as_json)
+    with _spark(ctx) as spark:
+        if explain:
+            _explain(spark, sql, output)
+        else:
+            output.rows(hedgerow.route(spark, sql), limit)
+
+
+@app.command()
+def verify(ctx: typer.Context, directory: Directory, as_json: Json = False) -> None:
+    """Prove that a table is what was written.
+
+    All files, rows and columns are compared, and of some files what the index says of them.
+    """
+    with _spark(ctx) as spark:
+        found = hedgerow.table(spark, directory).verify()
+    Output(as_json).answer(
+        found,
+        {
+            "table": f"{found['path']} is as it was written",
+            "rows": f"{found['rows']:,}, all compared",
+            "files": f"{found['files']:,}, the statistics of {found['files_with_statistics_checked']:,} compared",
+            "checksum": found["checksum"],
+        },
+    )
+
+
+@app.command()
+def describe(ctx: typer.Context, directory: Directory, as_json: Json = False) -> None:
+    """Tell what a table is and where it came from."""
+    with _spark(ctx) as spark:
+        found = hedgerow.table(spark, directory).describe()
+    Output(as_json).answer(found, _summary(found))
+
+
+@contextmanager
+def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
+    """A session, in which Hedgerow's warnings are single lines."""
+    options: Options = ctx.obj
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, hedgerow.HedgerowWarning):
+            Output.tell("warning", str(message))
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        usual, warnings.showwarning = warnings.showwarning, show
+        warnings.simplefilter("always", hedgerow.HedgerowWarning)
+        with _session(options) as spark:
+            # PySpark logs a failed query once more, with all of Java's frames.
+            logging.disable(logging.NOTSET if options.wants_log else logging.CRITICAL)
+            try:
+                yield spark
+            finally:
+                logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _session(options: Options) -> Iterator[SparkSession]:
+    """A session of our own, stopped at the end; tests put theirs in its place."""
+    from hedgerow.spark.session import local_session, spark_errors
+
+    with nullcontext(StringIO()) if options.wants_log else _silenced() as held:
+        try:
+            spark = local_session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
+        except spark_errors() as error:
+            raise HedgerowError(f"Spark did not start: {_why(held) or _told(error)}") from error
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _silenced() -> Iterator[IO[str]]:
+    """Standard error goes to a file; a process that starts meanwhile, as Spark's JVM does, writes there to its end."""
+    with TemporaryFile("w+", errors="replace") as held:
+        sys.stderr.flush()
+        before = os.dup(2)
+        os.dup2(held.fileno(), 2)
+        try:
+            yield held
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def _why(held: IO[str]) -> str | None:
+    """Why a JVM did not start, by the first line of it that is not the usual."""
+    held.seek(0)
+    line = next((line for line in held if not _USUAL.match(line)), None)
+    return line and re.sub(r"^Exception in thread \S+ [\w.$]+: ", "", line).strip()
+
+
+def _told(error: Exception) -> str | None:
+    """One sentence for an error of ours or of Spark; None for any other."""
+    if isinstance(error, HedgerowError):
+        return str(error)
+    if "pyspark" in sys.modules:
+        from hedgerow.spark.session import first_line, spark_errors
+
+        return first_line(error) if isinstance(error, spark_errors()) else None
+    return None
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
+    return key, value
+
+
+def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:
+    """The learner's parameters, each of the type that the learner declares."""
+    from hedgerow.pipeline import make_learner
+
+    cls: Any = type(make_learner(learner))
+    kinds = {f.name: get_type_hints(cls)[f.name] for f in fields(cls)}
+    found = {}
+    for key, value in (_pair("--param", text) for text in given):
+        if key not in kinds:
+            raise HedgerowError(f"the learner {learner} takes {', '.join(kinds) or 'no parameters'}, not {key!r}")
+        try:
+            found[key] = _value(kinds[key], value)
+        except (ValueError, KeyError):
+            raise HedgerowError(f"--param {key} of the learner {learner} cannot be {value!r}") from None
+    return found
+
+
+def _value(kind: Any, text: str) -> Any:
+    if get_origin(kind) in (Union, UnionType):  # such as `int | None`
+        kind = next(k for k in get_args(kind) if k is not NoneType)
+    if get_origin(kind) is tuple:
+        return tuple(_value(get_args(kind)[0], part.strip()) for part in text.split(",") if part.strip())
+    if kind is bool:
+        return {"true": True, "false": False}[text.lower()]
+    return kind(text) if kind in (int, float) else text
+
+
+def _explain(spark: SparkSession, sql: str, output: Output) -> None:
+    """By directory: the files that the query opens, out of those it would open if nobody routed it."""
+    from hedgerow.sql.workload import query_of
+
+    if query_of(sql) is None:  # Spark runs statements at once
+        raise HedgerowError("only a query can be explained, and this is none that Hedgerow can read")
+    opened = _by_directory(hedgerow.route(spark, sql).inputFiles())
+    tables: list[dict[str, Any]] = [
+        {"path": path, "opened": sorted(opened.get(path, [])), "files": len(names)}
+        for path, names in sorted(_by_directory(spark.sql(sql).inputFiles()).items())
+    ]
+    if output.as_json:
+        output.answer({"tables": tables}, {})
+    else:
+        rows = [[t["path"].removeprefix("file://"), f"{len(t['opened']):,}", f"{t['files']:,}"] for t in tables]
+        output.table([("table", False), ("opened", True), ("files", True)], rows)
+
+
+def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for file in files:
+        path, _, name = file.rpartition("/")
+        found.setdefault(path, []).append(name)
+    return found
+
+
+def _summary(found: Mapping[str, Any]) -> dict[str, str | None]:
+    """What `describe` knows, for people."""
+    rows, versions = found["rows_per_block"], found.get("versions", {})
+    strange, missing = found["unknown_files"], found["missing_files"]
+    return {
+        "table": f"{found['table']} in {found['path']}",
+        "source": found.get("source"),
+        "written": f"{found['created']} by hedgerow {versions['hedgerow']}" if "created" in found else None,
+        "layout": found["layout"] + (f", by {found['learner']}" if "learner" in found else ""),
+        "rows": f"{found['rows']:,}",
+        "blocks": f"{found['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
+        "files": f"{found['files']:,}, {_size(found['bytes'])}",
+        "not ours": f"{len(strange):,} files, always opened: {strange[0]}..." if strange else None,
+        "missing": f"{len(missing):,} files: {missing[0]}..." if missing else None,
+        "statistics": ", ".join(found["statistics"]) or None,
+        "conditions": f"{found['features']:,}" if found["features"] else None,
+        "settings": "not those it was written under: a part of the index is of use" if found["steady_only"] else None,
+    }
+
+
+def _share(value: float) -> str:
+    """
+    >>> _share(0.04567)
+    '  4.57 %'
+    """
+    return f"{100 * value:6.2f} %"
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(900), _size(5_400_000), _size(7 << 40)
+    ('900 B', '5.1 MB', '7,168.0 GB')
+    """
+    for unit, one in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if count >= one:
+            return f"{count / one:,.1f} {unit}"
+    return f"{count} B"
+
+
+def main() -> None:
+    app(prog_name="hedgerow")

@@ -1,0 +1,27 @@
+"""The command line in this process, on the session that all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow import cli
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs `hedgerow` with these words, and leaves the session alive."""
+
+    @contextmanager
+    def shared(options: cli.Options) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(cli, "_session", shared)
+    return lambda *words: CliRunner().invoke(cli.app, [str(word) for word in words], prog_name="hedgerow")

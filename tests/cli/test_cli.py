@@ -1,0 +1,351 @@
+"""The commands say what the API says, on the right stream, and one line where the user can do something about it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+import hedgerow
+from hedgerow import cli
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.java import NO_JAVA, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hedgerow.tables.parquet import ParquetTable
+
+Run = Callable[..., Any]
+ROWS, BLOCK_ROWS = 4_000, 200
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, queries that fit it, and one that does not."""
+    place = tmp_path_factory.mktemp("shop")
+    orders = {
+        "id": range(ROWS),
+        "days": [i // 40 for i in range(ROWS)],
+        "price": [i * 7919 % 1000 / 10 for i in range(ROWS)],
+        "city": [None if i % 7 == 0 else ("Bern", "Graz [at]", "Ulm")[i % 3] for i in range(ROWS)],
+    }
+    (place / "orders").mkdir()
+    pq.write_table(pa.table(orders), place / "orders" / "part-0.parquet")
+    asked = [f"SELECT id FROM orders WHERE days BETWEEN {d} AND {d + 9} AND price > {d}" for d in range(0, 90, 10)]
+    (place / "queries.sql").write_text(";\n".join(asked))
+    (place / "misfit.sql").write_text(";\n".join([*asked, "SELECT id FROM orders WHERE colour = 'red'"]))
+    (place / "text.txt").write_text("no layout, and no SELECT either")
+    return place
+
+
+@pytest.fixture(scope="module")
+def queries(shop: Path) -> hedgerow.Workload:
+    return hedgerow.Workload.from_file(shop / "queries.sql")
+
+
+@pytest.fixture(scope="module")
+def learned(spark: SparkSession, shop: Path, queries: hedgerow.Workload) -> hedgerow.Learned:
+    found = hedgerow.learn(spark, str(shop / "orders"), queries, block_rows=BLOCK_ROWS, sample_rows=2_000, seed=3)
+    found.save(shop / "layout.json")
+    return found
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, shop: Path, learned: hedgerow.Learned) -> ParquetTable:
+    return hedgerow.apply(spark, str(shop / "orders"), learned, str(shop / "sorted"))
+
+
+def answer(result: Any) -> Any:
+    """The JSON on standard output, which holds nothing else."""
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def facts(result: Any) -> dict[str, str]:
+    """The lines for people: a name, two spaces or more, and what is known."""
+    assert result.exit_code == 0, result.output
+    lines = [line.split("  ", 1) for line in result.stdout.splitlines()]
+    return {name: rest.strip() for name, rest in lines}
+
+
+def test_learn(run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path) -> None:
+    out = tmp_path / "layout.json"
+    words = ["--block-rows", BLOCK_ROWS, "--sample-rows", 2_000, "--seed", 3]
+    result = run("learn", shop / "orders", shop / "queries.sql", "--out", out, *words, "--json")
+    found = answer(result)
+    assert result.stderr == ""
+    assert hedgerow.Learned.load(out).to_json() == learned.to_json()
+    assert found["layout"] == str(out)
+    assert (found["blocks"], found["table"], found["kind"]) == (learned.blocks, "orders", learned.layout.kind)
+    assert {key: found[key] for key in learned.provenance} == learned.provenance
+
+
+def test_learn_warns_in_one_line_and_passes_parameters(run: Run, shop: Path, tmp_path: Path) -> None:
+    out = tmp_path / "layout.json"
+    words = ["--learner", "zorder", "--param", "columns=price", "--param", "most=1", "--block-rows", BLOCK_ROWS]
+    result = run("learn", shop / "orders", shop / "misfit.sql", "--out", out, *words)
+    assert facts(result)["kind"] == "curve, by zorder"
+    assert hedgerow.Learned.load(out).provenance["parameters"] == {"columns": ["price"], "most": 1}
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: 1 of 10 queries are left out; the first: ")
+    assert "colour" in line
+
+
+def test_score(
+    run: Run,
+    spark: SparkSession,
+    shop: Path,
+    queries: hedgerow.Workload,
+    learned: hedgerow.Learned,
+    table: ParquetTable,
+) -> None:
+    def as_plain(score: hedgerow.Score) -> Any:
+        return json.loads(score.to_json())
+
+    words = ["score", shop / "orders", shop / "queries.sql", "--layout", shop / "layout.json", "--exact"]
+    what_if = hedgerow.score(spark, str(shop / "orders"), queries, learned, exact=True)
+    assert answer(run(*words, "--json")) == as_plain(what_if)
+    shown = facts(run(*words))
+    assert shown["rows read"] == f"{100 * what_if.rows_read:.2f} %"
+    assert shown["rows that match"] == f"{100 * what_if.selectivity:.2f} %"
+
+    words = ["score", table.path, shop / "queries.sql"]
+    assert answer(run(*words, "--json")) == as_plain(table.score(queries))
+    assert "rows that match" not in facts(run(*words))
+
+
+def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: hedgerow.Learned) -> None:
+    to = shop / "again"
+    words = ["apply", shop / "orders", shop / "layout.json", "--to", to, "--max-block-rows", 300]
+    found = answer(run(*words, "--sort-by", "price", "--sort-by", "id", "--compression", "gzip", "--json"))
+    written = hedgerow.table(spark, str(to))
+    assert found == written.describe() == answer(run("describe", to, "--json"))
+    assert found["rows"] == ROWS
+    assert all(".gz." in name for name in written.known.names)
+    assert written.known.rows.max() <= 300
+    assert written.manifest["writing"]["sort_by"] == ["price", "id"]
+    shown = facts(run("describe", to))
+    assert shown["rows"] == "4,000"
+    assert shown["files"].startswith(f"{found['files']}, ")
+
+    refused = run(*words)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert run(*words, "--overwrite").exit_code == 0
+    assert "sort_by" in hedgerow.table(spark, str(to)).manifest["writing"]
+
+
+def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
+    place = shop / "mixed"
+    hedgerow.apply(spark, str(shop / "orders"), table.layout, str(place))
+    pq.write_table(pq.read_table(shop / "orders"), place / "mine.parquet")
+    assert facts(run("describe", place))["not ours"] == "1 files, always opened: mine.parquet..."
+    result = run("verify", place)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: {place} is not as it was written: the file mine.parquet is not Hedgerow's\n"
+
+
+def test_verify(run: Run, table: ParquetTable) -> None:
+    assert answer(run("verify", table.path, "--json")) == table.verify()
+    assert facts(run("verify", table.path))["rows"] == "4,000, all compared"
+
+
+def test_query(run: Run, spark: SparkSession, table: ParquetTable) -> None:
+    sql = f"SELECT id, city, price FROM parquet.`{table.path}` WHERE days = 3 ORDER BY id"
+    expected = [row.asDict() for row in spark.sql(sql).collect()]
+    result = run("query", sql, "--limit", 0, "--json")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == expected
+    assert result.stderr == ""
+
+    result = run("query", sql, "--limit", 3, "--json")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == expected[:3]
+    assert result.stderr == "note: there are more than 3 rows; --limit 0 shows all\n"
+    assert run("query", sql, "--limit", len(expected)).stderr == ""
+
+    lines = run("query", sql, "--limit", 2).stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["id", "city", "price"],
+        ["─" * len(lines[1])],
+        ["120", "Bern", str(expected[0]["price"])],
+        ["121", "Graz", "[at]", str(expected[1]["price"])],
+    ]
+
+
+def test_query_shows_any_value(run: Run) -> None:
+    sql = "SELECT '[red]' AS a, NULL AS a, 1.10 AS n, X'41' AS b, TIMESTAMP_NTZ '2024-05-01 10:00:00' AS t"
+    lines = run("query", sql).stdout.splitlines()
+    assert lines[-1].split("  ")[0] == "[red]"
+    assert lines[-1].split() == ["[red]", "NULL", "1.10", "A", "2024-05-01", "10:00:00"]
+    assert (
+        run("query", sql, "--json").stdout
+        == '{"a":"[red]","a":null,"n":1.10,"b":"QQ==","t":"2024-05-01T10:00:00.000"}\n'
+    )
+
+
+def test_a_statement_that_answers_nothing(run: Run, spark: SparkSession) -> None:
+    result = run("query", "CREATE TEMPORARY VIEW of_the_cli AS SELECT 1 AS x")
+    assert (result.exit_code, result.output) == (0, "")
+    assert spark.catalog.dropTempView("of_the_cli")
+
+
+def test_explain(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
+    sql = f"SELECT count(*) FROM parquet.`{table.path}` WHERE days = 3"
+    (found,) = answer(run("query", sql, "--explain", "--json"))["tables"]
+    assert found["opened"] == table.files("days = 3")
+    assert found["files"] == len(table.known) > len(found["opened"])
+    assert run("query", sql, "--explain").stdout.split()[-3:] == [
+        table.path,
+        str(len(found["opened"])),
+        str(found["files"]),
+    ]
+    none = f"SELECT count(*) FROM parquet.`{table.path}` WHERE days = 3000"
+    assert answer(run("query", none, "--explain", "--json"))["tables"][0]["opened"] == []
+
+
+BAD = {
+    "learn {shop}/none {shop}/queries.sql --out {tmp}/l.json": "cannot be read",
+    "learn {shop}/orders {shop}/none.sql --out {tmp}/l.json": "cannot be read",
+    "learn {shop}/orders {shop}/text.txt --out {tmp}/l.json": "SQL",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/none/l.json": "no such directory",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}": "cannot be written",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --learner magic": "no learner 'magic'",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --param most=3": "takes no parameters",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --param most": "KEY=VALUE",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-rows 0": "at least 1",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-bytes many": "64MB",
+    "score {shop}/orders {shop}/queries.sql": "no table that Hedgerow wrote",
+    "score {shop}/orders {shop}/queries.sql --layout {shop}/none.json": "cannot be read",
+    "score {shop}/orders {shop}/queries.sql --layout {shop}/text.txt": "no layout",
+    "apply {shop}/none {shop}/layout.json --to {tmp}/x": "cannot be read",
+    "apply {shop}/orders {shop}/layout.json --to {tmp}/x --sort-by colour": "colour",
+    "apply {shop}/orders {shop}/layout.json --to {shop}/orders": "not empty",
+    "verify {shop}/orders": "no table that Hedgerow wrote",
+    "describe {shop}/none": "nothing at that path",
+    "--conf spark.ui.enabled describe {shop}/none": "--conf takes KEY=VALUE",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_one_line(run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path, words: str) -> None:
+    refused(run(*(word.format(shop=shop, tmp=tmp_path) for word in words.split())), BAD[words])
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT * FROM nowhere", "nowhere"),
+        ("SELECT * FROM (", "SYNTAX"),
+        ("SELECT 1 / (id - id) FROM range(3)", "DIVIDE_BY_ZERO"),
+    ],
+)
+def test_what_spark_refuses_is_one_line(run: Run, sql: str, told: str) -> None:
+    refused(run("query", sql), told)
+
+
+def test_explain_runs_no_statement(run: Run, spark: SparkSession) -> None:
+    refused(run("query", "CREATE TEMPORARY VIEW never AS SELECT 1 AS x", "--explain"), "only a query")
+    assert not spark.catalog.tableExists("never")
+
+
+def refused(result: Any, told: str) -> None:
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert told in line
+
+
+def test_parameters_have_the_learners_types() -> None:
+    assert cli._params("zorder", ["columns=a", "most=2"]) == {"columns": ("a",), "most": 2}
+    assert cli._params("hilbert", ["columns=a, 2"]) == {"columns": ("a", "2")}
+    assert cli._params("range", ["columns="]) == {"columns": ()}
+    assert [cli._value(kind, "1") for kind in (int, float, str, int | None)] == [1, 1.0, "1", 1]
+    assert cli._value(bool, "False") is False
+    for words, told in {"most=few": "cannot be 'few'", "best=3": "takes columns, most"}.items():
+        with pytest.raises(HedgerowError, match=told):
+            cli._params("zorder", [words])
+
+
+def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    stopped: list[bool] = []
+
+    class Session:
+        def stop(self) -> None:
+            stopped.append(True)
+
+    def start(memory: str, master: str, **settings: str) -> Session:
+        asked.append((memory, master, settings))
+        return Session()
+
+    monkeypatch.setattr("hedgerow.spark.session.local_session", start)
+    options = cli.Options("local[2]", "1g", {"spark.sql.ansi.enabled": "true"})
+    with pytest.raises(KeyError), cli._session(options):
+        raise KeyError
+    assert asked == [("1g", "local[2]", {"spark.log.level": "OFF", "spark.sql.ansi.enabled": "true"})]
+    assert stopped == [True]
+
+
+def test_why_a_jvm_did_not_start() -> None:
+    usual = "WARNING: Using incubator modules: x\nUsing Spark's default log4j profile: y\n26/01/01 WARN Utils: z\n\n"
+    assert cli._why(io.StringIO(usual)) is None
+    assert cli._why(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
+        "Invalid maximum heap size: -Xmx4x"
+    )
+    assert cli._why(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n')) == "No"
+
+
+def test_everything_has_a_help_text() -> None:
+    group: Any = typer.main.get_command(cli.app)
+    assert set(group.commands) == {"learn", "score", "apply", "query", "verify", "describe"}
+    for command in [group, *group.commands.values()]:
+        assert command.help
+        assert len(command.help.split("\n")[0].split(". ")[0]) < 110
+        for param in command.params:
+            assert param.help, (command.name, param.name)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom hedgerow.cli import app\n"
+        "assert CliRunner().invoke(app, ['learn', '--help']).exit_code == 0\n"
+        "print({'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
+
+
+@pytest.mark.long
+def test_from_end_to_end(shop: Path, tmp_path: Path) -> None:
+    """As a user starts it: its own session, data on one stream and the rest on the other."""
+    if find_java() is None:
+        pytest.skip(NO_JAVA)
+
+    def hedgerow_(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hedgerow", "--master", "local[2]", "--memory", "1g", *map(str, words)]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+
+    words = ("learn", shop / "orders", shop / "queries.sql", "--out", "layout.json", "--block-rows", BLOCK_ROWS)
+    made = hedgerow_(*words, "--json")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert json.loads(made.stdout)["blocks"] > 1
+    made = hedgerow_("apply", shop / "orders", "layout.json", "--to", "out/orders")
+    assert (made.returncode, made.stderr) == (0, "")
+    made = hedgerow_("query", "SELECT count(*) AS n FROM parquet.`out/orders` WHERE days < 10", "--json")
+    assert (made.returncode, made.stderr, made.stdout) == (0, "", '{"n":400}\n')
+    for failed in (
+        hedgerow_("query", "SELECT 1 / (id - id) FROM range(3)"),
+        hedgerow_("--memory", "4x", "describe", "out/orders"),
+        hedgerow_("--master", "nowhere", "describe", "out/orders"),
+    ):
+        assert (failed.returncode, failed.stdout) == (1, "")
+        assert len(failed.stderr.splitlines()) == 1
+        assert failed.stderr.startswith("error: ")
