@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from typing import Literal as Choice
 
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.core.expr import And, Const, Not, Or, Predicate, text
+from hedgerow.core.clauses import Clauses, Matrix
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.problem import Problem
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import Bools
 from hedgerow.core.tree import Node, TreeLayout
 
-Counts = npt.NDArray[np.float32]
+Criterion = Choice["skip", "gain_ratio"]
 
 
 @dataclass(frozen=True)
 class QdTree:
-    """Exactly the paper's Algorithm 1; it has no parameters of its own yet."""
+    """`criterion`: how much a cut lets be skipped ("skip", the paper's), or that for each bit of the split's entropy
+    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured)."""
+
+    criterion: Criterion = "skip"
+    eps: float = 0.05
 
     def fit(self, problem: Problem) -> TreeLayout:
+        if self.criterion not in ("skip", "gain_ratio"):
+            raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
         truth = problem.truth
         if not len(truth):
             return TreeLayout((), ())
-        skips = _Skips(problem)
+        clauses = Clauses.of(problem.cuts, problem.predicates, problem.weights)
         least = problem.sample_block_rows
         dense = truth.astype(np.float32)
         nodes: list[list[int]] = []
@@ -33,7 +38,7 @@ class QdTree:
         todo: list[tuple[npt.NDArray[np.intp], int, int]] = [(np.arange(truth.shape[1]), -1, 0)]
         while todo:
             here, parent, side = todo.pop()
-            cut = _best_cut(dense[:, here], skips, least)
+            cut = self._best_cut(dense[:, here], clauses, least)
             if cut is None:
                 child, leaves = ~leaves, leaves + 1
             else:
@@ -48,53 +53,31 @@ class QdTree:
         found: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
         return TreeLayout(tuple(problem.cuts[c] for c in used), found)
 
+    def _best_cut(self, dense: Matrix, clauses: Clauses, least: int) -> int | None:
+        """The cut with the greatest gain in skipped rows whose both sides are large enough."""
+        n = dense.shape[1]
+        if n < 2 * least:
+            return None
+        size = dense.sum(axis=1)
+        legal = np.flatnonzero((size >= least) & (n - size >= least))
+        if not len(legal):
+            return None
+        # Left of cut i, cut j is sometimes TRUE if some row has both; right of it, if not all of its rows went left.
+        both = dense[legal] @ dense.T
+        left = size[legal]
+        right = n - left
+        now = float(clauses.skipped((size > 0)[None], (size < n)[None])[0])
+        of_left = clauses.skipped(both > 0, both < left[:, None])
+        rest = size - both
+        of_right = clauses.skipped(rest > 0, rest < right[:, None])
+        gain = left * of_left + right * of_right - n * now
+        if self.criterion == "gain_ratio":
+            share = left / n
+            gain = gain / (_entropy(share) + self.eps)
+        best = int(np.argmax(gain))
+        return int(legal[best]) if gain[best] > 1e-6 * n else None
 
-def _best_cut(dense: Counts, skips: _Skips, least: int) -> int | None:
-    """The cut with the greatest gain in skipped rows whose both sides are large enough."""
-    n = dense.shape[1]
-    if n < 2 * least:
-        return None
-    both = dense @ dense.T  # rows on which cut i and cut j are TRUE
-    left = np.diag(both)
-    right = n - left
-    legal = (left >= least) & (right >= least)
-    if not legal.any():
-        return None
-    # On the left of cut i, atom j is sometimes TRUE if some row has both; on the right, if not all its rows went left.
-    now = skips.weight((left > 0)[None, :], (left < n)[None, :])[0]
-    of_left = skips.weight(both[legal] > 0, both[legal] < left[legal][:, None])
-    rest = left[None, :] - both[legal]
-    of_right = skips.weight(rest > 0, rest < right[legal][:, None])
-    gain = left[legal] * of_left + right[legal] * of_right - n * now
-    best = int(np.argmax(gain))
-    return int(np.flatnonzero(legal)[best]) if gain[best] > 1e-6 * n else None
 
-
-class _Skips:
-    """The weight of queries that nodes can skip, from which cuts are sometimes TRUE and sometimes not in each."""
-
-    def __init__(self, problem: Problem) -> None:
-        place = {text(c): i for i, c in enumerate(problem.cuts)}
-        weights: dict[Predicate, float] = {}
-        for p, w in zip(problem.predicates, problem.weights, strict=True):
-            weights[normalise(p)] = weights.get(normalise(p), 0.0) + w
-        self.queries = [(p, w) for p, w in weights.items() if p != Const(True)]
-        self.place = place
-
-    def weight(self, some: Bools, some_not: Bools) -> Counts:
-        """One number a row of `some`: nodes x cuts."""
-        total = np.zeros(len(some), np.float32)
-        for p, w in self.queries:
-            total += np.float32(w) * ~self._may(p, some, some_not)
-        return total
-
-    def _may(self, p: Predicate, some: Bools, some_not: Bools) -> Bools:
-        match p:
-            case And(kids):
-                return reduce(np.logical_and, [self._may(k, some, some_not) for k in kids])
-            case Or(kids):
-                return reduce(np.logical_or, [self._may(k, some, some_not) for k in kids])
-            case Not(kid) if text(p) not in self.place and text(kid) in self.place:
-                return some_not[:, self.place[text(kid)]]
-        at = self.place.get(text(p))
-        return np.ones(len(some), bool) if at is None else some[:, at]
+def _entropy(share: Matrix) -> Matrix:
+    found: Matrix = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
+    return found
