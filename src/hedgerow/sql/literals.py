@@ -41,6 +41,9 @@ def fold(node: exp.Expr) -> Literal | None:
             return _arithmetic(node, fold(node.left), fold(node.right))
         case exp.DateAdd() | exp.DateSub() | exp.TsOrDsAdd():
             return _date_add(node)
+        case exp.AddMonths() if not node.args.get("preserve_end_of_month"):
+            start, months = _to_date(fold(node.this)), fold(node.expression)
+            return _moved(start, months.value, "MONTH") if start and months and months.kind == kinds.INT else None
         case exp.HexString():
             return lit(bytes.fromhex(str(node.this).zfill(len(str(node.this)) + len(str(node.this)) % 2)))
     return None

@@ -1,0 +1,27 @@
+"""Constant expressions, folded as Spark folds them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hedgerow.core.expr import text
+from hedgerow.sql.workload import where
+
+
+@pytest.mark.parametrize(
+    ("sql", "folded"),
+    [
+        ("add_months(DATE '2016-08-31', 1)", "DATE '2016-09-30'"),
+        ("add_months('2024-02-29', -12)", "DATE '2023-02-28'"),
+        ("add_months(DATE '2016-02-29', 12) + INTERVAL 1 DAY", "DATE '2017-03-01'"),
+        ("DATE '2024-03-31' - INTERVAL 1 MONTH", "DATE '2024-02-29'"),
+        ("date_add(DATE '2024-12-31', 1)", "DATE '2025-01-01'"),
+    ],
+)
+def test_dates(sql: str, folded: str) -> None:
+    assert text(where(f"d < {sql}")) == f"d < {folded}"
+
+
+@pytest.mark.parametrize("sql", ["add_months(e, 1)", "add_months(DATE '2024-01-01', 1.5)", "add_months('soon', 1)"])
+def test_what_spark_might_see_otherwise_stays(sql: str) -> None:
+    assert "ADD_MONTHS" in text(where(f"d < {sql}"))
