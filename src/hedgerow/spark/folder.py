@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.session import is_remote, needs_jvm
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Folder:
         source, fs = self._path(name)
         target, _ = self._path(to)
         if not fs.rename(source, target):
-            raise OSError(f"{source} cannot be moved to {target}")
+            raise HedgerowError(f"{source.toString()} cannot be moved to {target.toString()}")
 
     def _binary(self, name: str) -> Any:
         return self.spark.read.format("binaryFile").load("/".join(p for p in (self.root, name) if p))

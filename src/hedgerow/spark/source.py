@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Bytes of a value where no file tells.
 _WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
 _FOOTERS = 64
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,18 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
 def schema_of(struct: StructType) -> dict[str, Type]:
     """Names and types; fields of structs under dotted names."""
     found: dict[str, Any] = {}
+    known: set[str] = set()
 
     def add(prefix: str, fields: Any) -> None:
         for field in fields:
             key = prefix + quote_name(field.name)
-            found[key] = field.dataType.simpleString()
+            if key.lower() in known:
+                raise SchemaError(
+                    f"two columns are called {field.name}: names that differ in case only are not supported"
+                )
+            known.add(key.lower())
+            # CHAR(n) is a string to Spark's types, but compares padded
+            found[key] = (field.metadata or {}).get(_CHAR) or field.dataType.simpleString()
             if hasattr(field.dataType, "fields"):
                 add(key + ".", field.dataType.fields)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -272,26 +272,49 @@ class ParquetTable:
         """New rows through the same layout into new files; the index grows, nothing old is touched."""
         needs_jvm(self.spark, "append")
         same = self._fitting(frame)
-        before = data_files(self.spark, self.path)
-        with configured(self.spark, **_as_arguments(self.manifest["settings"])):
-            with step(self.spark, "writing"):
-                went_in = write_blocks(same, self.layout, self.schema, self.path, **self.manifest["writing"])
-            with step(self.spark, "collecting statistics"):
-                stats, files = self.look_at_new(before)
+        place = f"{SIDE}/append-{uuid4().hex[:8]}"  # out of every reader's sight until it is whole
+        draft = ParquetTable(self.spark, f"{self.path}/{place}", self.manifest)
+        folder = Folder(self.spark, self.path)
+        moved: list[str] = []
+        try:
+            with configured(self.spark, **_as_arguments(self.manifest["settings"])):
+                went_in, stats, files = draft.fill(same, self.layout)
+            for name in files.names:
+                folder.move(f"{place}/{name}", name)
+                moved.append(name)
+        except BaseException as error:
+            for name in moved:
+                folder.delete(name)
+            if isinstance(error, spark_errors()):
+                raise HedgerowError(f"nothing could be appended to {self.path}: {first_line(error)}") from error
+            raise
+        finally:
+            folder.delete(place)
         table = self
         while True:  # somebody else may have appended meanwhile: then ours comes after
-            own = [i for i, name in enumerate(files.names) if name not in table.known.by_name]
-            index = BlockIndex((View(concat([table._stored_index.blocks, repeat(stats, np.array(own, np.int64))])),))
+            index = BlockIndex((View(concat([table._stored_index.blocks, stats])),))
             manifest = {**table.manifest, "number": table.manifest["number"] + 1}
             manifest["checksum"] = _as_json(Checksum(**manifest["checksum"]) + went_in)
-            if commit(self.spark, self.path, manifest, index, table.known + files.take(own)):
+            if commit(self.spark, self.path, manifest, index, table.known + files):
                 return ParquetTable.open(self.spark, self.path)
             table = ParquetTable.open(self.spark, self.path)
 
-    def look_at_new(self, before: Collection[str]) -> tuple[Stats, KnownFiles]:
-        """Statistics and sizes of the files that were not there before."""
-        now = data_files(self.spark, self.path)
-        sizes = {n: size for n, size in sorted(now.items()) if n not in before and size >= 0}
+    def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, Stats, KnownFiles]:
+        """Write rows where no file is yet, and look at what was written."""
+        with step(self.spark, "writing"):
+            went_in = write_blocks(frame, layout, self.schema, self.path, **self.manifest["writing"])
+        with step(self.spark, "collecting statistics"):
+            stats, files = self._looked_at()
+        written = int(files.rows.sum())
+        if went_in.rows != written:  # a task that ran twice was counted twice
+            went_in = checksum(frame)
+        if went_in.rows != written:
+            raise HedgerowError(f"{went_in.rows} rows were read, {written} written: did the source change meanwhile?")
+        return went_in, stats, files
+
+    def _looked_at(self) -> tuple[Stats, KnownFiles]:
+        """Statistics and sizes of all files."""
+        sizes = dict(sorted(data_files(self.spark, self.path).items()))
         stats = collect_files(self.frame(list(sizes)), self._statistics, self.schema, list(sizes))
         footers = footers_of(Folder(self.spark, self.path), sizes)
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
@@ -401,17 +424,7 @@ def create(
             "statistics": list(statistics),
         }
         draft = ParquetTable(spark, place, manifest)
-        with step(spark, "writing"):
-            went_in = write_blocks(opened.frame, layout, opened.schema, place, **writing)
-        with step(spark, "collecting statistics"):
-            stats, files = draft.look_at_new({})
-        written = int(files.rows.sum())
-        if went_in.rows != written:  # a task that ran twice was counted twice
-            went_in = checksum(opened.frame)
-        if went_in.rows != written:
-            raise HedgerowError(
-                f"{went_in.rows} rows were read but {written} written: did the source change meanwhile?"
-            )
+        went_in, stats, files = draft.fill(opened.frame, layout)
         commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, BlockIndex((View(stats),)), files)
         if target.exists():
             target.delete()
