@@ -17,7 +17,7 @@ from typing import Any
 from bench import tpch
 from bench.record import line, progress
 
-SCALE, TURNS = {"quick": 0.1, "full": 1.34}, {"quick": 1, "full": 3}
+SCALE, TURNS = {"quick": 0.1, "full": 1.34}, {"quick": 1, "full": 2}
 QUERIES, COLUMN = 150, "l_shipdate"
 # Learner, blocks wanted; a tree's leaves have the minimum size or more, so it is asked for smaller ones.
 CASES = (("range", 100, 1.0), ("zorder", 100, 1.0), ("qdtree", 500, 0.6))

@@ -8,7 +8,8 @@ expression that is not steady may fail on a row that its query would never have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from hedgerow.core.expr import Column, Opaque, Predicate, Term, atoms, term_text, terms, text
 from hedgerow.core.layout import sql_of
 from hedgerow.core.rows import Rows
-from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.stats import ANY, F_BIT, N_BIT, T_BIT, Bits
 from hedgerow.core.steady import steady
 from hedgerow.core.types import OTHER, Type
 from hedgerow.spark.session import first_line, spark_errors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Item = Term | Predicate
+A_WORD = 20  # predicates whose outcomes fit a BIGINT
 Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
 
@@ -88,8 +90,37 @@ def tried(sql: str) -> SparkColumn:
     return SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(whole))
 
 
-def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed, failed: int = N_BIT) -> Rows:
-    """The computed columns of an Arrow batch as core's rows; where an expression failed, NULL or the bits `failed`."""
+def outcomes(predicates: Sequence[Predicate]) -> list[SparkColumn]:
+    """The outcome bits of many predicates on a row, three bits each, `A_WORD` of them to a BIGINT.
+
+    To hand a hundred columns to Python would take longer than to evaluate them.
+    """
+    from pyspark.sql import functions as f
+
+    words = [predicates[i : i + A_WORD] for i in range(0, len(predicates), A_WORD)]
+    codes = [[f.shiftleft(_outcome(p).cast("bigint"), 3 * i) for i, p in enumerate(word)] for word in words]
+    return [reduce(lambda a, b: a.bitwiseOR(b), word).alias(f"_o{k}") for k, word in enumerate(codes)]
+
+
+def _outcome(p: Predicate) -> SparkColumn:
+    """FALSE 1, TRUE 2, NULL 4; where it fails, all three."""
+    from pyspark.sql import functions as f
+
+    if steady(p):
+        return f.coalesce(f.expr(text(p)).cast("int") + T_BIT - 1, f.lit(N_BIT))
+    found = tried(f"named_struct('v', {text(p)})")
+    return f.when(found.isNull(), ANY).otherwise(f.coalesce(found["v"].cast("int") + T_BIT - 1, f.lit(N_BIT)))
+
+
+def seen(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
+    """The outcomes that each predicate has on some row of the batch, from the columns that `outcomes` made."""
+    count = -(-len(predicates) // A_WORD)
+    words = [int(np.bitwise_or.reduce(batch.column(f"_o{k}").to_numpy())) for k in range(count)]
+    return [words[i // A_WORD] >> 3 * (i % A_WORD) & ANY for i in range(len(predicates))]
+
+
+def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
+    """The computed columns of an Arrow batch as core's rows; where an expression failed, NULL."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
     truths: dict[Predicate, Bits] = {}
     for name, item in items.items():
@@ -97,20 +128,14 @@ def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed, failed: int = N_B
         value = array if steady(item) else pc.struct_field(array, [0])
         if isinstance(item, Predicate):
             truths[item] = _bits(value)
-            if failed != N_BIT and not steady(item):
-                truths[item][array.is_null().to_numpy(zero_copy_only=False)] = failed
         else:
             values[item] = value
     return Rows(values, truths)
 
 
-def failing(batch: pa.RecordBatch, items: Computed) -> list[Term]:
-    """Terms that failed on some row."""
-    return [
-        item
-        for name, item in items.items()
-        if not isinstance(item, Predicate) and not steady(item) and batch.column(name).null_count
-    ]
+def failing(batch: pa.RecordBatch, items: Computed) -> list[Item]:
+    """Those that failed on some row."""
+    return [t for name, t in items.items() if not steady(t) and batch.column(name).null_count]
 
 
 def _bits(array: pa.Array | pa.ChunkedArray) -> Bits:

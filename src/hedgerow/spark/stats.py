@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import term_text
-from hedgerow.core.stats import ANY, Stats, TermStats, collect, concat, regroup
+from hedgerow.core.expr import Predicate, text
+from hedgerow.core.layout import sql_of
+from hedgerow.core.stats import Feature, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, rows_of, usable
+from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, outcomes, rows_of, seen, usable
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
@@ -30,17 +31,18 @@ def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str,
     from pyspark.sql import functions as f
 
     items, _ = usable(frame, wanted, schema)
-    names = computed(items)
+    predicates = [item for item in items if isinstance(item, Predicate)]
+    terms = computed(item for item in items if not isinstance(item, Predicate))
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [(name, _sum(part, names)) for batch in batches for name, part in _by_file(batch)]
+        parts = [(name, _sum(part, terms, predicates)) for batch in batches for name, part in _by_file(batch)]
         if parts:
             own = sorted({name for name, _ in parts})
             joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
             data = index_bytes(BlockIndex((View(joined),)))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["files", "data"])
 
-    read = frame.select(f.col("_metadata.file_name").alias("_file"), *columns(names))
+    read = frame.select(f.col("_metadata.file_name").alias("_file"), *columns(terms), *outcomes(predicates))
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
         results = read.mapInArrow(summed, "files string, data binary").toArrow().to_pylist()
     if not results:
@@ -60,9 +62,12 @@ def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield codes.dictionary[ids[start]].as_py(), batch.slice(start, end - start)
 
 
-def _sum(batch: pa.RecordBatch, names: Computed) -> Stats:
-    rows = rows_of(batch, names, failed=ANY)
-    found = collect(rows.columns, rows.truths)
-    unknown = {term_text(t) for t in failing(batch, names)}
-    terms = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in found.terms.items()}
-    return Stats(np.array([batch.num_rows]), terms, found.features)
+def _sum(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
+    found = collect(rows_of(batch, terms).columns)
+    unknown = {sql_of(t) for t in failing(batch, terms)}
+    known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in found.terms.items()}
+    features = {
+        text(p): Feature(p, np.array([bits], np.uint8))
+        for p, bits in zip(predicates, seen(batch, predicates), strict=True)
+    }
+    return Stats(np.array([batch.num_rows]), known, features)
