@@ -17,7 +17,7 @@ from hedgerow.core import cost
 from hedgerow.core.bind import path_of
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError, warn
-from hedgerow.core.expr import Column, Predicate, term_text, terms, text
+from hedgerow.core.expr import Column, Predicate, columns, term_text, terms, text
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.workload import Query, Workload
@@ -219,7 +219,8 @@ def apply(
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
-    items = needed([*learned.predicates, *features[:_MANY_FEATURES]])
+    filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
+    items = needed([*learned.predicates, *features[:_MANY_FEATURES]], filtered)
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
     provenance = {

@@ -121,9 +121,6 @@ def test_problem() -> None:
     assert problem.cuts == (LOW,), "the sample says nothing about LIKE"
     assert problem.sample_block_rows == 2
     assert problem.truth.shape == (1, 5)
-    assert (problem.outcomes == np.where(problem.truth, 2, 1)).all()
-    assert problem.asks
-    assert not Problem.build(SAMPLE, (TRUE,), 1).asks
     with pytest.raises(LayoutError, match="block_rows=0"):
         Problem.build(SAMPLE, (), block_rows=0)
 

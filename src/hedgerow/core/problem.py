@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from hedgerow.core.clauses import Clauses
 from hedgerow.core.cuts import Kind, cuts_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import TRUE, Predicate
+from hedgerow.core.expr import Predicate
 from hedgerow.core.layout import Layout
+from hedgerow.core.merge import Cells
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT, Bits, Bools
+from hedgerow.core.stats import T_BIT, Bools
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Problem:
     cuts: tuple[Predicate, ...]
     block_rows: int
     seed: int = 0
+    count: Callable[[Layout, tuple[Predicate, ...]], Cells] | None = None  # of all rows; only the sample's without it
 
     @staticmethod
     def build(
@@ -55,15 +59,19 @@ class Problem:
         return np.array(rows, bool).reshape(len(self.cuts), len(self.sample))
 
     @cached_property
-    def outcomes(self) -> Bits:
-        """cuts x sample rows: the outcome bit, NULL told from FALSE."""
-        rows = [self.sample.rows.evaluate(c) for c in self.cuts]
-        return np.array(rows, np.uint8).reshape(len(self.cuts), len(self.sample))
+    def clauses(self) -> Clauses:
+        """The queries over the cuts."""
+        return Clauses.of(self.cuts, self.predicates, self.weights)
 
-    @property
-    def asks(self) -> bool:
-        """Some query leaves rows out."""
-        return any(p != TRUE for p in self.predicates)
+    def cells(self, layout: Layout) -> Cells:
+        """What is known of the rows in each block of a layout that is not final yet."""
+        if self.count is not None:
+            return self.count(layout, self.cuts)
+        ids = layout.assign(self.sample.rows)
+        rows = np.bincount(ids, minlength=layout.blocks)
+        some = np.stack([np.bincount(ids, t, layout.blocks) for t in self.truth], axis=1) if len(self.cuts) else None
+        held = np.zeros((layout.blocks, 0)) if some is None else some
+        return Cells(np.round(rows / self.sample.fraction).astype(np.int64), held > 0, held < rows[:, None])
 
 
 def _known(sample: Sample, cut: Predicate) -> bool:

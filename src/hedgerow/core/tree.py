@@ -92,6 +92,14 @@ class TreeLayout:
             done[node] = f"CASE WHEN {write(self.cuts[cut])} THEN {left} ELSE {right} END"
         return done.get(0, "0")
 
+    def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
+        """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block."""
+
+        def new(child: int) -> int:
+            return child if child >= 0 else ~int(block_of[~child])
+
+        return TreeLayout(self.cuts, tuple((cut, new(left), new(right)) for cut, left, right in self.nodes))
+
     def _top_down(self) -> list[int]:
         order, todo = [], [0] if self.nodes else []
         while todo:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hedgerow.core.clauses import Clauses, Matrix
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.tree import Node, TreeLayout
 
@@ -19,19 +20,30 @@ Criterion = Choice["skip", "gain_ratio"]
 @dataclass(frozen=True)
 class QdTree:
     """`criterion`: how much a cut lets be skipped ("skip", the paper's), or that for each bit of the split's entropy
-    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured)."""
+    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured).
+
+    `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
+    much smaller than a block and joined by what the joined blocks cost.
+    """
 
     criterion: Criterion = "skip"
     eps: float = 0.05
+    cells: int = 1
 
     def fit(self, problem: Problem) -> TreeLayout:
         if self.criterion not in ("skip", "gain_ratio"):
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
-        truth = problem.truth
-        if not len(truth):
+        if self.cells < 1:
+            raise LayoutError(f"a block has at least one cell, not cells={self.cells}")
+        if not problem.cuts:
             return TreeLayout((), ())
-        clauses = Clauses.of(problem.cuts, problem.predicates, problem.weights)
-        least = problem.sample_block_rows
+        tree = self._grown(problem, max(1, problem.sample_block_rows // self.cells))
+        if self.cells == 1:
+            return tree
+        return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
+
+    def _grown(self, problem: Problem, least: int) -> TreeLayout:
+        truth, clauses = problem.truth, problem.clauses
         dense = truth.astype(np.float32)
         nodes: list[list[int]] = []
         leaves = 0
