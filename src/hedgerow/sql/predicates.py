@@ -105,7 +105,10 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
                 return column
         case exp.Cast() if isinstance(node.this, exp.Column):
             return Cast(resolve(node.this), Type.parse(node.to.sql("spark")))
-    return Expr(spark_sql(node, resolve), _columns(node, resolve), _type_of(node))
+    sql = spark_sql(node, resolve)
+    # A condition that is compared needs its brackets: (a AND b) = FALSE.
+    binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
+    return Expr(f"({sql})" if binds_less else sql, _columns(node, resolve), _type_of(node))
 
 
 def opaque(node: exp.Expr, resolve: Resolve) -> Opaque:

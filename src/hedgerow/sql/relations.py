@@ -188,6 +188,7 @@ class _Cte:
     node: exp.Expr
     env: Mapping[str, _Cte | None]
     names: tuple[str, ...] = ()
+    recursive: bool = False
 
 
 Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
@@ -229,7 +230,7 @@ class Builder:
             name = cte.alias.lower()
             inner: Env = {**known, name: None} if clause.recursive else dict(known)
             names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())
-            known[name] = _Cte(cte.this, inner, names)
+            known[name] = _Cte(cte.this, inner, names, bool(clause.recursive))
         return known
 
     def _select(self, node: exp.Select, env: Env, outer: Scope | None, names: tuple[str, ...]) -> Select:
@@ -312,7 +313,7 @@ class Builder:
             cte = env[plain]
             if cte is None:
                 return Unknown()
-            return self._inline(cte.node, cte.env, names or cte.names, odd)
+            return self._inline(cte.node, cte.env, names or cte.names, odd or cte.recursive)
         if name.lower() in self.views or (plain in self.views and not node.db):
             view = self.views.get(name.lower()) or self.views[plain]
             return self._inline(view, {}, names, odd)

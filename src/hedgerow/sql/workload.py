@@ -21,6 +21,7 @@ from hedgerow.sql.edges import Edge
 from hedgerow.sql.predicates import predicate_of
 from hedgerow.sql.pushdown import Pushdown, implied, predicates
 from hedgerow.sql.relations import Base, Builder
+from hedgerow.sql.written import Written, as_written
 
 Schemas = Mapping[str, Any]
 
@@ -115,7 +116,10 @@ def where(text: str, dialect: str = "spark") -> Predicate:
     }:
         raise WorkloadError(f"this is more than a condition: {text}")
     found = implied(condition, lambda column: True)
-    return TRUE if found is None else normalise(predicate_of(found, _by_own_name))
+    if found is None or (dialect == "spark" and not Written(text).is_plain):
+        return TRUE
+    p = predicate_of(found, _by_own_name)
+    return normalise(as_written(p, text) if dialect == "spark" else p)
 
 
 def scans_of(
@@ -148,7 +152,9 @@ def _followed(
 
 
 def query_of(sql: str) -> exp.Expr | None:
-    """The one query that a Spark SQL text is; None if it is something else, or several, or cannot be read."""
+    """The one query that a Spark SQL text is; None if it is something else, or several, or not for us to read."""
+    if not Written(sql).is_plain:
+        return None
     try:
         found = _parse(sql, "spark", "the query")
     except WorkloadError:
@@ -156,19 +162,25 @@ def query_of(sql: str) -> exp.Expr | None:
     return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
 
 
-def needs(node: exp.Expr, schemas: Schemas) -> list[tuple[exp.Table, Predicate]]:
+def needs(node: exp.Expr, sql: str, schemas: Schemas) -> list[tuple[exp.Table, Predicate]]:
     """For each place where a query names a base table: what a row must satisfy to matter there.
 
-    Places that could not be followed are left out. `schemas` has the full name of every table that matters.
+    `node` is `sql` as `query_of` read it; `schemas` has the full name of every table that matters. Nothing if some
+    place could not be followed.
     """
     try:
         builder, _ = _followed(node, _known(schemas), {})
     except (RecursionError, SqlglotError, SchemaError):
         return []
+    tables = [t for t in node.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
+    if any(id(t) not in builder.seen for t in tables):
+        return []
+    names = {part for t in tables for part in (t.alias_or_name, *(p.name for p in t.parts))}
+    names |= {s.alias for s in node.find_all(exp.Subquery, exp.CTE)}
     found: dict[int, tuple[exp.Table, list[Predicate]]] = {}
     for base in builder.bases:
         if base.node is not None:
-            p = TRUE if base.whole else conjunction(*predicates(base))
+            p = TRUE if base.whole else as_written(conjunction(*predicates(base)), sql, names - {""})
             found.setdefault(id(base.node), (base.node, []))[1].append(p)
     return [(place, normalise(disjunction(*ps))) for place, ps in found.values()]
 

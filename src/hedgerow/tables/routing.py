@@ -46,12 +46,12 @@ def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
     query = query_of(sql) if same_grammar(spark) else None
     named = {_name(t): t for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)} if query else {}
     tables = {name: m for name, t in named.items() if (m := managed(spark, t)) is not None}
-    if query is None or not tables:
-        return sql, {}
+    if query is None or not tables or len({name.lower() for name in named}) < len(named):
+        return sql, {}  # two paths may differ in letter case only, and be two tables
     frames: dict[str, Any] = {}
     labels: dict[tuple[str, tuple[str, ...]], str] = {}
     places: list[tuple[int, int, str]] = []
-    for place, p in needs(query, {name: m.table.schema for name, m in tables.items()}):
+    for place, p in needs(query, sql, {name: m.table.schema for name, m in tables.items()}):
         table = tables.get(_name(place))
         files = None if table is None else table.files(p)
         if table is None or files is None:
@@ -66,7 +66,9 @@ def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
 
 
 def _name(table: exp.Table) -> str:
-    return ".".join(p.name for p in table.parts).lower()
+    """As Spark tells tables apart: a path by its letters, other names without their case."""
+    name = ".".join(p.name for p in table.parts)
+    return name if "/" in name else name.lower()
 
 
 def _replaced(sql: str, places: Sequence[tuple[int, int, str]]) -> str:
@@ -147,6 +149,6 @@ def _open(
         table = ParquetTable.open(spark, path.rstrip("/"))
     except HedgerowError:
         return None
-    if frame is not None and schema_of(frame.schema) != table.schema:
+    if frame is not None and list(schema_of(frame.schema).items()) != list(table.schema.items()):
         return None
     return Managed(table, only)
