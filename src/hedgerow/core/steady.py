@@ -7,10 +7,12 @@ CAST(s AS INT) > 5, hour(at) = 3, f(x) = 1   may fail on a row, or change with t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
-from hedgerow.core.expr import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, terms
+from hedgerow.core.expr import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, term_text, terms
 from hedgerow.core.stats import Stats
+from hedgerow.core.types import STRING, Type
 from hedgerow.core.views import BlockIndex
 
 _LIKE = re.compile(r"[A-Za-z_]\w* I?LIKE '[^'\\]*'")
@@ -32,12 +34,18 @@ def _steady_atom(atom: Predicate) -> bool:
     return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else not isinstance(atom, SemiJoin)
 
 
-def steady_index(index: BlockIndex, columns: set[str]) -> BlockIndex:
-    """What of the index holds in every session; `columns` are the texts of the terms that are plain columns."""
-    return BlockIndex(tuple(replace(view, stats=_steady_stats(view.stats, columns)) for view in index.views))
+def steady_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
+    """What of the index holds in every session."""
+    return BlockIndex(tuple(replace(view, stats=_steady_stats(view.stats, schema)) for view in index.views))
 
 
-def _steady_stats(stats: Stats, columns: set[str]) -> Stats:
-    terms_ = {name: t for name, t in stats.terms.items() if name in columns}
-    features = {name: f for name, f in stats.features.items() if steady(f.predicate)}
+def _steady_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
+    def of_strings(p: Predicate) -> bool:
+        """LIKE turns other values into texts, and how a session may decide."""
+        opaque = [a for a in atoms(p) if isinstance(a, Opaque)]
+        kinds = {schema[term_text(c)].kind if term_text(c) in schema else None for a in opaque for c in a.columns}
+        return kinds <= {STRING}
+
+    terms_ = {name: t for name, t in stats.terms.items() if name in schema}
+    features = {name: f for name, f in stats.features.items() if steady(f.predicate) and of_strings(f.predicate)}
     return Stats(stats.rows, terms_, features)

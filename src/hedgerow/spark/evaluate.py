@@ -8,6 +8,7 @@ expression that is not steady may fail on a row that its query would never have 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.core.expr import Column, Opaque, Predicate, Term, atoms, term_text, terms, text
+from hedgerow.core.expr import Column, Expr, Opaque, Predicate, Term, atoms, term_text, terms, text
 from hedgerow.core.layout import sql_of
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import ANY, F_BIT, N_BIT, T_BIT, Bits
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Item = Term | Predicate
+_NAME, _CALLED = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
+# Words that may stand before a bracket and are no functions.
+_SYNTAX = frozenset(("and", "or", "not", "in", "like", "ilike", "rlike", "is", "case", "when", "then", "else", "as"))
+_SYNTAX |= {"cast", "decimal", "between", "any", "all", "div"}
 A_WORD = 20  # predicates whose outcomes fit a BIGINT
 Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
@@ -44,11 +50,7 @@ def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[I
 
 def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type]) -> tuple[list[Item], list[str]]:
     """Those that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
-    listed = [
-        item
-        for item in wanted
-        if not (isinstance(item, Column) and schema.get(term_text(item), Type(OTHER)).kind == OTHER)
-    ]
+    listed = [item for item in wanted if isinstance(item, Predicate) or _comparable(item, schema)]
     try:  # all at once, for one analysis costs as much as a hundred expressions
         frame.select(*columns(computed(listed)))
         return listed, []
@@ -63,6 +65,26 @@ def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type])
         except spark_errors() as error:
             refused.append(f"{sql_of(item)} is left out: {first_line(error)}")
     return kept, refused
+
+
+def _comparable(term: Term, schema: Mapping[str, Type]) -> bool:
+    """A column of a known type, or an expression over columns without a collation, which it would inherit."""
+    if isinstance(term, Column):
+        return schema.get(term_text(term), Type(OTHER)).kind != OTHER
+    inner = term.columns if isinstance(term, Expr) else (term.column,)
+    return not any("collate" in schema.get(term_text(c), Type(OTHER)).name for c in inner)
+
+
+def lasting(items: Iterable[Item]) -> list[Item]:
+    """Without those that call a user's function: tomorrow its name may stand for another."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.active()
+    jvm: Any = spark._jvm
+    builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction().mkString(" ")
+    ours = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
+    known = (set(_NAME.findall(builtin.lower())) | _SYNTAX) - set(_NAME.findall(ours.lower()))
+    return [i for i in items if steady(i) or set(_CALLED.findall(_STRING.sub("", sql_of(i)).lower())) <= known]
 
 
 def computed(items: Iterable[Item]) -> dict[str, Item]:

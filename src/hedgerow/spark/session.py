@@ -21,6 +21,7 @@ _MEANING = (
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
     "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.timestampType",
 )
 # Under these a text means something else to Spark than to our reader.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
@@ -59,7 +60,9 @@ def needs_jvm(spark: SparkSession, what: str) -> None:
 
 
 def settings(spark: SparkSession) -> dict[str, str]:
-    return {key: str(spark.conf.get(key)) for key in _MEANING}
+    """Those that decide what expressions mean: some by name, and whatever is set of the old ways."""
+    old = {key: value for key, value in spark.conf.getAll.items() if key.startswith("spark.sql.legacy.")}
+    return {**old, **{key: str(spark.conf.get(key)) for key in _MEANING}}
 
 
 def same_grammar(spark: SparkSession) -> bool:

@@ -17,7 +17,7 @@ from hedgerow.core.stats import Feature, Stats, TermStats, collect, concat, regr
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, outcomes, rows_of, seen, usable
+from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, lasting, outcomes, rows_of, seen, usable
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str,
     """Entry i of the result is `files[i]` (a bare name); `frame` reads just these files."""
     from pyspark.sql import functions as f
 
-    items, _ = usable(frame, wanted, schema)
+    items, _ = usable(frame, lasting(wanted), schema)
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
 

@@ -15,7 +15,7 @@ from hedgerow.core.values import canonical, prefix_end
 
 _DAY = 86_400_000_000
 _T = exp.DataType.Type
-_INTEGERS = {_T.TINYINT, _T.SMALLINT, _T.INT, _T.BIGINT}
+_INTEGERS = {_T.TINYINT: 1 << 7, _T.SMALLINT: 1 << 15, _T.INT: 1 << 31, _T.BIGINT: 1 << 63}
 _ZONED = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ}
 _MOST_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
 
@@ -75,7 +75,7 @@ def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
             return Literal(kind, value.value * _DAY)
         return _timestamp(kind, value.value) if value.kind == kinds.STRING else value if value.kind == kind else None
     if to.this in _INTEGERS and value.kind == kinds.INT:
-        return value
+        return value if -_INTEGERS[to.this] <= value.value < _INTEGERS[to.this] else None  # else it fails, or wraps
     if to.this == _T.DOUBLE and value.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return Literal(kinds.FLOAT, canonical(kinds.FLOAT, float(value.value)))
     if to.this == _T.DECIMAL and value.kind in (kinds.INT, kinds.DECIMAL, kinds.STRING):

@@ -16,10 +16,10 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 SIDE = "_hedgerow"
 VERSION = 1
 _VERIFIED_FILES = 8
+_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 _KEPT = 10  # older manifests, for readers that are still at work
 
 
@@ -113,7 +114,7 @@ class ParquetTable:
 
     @cached_property
     def _steady_index(self) -> BlockIndex:
-        return steady_index(self._stored_index, set(self.schema))
+        return steady_index(self._stored_index, self.schema)
 
     @cached_property
     def layout(self) -> Layout:
@@ -127,7 +128,7 @@ class ParquetTable:
     def _struct(self) -> StructType:
         from pyspark.sql.types import StructType
 
-        return StructType.fromJson(self.manifest["schema"])
+        return StructType.fromJson(deepcopy(self.manifest["schema"]))  # which it would change
 
     @property
     def _side(self) -> Folder:
@@ -137,11 +138,15 @@ class ParquetTable:
 
     def files(self, where: str | Predicate | None = None) -> list[str]:
         """The names of the files that may hold rows which match, those unknown to the index included."""
+        return self.divided(where)[0]
+
+    def divided(self, where: str | Predicate | None) -> tuple[list[str], list[str]]:
+        """The files to open, and those to skip."""
         now = data_files(self.spark, self.path)
         known = self.known.by_name
         opened = self.index.to_open(self.bound(where))
         skipped = {n for n, is_open in zip(known, opened, strict=True) if not is_open and now.get(n) == known[n]}
-        return sorted(n for n in now if n not in skipped)
+        return sorted(n for n in now if n not in skipped), sorted(skipped)
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
@@ -159,7 +164,7 @@ class ParquetTable:
             return self._whole().limit(0)
         # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
         with configured(self.spark, sources__parallelPartitionDiscovery__threshold=len(files) + 32):
-            paths = (f"{self.path}/{quote(n)}" for n in files)
+            paths = (f"{self.path}/{_GLOB.sub(_ESCAPED, n)}" for n in files)
             return self.spark.read.schema(self._struct).option("recursiveFileLookup", "true").parquet(*paths)
 
     def _whole(self) -> DataFrame:
@@ -278,10 +283,15 @@ class ParquetTable:
         moved: list[str] = []
         try:
             with configured(self.spark, **_as_arguments(self.manifest["settings"])):
+                if settings(self.spark) != self.manifest["settings"]:
+                    raise HedgerowError(
+                        f"{self.path} was written without the spark.sql.legacy settings of this session"
+                    )
                 went_in, stats, files = draft.fill(same, self.layout)
             for name in files.names:
                 folder.move(f"{place}/{name}", name)
                 moved.append(name)
+            self._commit_more(went_in, stats, files)
         except BaseException as error:
             for name in moved:
                 folder.delete(name)
@@ -290,13 +300,17 @@ class ParquetTable:
             raise
         finally:
             folder.delete(place)
+        return ParquetTable.open(self.spark, self.path)
+
+    def _commit_more(self, went_in: Checksum, stats: Stats, files: KnownFiles) -> None:
+        """After the newest manifest: somebody else may have appended meanwhile."""
         table = self
-        while True:  # somebody else may have appended meanwhile: then ours comes after
+        while True:
             index = BlockIndex((View(concat([table._stored_index.blocks, stats])),))
             manifest = {**table.manifest, "number": table.manifest["number"] + 1}
             manifest["checksum"] = _as_json(Checksum(**manifest["checksum"]) + went_in)
             if commit(self.spark, self.path, manifest, index, table.known + files):
-                return ParquetTable.open(self.spark, self.path)
+                return
             table = ParquetTable.open(self.spark, self.path)
 
     def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, Stats, KnownFiles]:
@@ -426,11 +440,25 @@ def create(
         draft = ParquetTable(spark, place, manifest)
         went_in, stats, files = draft.fill(opened.frame, layout)
         commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, BlockIndex((View(stats),)), files)
-        if target.exists():
-            target.delete()
-        Folder(spark, around).move(partial, to.rpartition("/")[2])
+        _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
         Folder(spark, place).delete()
     return ParquetTable.open(spark, to)
+
+
+def _exchange(around: Folder, new: str, name: str) -> None:
+    """`new` takes the place of `name`; what was there goes only when the new one stands."""
+    old = f".{name}.hedgerow-old"
+    around.delete(old)
+    was_there = around.exists(name)
+    if was_there:
+        around.move(name, old)
+    try:
+        around.move(new, name)
+    except BaseException:
+        if was_there:
+            around.move(old, name)
+        raise
+    around.delete(old)

@@ -94,10 +94,10 @@ class Managed:
 
     def files(self, p: Predicate) -> list[str] | None:
         """None where nothing can be left out."""
-        found = self.table.files(p)
+        found, skipped = self.table.divided(p)
         if self.only is not None:
-            found = [n for n in found if n in self.only]
-        return found if len(found) < len(self.table.known if self.only is None else self.only) else None
+            found, skipped = [n for n in found if n in self.only], [n for n in skipped if n in self.only]
+        return found if skipped else None
 
 
 def managed(spark: SparkSession, node: exp.Table) -> Managed | None:
