@@ -6,7 +6,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +19,28 @@ QUERIES = 400
 
 def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
     import hedgerow
-    from hedgerow.spark.assign import BLOCK, with_block
     from hedgerow.spark.session import configured, local_session
-    from hedgerow.spark.source import schema_of
     from hedgerow.spark.write import HUGE_METHOD
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         source = tpch.lineitem(folder, SCALE[form])
-        frame = spark.read.parquet(source)
-        rows = frame.count()
+        rows = spark.read.parquet(source).count()
         workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, SCALE[form], seed))
         for leaves in LEAVES:
             progress(f"route-rows: {leaves} leaves")
             learned = _tree(spark, source, workload, rows, leaves, seed)
-            routed = with_block(frame, learned.layout, schema_of(frame.schema)).groupBy(BLOCK).count()
-            # The same columns are read and a number made of them, but no tree is searched.
-            columns = sorted({c for p in learned.layout.features for c in _columns(p)})
-            plain = frame.selectExpr(f"pmod(hash({', '.join(columns)}), {learned.blocks}) AS h").groupBy("h").count()
+            ways: dict[str, Callable[[Any], None]] = {
+                "routed": lambda one: _routed(spark, source, one),
+                "plain": lambda one: _plain(spark, source, one),
+            }
             times: dict[str, list[float]] = {"routed": [], "plain": []}
             with configured(spark, codegen__hugeMethodLimit=HUGE_METHOD):
                 for turn in range(TURNS + 1):
-                    for name, work in (("routed", routed), ("plain", plain)):
+                    for name, way in ways.items():
                         start = time.perf_counter()
-                        work.collect()
+                        way(learned.layout)
                         if turn:  # the first is for compiling
                             times[name].append(time.perf_counter() - start)
             speed = {name: rows / statistics.median(t) / 1e6 for name, t in times.items()}
@@ -61,6 +58,22 @@ def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _routed(spark: Any, source: str, layout: Any) -> None:
+    """A new frame each time, for Spark keeps the shuffles of an old one."""
+    from hedgerow.spark.assign import BLOCK, with_block
+    from hedgerow.spark.source import schema_of
+
+    frame = spark.read.parquet(source)
+    with_block(frame, layout, schema_of(frame.schema)).groupBy(BLOCK).count().collect()
+
+
+def _plain(spark: Any, source: str, layout: Any) -> None:
+    """The same columns are read and a number made of them, but no tree is searched."""
+    columns = ", ".join(sorted({c for p in layout.features for c in _columns(p)}))
+    number = f"pmod(hash({columns}), {layout.blocks}) AS h"
+    spark.read.parquet(source).selectExpr(number).groupBy("h").count().collect()
 
 
 def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: int) -> Any:
