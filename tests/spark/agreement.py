@@ -1,0 +1,88 @@
+"""What a query answers, in a form that can be compared, and how many files each of its scans opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import types as t
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PASS = 40  # conditions that are evaluated in one pass over a table
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows in any order: how many, and the sum of their hashes."""
+
+    rows: int
+    checksum: Decimal
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One scan of files in an executed plan; `root` is the first path it was given."""
+
+    root: str
+    files: int
+
+
+def ask(frame: DataFrame) -> tuple[Answer, list[Scan]]:
+    """Run the query, once: its answer, and the scans that were run for it."""
+    plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))  # a join may give one name twice
+    summed = plain.selectExpr(f"{row_hash(plain)} AS h").selectExpr("count(*) AS n", "sum(CAST(h AS DECIMAL(38))) AS s")
+    [row] = summed.collect()
+    columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
+    return Answer(row["n"], row["s"] or Decimal(0), columns), list(scans(summed))
+
+
+def answer(frame: DataFrame) -> Answer:
+    return ask(frame)[0]
+
+
+def row_hash(frame: DataFrame) -> str:
+    """Spark's own hash skips NULLs, so that (NULL, 1) would be as (1, NULL): each column also says whether it is one."""
+    parts = [
+        f"{f'map_entries(`{f.name}`)' if isinstance(f.dataType, t.MapType) else f'`{f.name}`'}, `{f.name}` IS NULL"
+        for f in frame.schema.fields
+    ]
+    return f"xxhash64({', '.join(parts)})"
+
+
+def answers(frame: DataFrame, conditions: Sequence[str], wanted: Sequence[str] | None = None) -> list[Answer]:
+    """The wanted columns of the rows that each condition leaves, many conditions in one pass."""
+    shown = frame if wanted is None else frame.select(*wanted)
+    columns = tuple((f.name, f.dataType.simpleString()) for f in shown.schema.fields)
+    hashed = frame.selectExpr("*", f"CAST({row_hash(shown)} AS DECIMAL(38)) AS _hash")
+    found: list[Answer] = []
+    for start in range(0, len(conditions), _PASS):
+        some = conditions[start : start + _PASS]
+        sums = [f"sum(CASE WHEN {c} THEN _hash ELSE 0 END)" for c in some]
+        [row] = hashed.selectExpr(*(f"count(CASE WHEN {c} THEN 1 END)" for c in some), *sums).collect()
+        found += [Answer(row[i], row[len(some) + i] or Decimal(0), columns) for i in range(len(some))]
+    return found
+
+
+def scans(executed: DataFrame) -> Iterator[Scan]:
+    """The scans in the final plan of a frame that was run; what a reused exchange reads is read only once."""
+    yield from _scans(executed._jdf.queryExecution().executedPlan())
+
+
+def _scans(plan: Any) -> Iterator[Scan]:
+    kind = plan.getClass().getSimpleName()
+    if kind == "AdaptiveSparkPlanExec":
+        yield from _scans(plan.executedPlan())
+    elif kind.endswith("QueryStageExec"):
+        yield from _scans(plan.plan())
+    elif kind == "FileSourceScanExec":
+        root = plan.relation().location().rootPaths().headOption()
+        yield Scan(root.get().toString() if root.isDefined() else "", plan.metrics().apply("numFiles").value())
+    elif not kind.startswith("Reused"):
+        for below in (plan.children(), plan.subqueries()):
+            for i in range(below.size()):
+                yield from _scans(below.apply(i))

@@ -1,0 +1,151 @@
+"""Beyond the one local session: executors that are processes of their own, and Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hedgerow.spark.java import NO_JAVA, find_java
+from tests.spark.things import by_id, write_things
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def run(program: str, *args: str) -> Any:
+    """The program in a Python of its own; what it prints last, as JSON."""
+    import pyspark
+
+    home = find_java()
+    if home is None:
+        pytest.skip(NO_JAVA)
+    own = {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    paths = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**os.environ, **own, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
+    ran = subprocess.run([sys.executable, "-c", program, *args], env=env, capture_output=True, text=True, timeout=400)
+    assert ran.returncode == 0, f"{ran.stdout[-1000:]}\n{ran.stderr[-4000:]}"
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+CLUSTER = """
+import json, sys
+import hedgerow as hr
+from pyspark.sql import SparkSession
+from tests.spark.agreement import answer
+from tests.spark.events import conditions, write_events
+
+spark = (
+    SparkSession.builder.master("local-cluster[2,1,1024]")
+    .config("spark.driver.memory", "1g")
+    .config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "4")
+    .getOrCreate()
+)
+folder = sys.argv[1]
+source = write_events(spark, f"{folder}/events.parquet", 50_000)
+workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 15)])
+learned = hr.learn(spark, source, workload, block_rows=2_000, sample_rows=10_000)
+table = hr.apply(spark, source, learned, f"{folder}/ours/events")
+verified = table.verify()
+asked = ["number < 50", "word LIKE '%c%' AND month(day) = 3", "length(replace(word, 'a', '')) = 3 OR flag"]
+plain = spark.read.parquet(source)
+same = [answer(table.read(where=c)) == answer(plain.where(c)) for c in asked]
+more = plain.where("id < 100").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
+grown = table.append(more)
+hosts = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
+spark.stop()
+print(json.dumps([hosts, verified["rows"], learned.blocks, same, len(grown.known) > len(table.known)]))
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_on_executors_of_their_own(tmp_path: Path) -> None:
+    executors, rows, blocks, same, grew = run(CLUSTER, str(tmp_path))
+    assert executors == 2
+    assert rows == 50_000
+    assert blocks > 5
+    assert same == [True] * 3
+    assert grew
+
+
+CONNECT = """
+import json, sys
+import hedgerow as hr
+from pyspark.sql import SparkSession
+
+path, source, *asked = sys.argv[1:]
+spark = SparkSession.builder.remote("local[2]").config("spark.driver.memory", "1g").getOrCreate()
+
+
+def summed(frame):
+    names = [n for n in frame.columns if n != "tags"]
+    row = frame.selectExpr("count(*) AS n", f"sum(CAST(xxhash64({', '.join(names)}) AS DECIMAL(38))) AS s").collect()[0]
+    return [row["n"], str(row["s"])]
+
+
+def opened(frame):
+    return frame.select("_metadata.file_name").distinct().count()
+
+
+table = hr.table(spark, path)
+found = {"connect": type(spark).__module__, "read": [], "routed": [], "plain": [], "files": [], "opened": []}
+spark.sql(f"CREATE TABLE ours USING parquet LOCATION '{path}'")
+for c in asked:
+    found["plain"].append(summed(spark.read.parquet(source).where(c)))
+    found["read"].append(summed(table.read(where=c)))
+    found["files"].append(len(table.files(where=c)))
+    found["opened"].append(opened(table.read(where=c)))
+    found["routed"].append(summed(hr.route(spark, f"SELECT * FROM parquet.`{path}` WHERE {c}")))
+    found["routed"].append(summed(hr.route(spark, f"SELECT o.* FROM ours AS o WHERE {c}")))
+sql = f"WITH x AS (SELECT * FROM parquet.`{path}` WHERE number < 500) SELECT a.id FROM x a JOIN ours b ON a.id = b.id + 1 WHERE b.number < 20"
+plan = hr.route(spark, sql)._explain_string()
+found["joined"] = [summed(hr.route(spark, sql)), plan.count("file_name")]
+found["errors"] = []
+for call in (
+    lambda: hr.learn(spark, source, hr.Workload.from_sql("SELECT * FROM things WHERE number < 5")),
+    lambda: hr.apply(spark, source, table.layout, path + "-again"),
+    lambda: table.append(spark.read.parquet(source)),
+    lambda: table.verify(),
+    lambda: hr.table(spark, path + "-nowhere"),
+):
+    try:
+        call()
+        found["errors"].append("")
+    except hr.HedgerowError as error:
+        found["errors"].append(str(error))
+spark.stop()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.long
+def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
+    """A table that a classic session wrote is read through Connect, with the files that the index names."""
+    pytest.importorskip("grpc")
+    asked = ["number < 20", "kind = 'n' AND number BETWEEN 300 AND 420", "day LIKE '%-03-2%'", "word = 'it''s'", "late"]
+    source = write_things(spark, str(tmp_path / "things.parquet"))
+    table = by_id(spark, source, str(tmp_path / "things"), asked)
+    files = [len(table.files(where=c)) for c in asked]
+    rows = [spark.read.parquet(source).where(c).count() for c in asked]
+    found = run(CONNECT, table.path, source, *asked)
+    assert found["connect"].startswith("pyspark.sql.connect")
+    assert [n for n, _ in found["plain"]] == rows
+    assert found["read"] == found["plain"]
+    assert found["routed"] == [answer_ for answer_ in found["plain"] for _ in range(2)]
+    assert found["files"] == files
+    assert all(n <= m for n, m in zip(found["opened"], files, strict=True))
+    [[joined, _], skipping] = found["joined"]
+    assert joined == 19
+    assert skipping >= 2
+    for error in found["errors"]:
+        assert error and "\n" not in error, found["errors"]
+    assert "classic Spark session" in found["errors"][0]
