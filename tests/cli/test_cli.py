@@ -218,7 +218,7 @@ BAD = {
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/none/l.json": "no such directory",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}": "cannot be written",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --learner magic": "no learner 'magic'",
-    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --param most=3": "takes no parameters",
+    "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --learner random --param most=3": "takes no parameters",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --param most": "KEY=VALUE",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-rows 0": "at least 1",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-bytes many": "64MB",

@@ -313,7 +313,8 @@ class Builder:
             cte = env[plain]
             if cte is None:
                 return Unknown()
-            return self._inline(cte.node, cte.env, names or cte.names, odd or cte.recursive)
+            found = self._inline(cte.node, cte.env, names or cte.names, odd)
+            return _fenced(found) if cte.recursive else found
         if name.lower() in self.views or (plain in self.views and not node.db):
             view = self.views.get(name.lower()) or self.views[plain]
             return self._inline(view, {}, names, odd)
@@ -344,6 +345,16 @@ def _closed(relation: Relation) -> Relation:
     """The same reading, but its rows pass through something we do not understand (PIVOT, TABLESAMPLE)."""
     wrapper = exp.Select(expressions=[exp.Star()], limit=exp.Limit(expression=exp.Literal.number(1)))
     return Select(wrapper, Scope({"#": relation, "##": Unknown()}), [JoinStep("#", "INNER", None)], {})
+
+
+def _fenced(relation: Relation) -> Relation:
+    """The same columns, but no condition goes in: what a recursion starts from is not what comes out."""
+    names = outputs(relation)
+    if names is None:
+        return _closed(relation)
+    columns = [exp.column(name, table="#", quoted=True) for name, _ in names]
+    wrapper = exp.Select(expressions=columns, limit=exp.Limit(expression=exp.Literal.number(1)))
+    return Select(wrapper, Scope({"#": relation}), [JoinStep("#", "INNER", None)], {})
 
 
 def _subqueries(select: exp.Select) -> list[exp.Query]:
