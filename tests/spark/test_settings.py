@@ -77,7 +77,7 @@ def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFac
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), LEARNED)
 
 
-@pytest.mark.parametrize("settings, conditions, other", SETTINGS, ids=[" ".join(s) for s, _, _ in SETTINGS])
+@pytest.mark.parametrize("settings, conditions, other", SETTINGS, ids=[" ".join(s.values()) for s, _, _ in SETTINGS])
 def test_reading_under_other_settings(
     spark: SparkSession, source: str, table: ParquetTable, settings: dict[str, str], conditions: list[str], other: str
 ) -> None:
@@ -217,10 +217,10 @@ def test_foreign_files_are_always_read(spark: SparkSession, source: str, copy: P
     path = Path(copy.path) / name
     path.parent.mkdir(exist_ok=True)
     put(some_rows(source, range(50)), path)
-    plain = spark.read.parquet(copy.path)
-    for c in ("number < 20", "number > 1990", "number > 5000", "kind = 'n'"):
-        assert answer(hr.table(spark, copy.path).read(where=c)) == answer(plain.where(c)), c
-        assert answer(hr.route(spark, f"SELECT * FROM parquet.`{copy.path}` WHERE {c}")) == answer(plain.where(c)), c
+    asked = ["number < 20", "number > 1990"]
+    for c, expected in zip(asked, answers(spark.read.parquet(copy.path), asked), strict=True):
+        assert answer(hr.table(spark, copy.path).read(where=c)) == expected, c
+        assert answer(hr.route(spark, f"SELECT * FROM parquet.`{copy.path}` WHERE {c}")) == expected, c
 
 
 def test_foreign_files_and_the_skipped(spark: SparkSession, source: str, copy: ParquetTable) -> None:
