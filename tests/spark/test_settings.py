@@ -207,8 +207,7 @@ def put(rows: pa.Table, path: Path) -> None:
 
 FOREIGN = [
     "more.parquet", "part-00000-mine.parquet", "my file.parquet", "a%20b.parquet", "day=1.parquet", "{a}[1]*?.parquet",
-    # A bug of today: Spark does not look into folders of a table without partitions, we do.
-    pytest.param("sub/more.parquet", marks=pytest.mark.xfail(strict=True)),
+    "sub/more.parquet",  # Spark does not look into folders of a table without partitions
 ]  # fmt: skip
 
 
@@ -388,7 +387,6 @@ def test_an_append_whose_commit_fails(
     assert hr.table(spark, copy.path).read().count() == ROWS
 
 
-@pytest.mark.xfail(strict=True)  # a bug of today: an empty file, as Spark writes one for an empty block 0, is a lie
 def test_appending_to_the_last_block_only(spark: SparkSession, source: str, copy: ParquetTable) -> None:
     rows = added(spark, source, 10_000)
     for start in (10_000, 20_000, 30_000):
