@@ -6,26 +6,31 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core import cost
 from hedgerow.core.bind import path_of
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError, warn
-from hedgerow.core.expr import Column, Predicate, columns, term_text, terms, text
-from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
-from hedgerow.core.problem import Learner, Problem
+from hedgerow.core.expr import Column, Predicate, Term, columns, term_text, terms, text
+from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict, sql_of
+from hedgerow.core.problem import Learner, Problem, unanswered
+from hedgerow.core.redraw import Recurrence, redrawn, searched
+from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
+from hedgerow.spark.assign import with_block
 from hedgerow.spark.evaluate import needed
 from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import meaning
 from hedgerow.spark.source import Source, open_source
+from hedgerow.spark.stats import collect_blocks
 from hedgerow.tables.parquet import ParquetTable, create
 from hedgerow.tables.routing import route as route
 
@@ -53,6 +58,7 @@ class Learned:
     predicates: tuple[Predicate, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
 
     @property
     def blocks(self) -> int:
@@ -71,6 +77,7 @@ class Learned:
                 "warnings": self.warnings,
                 "layout": layout_to_dict(self.layout),
                 "predicates": [encode(p) for p in self.predicates],
+                "noted": [encode(p) for p in self.noted],
             }
         )
 
@@ -87,6 +94,7 @@ class Learned:
                 tuple(map(decode_predicate, found["predicates"])),
                 found["provenance"],
                 tuple(found["warnings"]),
+                tuple(map(decode_predicate, found.get("noted", ()))),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
@@ -131,6 +139,8 @@ def learn(
     *,
     block_bytes: str = "64MB",
     table: str | None = None,
+    recurrence: Recurrence = "auto",
+    exact: bool = True,
     **params: Any,
 ) -> Learned:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
@@ -141,6 +151,9 @@ def learn(
             `block_bytes` counts, by the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
+        recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1 only the queries seen
+            count; below, others like them do too. By default it is estimated from how often literals came back.
+        exact: count the rows of a learner's cells in the whole table, not just in the sample.
         params: what the learner takes.
     """
     fitted = make_learner(learner, **params)
@@ -150,11 +163,27 @@ def learn(
         wanted = _positive("sample_rows", sample_rows) or sample_size(opened.rows, least)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
-        named = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
+        named: list[Term] = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
+        named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
+    noted = unanswered(predicates, sample)
     with step(spark, f"learning ({learner})"):
-        problem = Problem.build(sample, predicates, least, tuple(q.weight for q in queries), seed=seed)
-        layout = fitted.fit(problem)
+        started = perf_counter()
+        measured = 0.0
+
+        def measure(layout: Layout) -> Stats:
+            nonlocal measured
+            since = perf_counter()
+            items = {sql_of(item): item for item in (*needed(predicates), *noted, *layout.features)}
+            frame = with_block(opened.frame, layout, opened.schema)
+            found = collect_blocks(frame, list(items.values()), opened.schema, layout.blocks)
+            measured += perf_counter() - since
+            return found
+
+        asked, weights, sample = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
+        problem = Problem.build(sample, asked, least, weights, seed=seed)
+        layout = fitted.fit(replace(problem, measure=measure if exact else None))
+        seconds = perf_counter() - started - measured
     provenance = {
         "source": opened.origin,
         "learner": learner,
@@ -162,11 +191,12 @@ def learn(
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,
+        "fit_seconds": round(seconds, 2),
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused))
+    return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused), noted)
 
 
 def score(
@@ -220,7 +250,7 @@ def apply(
     opened = open_source(spark, source, table or learned.table or None)
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
     filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
-    items = needed([*learned.predicates, *features[:_MANY_FEATURES]], filtered)
+    items = needed([*learned.predicates, *features[:_MANY_FEATURES]], filtered) + list(learned.noted)
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
     provenance = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -12,24 +14,30 @@ import numpy as np
 from hedgerow.core.clauses import Clauses
 from hedgerow.core.cuts import Kind, cuts_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Predicate
+from hedgerow.core.expr import Compare, CompareTerms, In, Predicate, atoms, text
 from hedgerow.core.layout import Layout
 from hedgerow.core.merge import Cells
+from hedgerow.core.outcomes import outcomes
+from hedgerow.core.rewrite import normalise
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT, Bools
+from hedgerow.core.stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools, Stats
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One table: a sample, the predicates to skip for with their weights, cuts, and the least rows of a block."""
+    """One table: a sample, the predicates to skip for with their weights, cuts, and the least rows of a block.
+
+    `truth` is cuts x sample rows: TRUE or not.
+    """
 
     sample: Sample
     predicates: tuple[Predicate, ...]
     weights: tuple[float, ...]
     cuts: tuple[Predicate, ...]
+    truth: Bools
     block_rows: int
     seed: int = 0
-    count: Callable[[Layout, tuple[Predicate, ...]], Cells] | None = None  # of all rows; only the sample's without it
+    measure: Callable[[Layout], Stats] | None = None  # what all rows say of each block; only the sample does without it
 
     @staticmethod
     def build(
@@ -44,8 +52,12 @@ class Problem:
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
-        found = cuts_of(predicates, weights, cuts)
-        return Problem(sample, predicates, weights, tuple(c for c in found if _known(sample, c)), block_rows, seed)
+        truth: dict[Predicate, Bools] = {}
+        for cut in cuts_of(predicates, weights, cuts):
+            with suppress(LayoutError):
+                truth[cut] = sample.rows.evaluate(cut) == T_BIT
+        known = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
+        return Problem(sample, predicates, weights, tuple(truth), known, block_rows, seed)
 
     @property
     def sample_block_rows(self) -> int:
@@ -53,33 +65,34 @@ class Problem:
         return max(1, round(self.block_rows * self.sample.fraction))
 
     @cached_property
-    def truth(self) -> Bools:
-        """cuts x sample rows: TRUE or not."""
-        rows = [self.sample.rows.evaluate(c) == T_BIT for c in self.cuts]
-        return np.array(rows, bool).reshape(len(self.cuts), len(self.sample))
-
-    @cached_property
     def clauses(self) -> Clauses:
         """The queries over the cuts."""
         return Clauses.of(self.cuts, self.predicates, self.weights)
 
     def cells(self, layout: Layout) -> Cells:
-        """What is known of the rows in each block of a layout that is not final yet."""
-        if self.count is not None:
-            return self.count(layout, self.cuts)
-        ids = layout.assign(self.sample.rows)
-        rows = np.bincount(ids, minlength=layout.blocks)
-        some = np.stack([np.bincount(ids, t, layout.blocks) for t in self.truth], axis=1) if len(self.cuts) else None
-        held = np.zeros((layout.blocks, 0)) if some is None else some
-        return Cells(np.round(rows / self.sample.fraction).astype(np.int64), held > 0, held < rows[:, None])
+        """What is known of the rows in each block of a layout that is not final yet: as the index would know it."""
+        if self.measure is not None:
+            known = self.measure(layout)
+            rows = known.rows
+        else:
+            known = self.sample.rows.stats(layout.assign(self.sample.rows), layout.blocks)
+            rows = np.round(known.rows / self.sample.fraction).astype(np.int64)
+        bits = np.array([outcomes(cut, known) for cut in self.cuts], np.uint8).reshape(len(self.cuts), len(rows)).T
+        empty = (rows == 0)[:, None]
+        return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
 
-def _known(sample: Sample, cut: Predicate) -> bool:
-    try:
-        sample.rows.evaluate(cut)
-    except LayoutError:
-        return False
-    return True
+def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
+    """Conditions that bounds and few values of a block do not answer: columns against each other, and equalities on a
+    column of many values. The most asked for; of these the index should note the outcomes themselves."""
+    counts: Counter[Predicate] = Counter()
+    for atom in (a for p in predicates for a in set(atoms(normalise(p)))):
+        match atom:
+            case CompareTerms():
+                counts[atom] += 1
+            case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
+                counts[atom] += 1
+    return tuple(sorted((p for p, _ in counts.most_common(limit)), key=text))
 
 
 class Learner(Protocol):

@@ -74,6 +74,10 @@ class Rows:
                 return ranked
         raise LayoutError(f"the rows have no column for {term_text(term)}")
 
+    def distinct(self, term: Term) -> int:
+        """How many different values the rows have of a term; 0 for a term they do not have."""
+        return next((len(r.values) for known, r in self.ranked.items() if term_text(known) == term_text(term)), 0)
+
     def stats(self, entry: npt.NDArray[Any], entries: int) -> Stats:
         """Statistics of these rows, divided into entries."""
         return collect(self.ranked, self.truths, entry, entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any, TypeVar
 from hedgerow.core.bind import Schema, Session, as_schema, bind
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
-from hedgerow.core.expr import TRUE, Compare, In, Predicate, Prefix, children, disjunction, term_text, text
+from hedgerow.core.expr import TRUE, Compare, In, Opaque, Predicate, Prefix, children, disjunction, term_text, text
 from hedgerow.core.rewrite import normalise
+
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,8 @@ def shape(p: Predicate) -> str:
             return f"{term_text(term)} IN ?{literals[0].kind if literals else ''}"
         case Prefix(term):
             return f"startswith({term_text(term)}, ?)"
+        case Opaque(sql):
+            return _STRING.sub("?", sql)
     kids = children(p)
     return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else text(p)
 

@@ -8,10 +8,12 @@ from typing import Literal as Choice
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.core.clauses import Clauses, Matrix
+from hedgerow.core.clauses import Listed
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.kernels import best_cut, count, open_queries, pack, part, sides
 from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
+from hedgerow.core.stats import Bools, Ints
 from hedgerow.core.tree import Node, TreeLayout
 
 Criterion = Choice["skip", "gain_ratio"]
@@ -43,21 +45,28 @@ class QdTree:
         return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
 
     def _grown(self, problem: Problem, least: int) -> TreeLayout:
-        truth, clauses = problem.truth, problem.clauses
-        dense = truth.astype(np.float32)
+        """Depth first, left before right."""
+        clauses = problem.clauses.lists
+        eps = self.eps if self.criterion == "gain_ratio" else -1.0
         nodes: list[list[int]] = []
         leaves = 0
-        todo: list[tuple[npt.NDArray[np.intp], int, int]] = [(np.arange(truth.shape[1]), -1, 0)]
+        todo = [(_Open.root(problem), -1, 0)]
         while todo:
             here, parent, side = todo.pop()
-            cut = self._best_cut(dense[:, here], clauses, least)
-            if cut is None:
+            best = -1
+            if here.rows >= 2 * least:
+                sizes = count(here.bits)
+                known = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
+                best = best_cut(*known, clauses, least, eps, False)
+                if best < 0 and self.cells > 1:  # nothing gains yet; small cells are worth having all the same
+                    best = best_cut(*known, clauses, least, eps, True)
+            if best < 0:
                 child, leaves = ~leaves, leaves + 1
             else:
                 child = len(nodes)
-                nodes.append([cut, 0, 0])
-                left = truth[cut][here]
-                todo += [(here[~left], child, 2), (here[left], child, 1)]
+                nodes.append([int(here.cuts[best]), 0, 0])
+                left, right = here.divided(best, int(sizes[best]), clauses, self.cells == 1)
+                todo += [(right, child, 2), (left, child, 1)]
             if parent >= 0:
                 nodes[parent][side] = child
         used = sorted({n[0] for n in nodes})
@@ -65,31 +74,39 @@ class QdTree:
         found: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
         return TreeLayout(tuple(problem.cuts[c] for c in used), found)
 
-    def _best_cut(self, dense: Matrix, clauses: Clauses, least: int) -> int | None:
-        """The cut with the greatest gain in skipped rows whose both sides are large enough."""
-        n = dense.shape[1]
-        if n < 2 * least:
-            return None
-        size = dense.sum(axis=1)
-        legal = np.flatnonzero((size >= least) & (n - size >= least))
-        if not len(legal):
-            return None
-        # Left of cut i, cut j is sometimes TRUE if some row has both; right of it, if not all of its rows went left.
-        both = dense[legal] @ dense.T
-        left = size[legal]
-        right = n - left
-        now = float(clauses.skipped((size > 0)[None], (size < n)[None])[0])
-        of_left = clauses.skipped(both > 0, both < left[:, None])
-        rest = size - both
-        of_right = clauses.skipped(rest > 0, rest < right[:, None])
-        gain = left * of_left + right * of_right - n * now
-        if self.criterion == "gain_ratio":
-            share = left / n
-            gain = gain / (_entropy(share) + self.eps)
-        best = int(np.argmax(gain))
-        return int(legal[best]) if gain[best] > 1e-6 * n else None
 
+@dataclass(frozen=True)
+class _Open:
+    """What is still open at a node: `bits` are the truth of the cuts with both outcomes on its rows, `queries` those
+    that some of its rows might be spared. `some` and `other` are of all cuts: sometimes TRUE here, sometimes not."""
 
-def _entropy(share: Matrix) -> Matrix:
-    found: Matrix = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
-    return found
+    bits: npt.NDArray[np.uint64]
+    rows: int
+    cuts: Ints
+    some: Bools
+    other: Bools
+    queries: Ints
+    asked: Bools  # which cuts these ask for
+
+    @staticmethod
+    def root(problem: Problem) -> _Open:
+        truth = problem.truth
+        some: Bools = np.logical_or.reduce(truth, axis=1)
+        other: Bools = np.logical_or.reduce(~truth, axis=1)
+        cuts = np.flatnonzero(some & other)
+        every = np.arange(len(problem.clauses.needs))
+        queries, asked = open_queries(every, problem.clauses.lists, some, other)
+        return _Open(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
+
+    def divided(self, best: int, left: int, clauses: Listed, every: bool) -> tuple[_Open, _Open]:
+        """The two sides of a cut; with `every` they offer cuts too that no open query asks for."""
+        known = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
+        sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *known)
+
+        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> _Open:
+            queries, asked = open_queries(self.queries, clauses, some, other)
+            kept = np.flatnonzero(some[self.cuts] & other[self.cuts] & (asked[self.cuts] | every))
+            bits = part(self.bits, self.rows, best, is_left, kept)
+            return _Open(bits, rows, self.cuts[kept], some, other, queries, asked)
+
+        return side(True, left, *known[:2]), side(False, self.rows - left, *known[2:])

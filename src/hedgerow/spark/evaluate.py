@@ -141,6 +141,12 @@ def seen(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
     return [words[i // A_WORD] >> 3 * (i % A_WORD) & ANY for i in range(len(predicates))]
 
 
+def bits_of(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predicate, Bits]:
+    """Each predicate's outcome on each row, from the same columns."""
+    words = [batch.column(f"_o{k}").to_numpy() for k in range(-(-len(predicates) // A_WORD))]
+    return {p: (words[i // A_WORD] >> 3 * (i % A_WORD) & ANY).astype(np.uint8) for i, p in enumerate(predicates)}
+
+
 def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
     """The computed columns of an Arrow batch as core's rows; where an expression failed, NULL."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
@@ -155,7 +161,7 @@ def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
     return Rows(values, truths)
 
 
-def failing(batch: pa.RecordBatch, items: Computed) -> list[Item]:
+def failing(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Item]:
     """Those that failed on some row."""
     return [t for name, t in items.items() if not steady(t) and batch.column(name).null_count]
 

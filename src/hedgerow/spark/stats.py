@@ -6,6 +6,7 @@ Each task sums up its rows file by file with core's own collector and sends the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,20 @@ from hedgerow.core.stats import Feature, Stats, TermStats, collect, concat, regr
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.evaluate import Computed, Item, columns, computed, failing, lasting, outcomes, rows_of, seen, usable
+from hedgerow.spark.assign import BLOCK
+from hedgerow.spark.evaluate import (
+    Computed,
+    Item,
+    bits_of,
+    columns,
+    computed,
+    failing,
+    lasting,
+    outcomes,
+    rows_of,
+    seen,
+    usable,
+)
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
@@ -51,6 +65,33 @@ def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str,
     parts = [index_of_bytes(r["data"]).blocks for r in results]
     targets = [place[name] for r in results for name in r["files"].split("\n")]
     return regroup(concat(parts), targets, len(files))
+
+
+def collect_blocks(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], blocks: int) -> Stats:
+    """Entry i of the result is block i of a frame that has a column of block ids, before anything is written."""
+    items, _ = usable(frame, lasting(wanted), schema)
+    predicates = [item for item in items if isinstance(item, Predicate)]
+    terms = computed(item for item in items if not isinstance(item, Predicate))
+
+    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = list(batches)
+        if not sum(map(len, found)):
+            return
+        table = pa.Table.from_batches(found).combine_chunks()
+        own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
+        stats = collect(rows_of(table, terms).columns, bits_of(table, predicates), entry, len(own))
+        unknown = {sql_of(t) for t in failing(table, terms)}
+        known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
+        data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
+        yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
+
+    read = frame.select(BLOCK, *columns(terms), *outcomes(predicates)).repartition(BLOCK)
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
+        results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
+    if not results:
+        return Stats(np.zeros(blocks, np.int64), {}, {})
+    parts = [index_of_bytes(r["data"]).blocks for r in results]
+    return regroup(concat(parts), [i for r in results for i in r["ids"]], blocks)
 
 
 def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
