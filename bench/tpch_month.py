@@ -1,8 +1,8 @@
 """What TPC-H's queries read of one month's lines when learned blocks hold them: Table 2 of the qd-tree paper.
 
 Ten queries of each template are learned from, twenty others of each ask the same with other literals. A block has
-at least 100 rows for each scale factor, so a month has about 770 of them. `bound` and `bound_unseen` are the rows that
-match, which is the least anyone can read.
+100 rows or more at scale factor 1, ten times that at 10, so a month has up to 780 of them. `bound` and `bound_unseen`
+are the rows that match, which is the least anyone can read. The quick form has fewer queries and larger blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hedgerow.sql.workload import Workload
 
-LEARNED, UNSEEN = 10, 20  # queries a template
+PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
 CASES: tuple[Case, ...] = (
@@ -52,28 +52,28 @@ class Month:
 def run(options: Options) -> Iterator[dict[str, Any]]:
     from hedgerow.spark.session import local_session
 
-    months = [_month(options, name) for name in options.months or MONTHS[:1]]
+    months = [month_of(options, name) for name in options.months or MONTHS[:1]]
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for month in months:
             found = []
             for case in options.cases(CASES):
-                found.append(_measured(spark, month, case, options, folder / "table"))
+                found.append(measured(spark, month, case, options, folder / "table"))
                 yield found[-1]
-            _check(found)
+            check(found)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _month(options: Options, name: str) -> Month:
+def month_of(options: Options, name: str) -> Month:
     from hedgerow.sql.workload import Workload
 
     scale = options.sf or SCALE[options.form]
     folder = wide(scale, name)
     # Learned seeds are 0 and more, so these are never among them.
-    seeds = ((options.seed, LEARNED), (~options.seed, UNSEEN))
+    seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
     learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
     (rows, bound), (_, bound_unseen) = (_selectivity(folder, conditions(*s)) for s in seeds)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
@@ -86,11 +86,12 @@ def _selectivity(folder: Path, asked: Sequence[str]) -> tuple[int, float]:
 
     counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in asked)
     with duckdb.connect(config={"threads": 2}) as con:
+        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
         ((rows, *found),) = con.sql(f"SELECT count(*), {counts} FROM '{folder}/*.parquet'").fetchall()
     return rows, sum(found) / len(found) / rows
 
 
-def _measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:
+def measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:
     import hedgerow
 
     learner, params = case
@@ -131,7 +132,7 @@ def _measured(spark: SparkSession, month: Month, case: Case, options: Options, t
     )
 
 
-def _check(lines: Sequence[dict[str, Any]]) -> None:
+def check(lines: Sequence[dict[str, Any]]) -> None:
     """No one reads less than what matches, and a qd-tree reads clearly less than blocks at random."""
     for found in lines:
         for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):

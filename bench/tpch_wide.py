@@ -72,6 +72,7 @@ def _months(here: Path, months: list[str]) -> list[Path]:
     import duckdb
 
     con = duckdb.connect(config={"memory_limit": "8GB", "threads": 2, "temp_directory": str(here / "spill")})
+    con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
     for name in TABLES:
         con.execute(f"CREATE VIEW {name} AS FROM read_parquet('{here}/tables/{name}/*.parquet')")
     # One look at lineitem for all months.
