@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
-CASES: tuple[Case, ...] = (
-    ("random", {}),
-    ("qdtree", {"criterion": "skip", "cells": 1}),  # Algorithm 1
-    ("qdtree", {}),
-)
+CASES: dict[str, tuple[Case, ...]] = {
+    "quick": (("random", {}), ("qdtree", {})),
+    "full": (("random", {}), ("qdtree", {"criterion": "skip", "cells": 1}), ("qdtree", {})),  # the second: Algorithm 1
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     try:
         for month in months:
             found = []
-            for case in options.cases(CASES):
+            for case in options.cases(CASES[options.form]):
                 found.append(measured(spark, month, case, options, folder / "table"))
                 yield found[-1]
             check(found)
@@ -137,7 +136,7 @@ def check(lines: Sequence[dict[str, Any]]) -> None:
     for found in lines:
         for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
             assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
-    for read, share in (("rows_read", 0.7), ("rows_read_unseen", 0.85)):
+    for read, share in (("rows_read", 0.8), ("rows_read_unseen", 0.9)):
         random = [found[read] for found in lines if found["learner"] == "random"]
         for found in lines:
             if random and found["learner"] == "qdtree":

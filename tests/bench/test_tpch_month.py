@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.long
 def test_a_line(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(tpch_month.PER_TEMPLATE, "quick", (1, 2))
