@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
     add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")
     add("--sf", type=float, help="scale factor of TPC-H")
-    add("--month", action="append", default=[], dest="months", metavar="YYYY-MM", help="of l_shipdate; may be repeated")
+    add("--month", action="append", default=[], dest="months", type=_month, metavar="YYYY-MM", help="may be repeated")
     return parser
+
+
+def _month(text: str) -> str:
+    return datetime.strptime(text, "%Y-%m").strftime("%Y-%m")  # refused before the data is made
 
 
 def _param(text: str) -> tuple[str, Any]:

@@ -35,9 +35,10 @@ def test_each_seed_is_a_line(
         (["--param", "cells=1"], "name it with --learner"),
         (["--learner", "qdtree", "--param", "cells"], "key=value"),
         (["--learner", "qdtree", "--param", "=1"], "key=value"),
+        (["--month", "1995-13"], "--month"),
     ],
 )
-def test_parameters_that_say_nothing(
+def test_options_that_say_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
