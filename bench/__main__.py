@@ -1,34 +1,80 @@
-"""`python -m bench SUITE [--quick] [--seed N] [--json FILE]`; `python -m bench quick` runs the quick form of all."""
+"""`python -m bench SUITE [options]`; `python -m bench quick` runs the quick form of all."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import apply, prune, route_rows
+from bench import apply, fig3, prune, route_rows, tpch_month
+from bench.options import Options
 from bench.record import emit
 
-SUITES: dict[str, Callable[[str, int], Iterator[dict[str, Any]]]] = {
+SUITES: dict[str, Callable[[Options], Iterator[dict[str, Any]]]] = {
     "prune": prune.run,
     "apply": apply.run,
     "route-rows": route_rows.run,
+    "fig3": fig3.run,
+    "tpch-month": tpch_month.run,
 }
 
 
 def main() -> None:
+    given = _parser().parse_args()
+    if given.params and not given.learners:
+        raise SystemExit("--param says something of a learner: name it with --learner")
+    everything = given.suite == "quick"
+    options = Options(
+        form="quick" if given.quick or everything else "full",
+        learners=tuple(given.learners),
+        params=dict(given.params),
+        sf=given.sf,
+        months=tuple(given.months),
+    )
+    for name in SUITES if everything else [given.suite]:
+        for seed in range(given.seed, given.seed + given.seeds):
+            for record in SUITES[name](replace(options, seed=seed)):
+                emit(record, given.json)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Hedgerow: one JSON line a run.")
-    parser.add_argument("suite", choices=[*SUITES, "quick"], help="what to measure; quick: a short form of everything")
-    parser.add_argument("--quick", action="store_true", help="the short form of this suite")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also append the lines to this file")
-    options = parser.parse_args()
-    everything = options.suite == "quick"
-    form = "quick" if options.quick or everything else "full"
-    for name in SUITES if everything else [options.suite]:
-        for record in SUITES[name](form, options.seed):
-            emit(record, options.json)
+    add = parser.add_argument
+    add("suite", choices=[*SUITES, "quick"], help="what to measure; quick: a short form of everything")
+    add("--quick", action="store_true", help="the short form of this suite")
+    add("--seed", type=int, default=0, help="the first seed (0)")
+    add("--seeds", type=int, default=1, metavar="N", help="how many seeds, one run each (1)")
+    add("--json", type=Path, metavar="FILE", help="also append the lines to this file")
+    learning = parser.add_argument_group("suites that learn (fig3, tpch-month)")
+    add = learning.add_argument
+    add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
+    add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")
+    add("--sf", type=float, help="scale factor of TPC-H")
+    add("--month", action="append", default=[], dest="months", type=_month, metavar="YYYY-MM", help="may be repeated")
+    return parser
+
+
+def _month(text: str) -> str:
+    return datetime.strptime(text, "%Y-%m").strftime("%Y-%m")  # refused before the data is made
+
+
+def _param(text: str) -> tuple[str, Any]:
+    """A value is JSON if it can be, else a string.
+
+    >>> _param("cells=8"), _param("criterion=skip")
+    (('cells', 8), ('criterion', 'skip'))
+    """
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"a parameter is written key=value, not {text}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import tpch
+from bench.options import Options
 from bench.record import line, progress
 
 SCALE, TURNS = {"quick": 0.1, "full": 1.34}, {"quick": 1, "full": 2}
@@ -23,16 +24,18 @@ QUERIES, COLUMN = 150, "l_shipdate"
 CASES = (("range", 100, 1.0), ("zorder", 100, 1.0), ("qdtree", 500, 0.6))
 
 
-def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    form, seed = options.form, options.seed
+    scale = options.sf or SCALE[form]
     import hedgerow
     from hedgerow.spark.session import local_session
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        source = tpch.lineitem(folder, SCALE[form])
+        source = tpch.lineitem(folder, scale)
         rows = spark.read.parquet(source).count()
-        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, SCALE[form], seed))
+        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, scale, seed))
         for learner, blocks, share in CASES:
             progress(f"apply: {learner}")
             params: dict[str, Any] = {"columns": (COLUMN,)} if learner == "range" else {}
@@ -57,7 +60,7 @@ def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
                 suite="apply",
                 learner=learner,
                 params={"form": form, "plain_seconds": [round(t, 1) for t in plain_times], "cores": 2},
-                sf=SCALE[form],
+                sf=scale,
                 rows=rows,
                 blocks=len(table.known),
                 block_rows=least,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.options import Options
 from bench.record import line, progress
 from hedgerow.core.expr import And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit, text
 from hedgerow.core.stats import ANY, Feature, Stats, collect
@@ -28,7 +29,8 @@ NUMBERS, WORDS, FEW, FEATURES = 10, 5, 5, 20
 ROWS_PER_BLOCK = 4
 
 
-def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    form, seed = options.form, options.seed
     for n in SIZES[form]:
         progress(f"prune: an index of {n:,} blocks")
         index = _stored(make_index(n, seed))

@@ -14,9 +14,10 @@ from typing import Any
 
 # The names that stay the same from suite to suite; a line has those that the suite measures.
 FIELDS = (
-    *("suite", "learner", "params", "sf", "rows", "blocks", "block_rows", "queries", "bound", "rows_read"),
-    *("rows_read_unseen", "blocks_read", "blocks_read_unseen", "bytes_read", "learn_seconds", "apply_seconds"),
-    *("peak_mb", "p50_ms", "p99_ms", "mrows_per_s", "ratio", "seed", "commit", "versions"),
+    *("suite", "learner", "params", "sf", "month", "rows", "blocks", "block_rows", "least_block", "queries"),
+    *("queries_unseen", "bound", "bound_unseen", "rows_read", "rows_read_unseen", "blocks_read", "blocks_read_unseen"),
+    *("bytes_read", "bytes_read_unseen", "learn_seconds", "fit_seconds", "apply_seconds", "peak_mb", "p50_ms"),
+    *("p99_ms", "mrows_per_s", "ratio", "seed", "commit", "versions"),
 )
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
 

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from bench import tpch
+from bench.options import Options
 from bench.record import line, progress
 
 SCALE, LEAVES, TURNS = {"quick": 0.1, "full": 1.34}, (100, 800), 5
 QUERIES = 400
 
 
-def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    form, seed = options.form, options.seed
+    scale = options.sf or SCALE[form]
     import hedgerow
     from hedgerow.spark.session import configured, local_session
     from hedgerow.spark.write import HUGE_METHOD
@@ -25,9 +28,9 @@ def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        source = tpch.lineitem(folder, SCALE[form])
+        source = tpch.lineitem(folder, scale)
         rows = spark.read.parquet(source).count()
-        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, SCALE[form], seed))
+        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, scale, seed))
         for leaves in LEAVES:
             progress(f"route-rows: {leaves} leaves")
             learned = _tree(spark, source, workload, rows, leaves, seed)
@@ -48,7 +51,7 @@ def run(form: str, seed: int) -> Iterator[dict[str, Any]]:
                 suite="route-rows",
                 learner="qdtree",
                 params={"form": form, "features": len(learned.layout.features), "plain": round(speed["plain"], 2)},
-                sf=SCALE[form],
+                sf=scale,
                 rows=rows,
                 blocks=learned.blocks,
                 mrows_per_s=round(speed["routed"], 2),

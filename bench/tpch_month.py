@@ -1,0 +1,143 @@
+"""What TPC-H's queries read of one month's lines when learned blocks hold them: Table 2 of the qd-tree paper.
+
+Ten queries of each template are learned from, twenty others of each ask the same with other literals. A block has
+100 rows or more at scale factor 1, ten times that at 10, so a month has up to 780 of them. `bound` and `bound_unseen`
+are the rows that match, which is the least anyone can read. The quick form has fewer queries and larger blocks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.options import Case, Options
+from bench.record import line, progress
+from bench.tpch_templates import conditions, queries
+from bench.tpch_wide import MONTHS, wide
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hedgerow.sql.workload import Workload
+
+PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
+SCALE = {"quick": 0.1, "full": 10.0}
+BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
+CASES: dict[str, tuple[Case, ...]] = {
+    "quick": (("random", {}), ("qdtree", {})),
+    "full": (("random", {}), ("qdtree", {"criterion": "skip", "cells": 1}), ("qdtree", {})),  # the second: Algorithm 1
+}
+
+
+@dataclass(frozen=True)
+class Month:
+    """One month's table and what is asked of it."""
+
+    name: str
+    source: str
+    rows: int
+    block_rows: int
+    learned: Workload
+    unseen: Workload
+    bound: float
+    bound_unseen: float
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    from hedgerow.spark.session import local_session
+
+    months = [month_of(options, name) for name in options.months or MONTHS[:1]]
+    spark = local_session("4g", "local[2]")
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        for month in months:
+            found = []
+            for case in options.cases(CASES[options.form]):
+                found.append(measured(spark, month, case, options, folder / "table"))
+                yield found[-1]
+            check(found)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def month_of(options: Options, name: str) -> Month:
+    from hedgerow.sql.workload import Workload
+
+    scale = options.sf or SCALE[options.form]
+    folder = wide(scale, name)
+    # Learned seeds are 0 and more, so these are never among them.
+    seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
+    learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
+    (rows, bound), (_, bound_unseen) = (_selectivity(folder, conditions(*s)) for s in seeds)
+    block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
+    return Month(name, str(folder), rows, block_rows, learned, unseen, bound, bound_unseen)
+
+
+def _selectivity(folder: Path, asked: Sequence[str]) -> tuple[int, float]:
+    """How many rows there are, and the share of them that matches, on average."""
+    import duckdb
+
+    counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in asked)
+    with duckdb.connect(config={"threads": 2}) as con:
+        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
+        ((rows, *found),) = con.sql(f"SELECT count(*), {counts} FROM '{folder}/*.parquet'").fetchall()
+    return rows, sum(found) / len(found) / rows
+
+
+def measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:
+    import hedgerow
+
+    learner, params = case
+    shown = ", ".join(f"{name}={value}" for name, value in params.items())
+    progress(f"tpch-month: {month.name}, seed {options.seed}, {learner}({shown})")
+    start = time.perf_counter()
+    layout = hedgerow.learn(
+        spark, month.source, month.learned, learner, block_rows=month.block_rows, seed=options.seed, **params
+    )
+    learned_at = time.perf_counter()
+    table = hedgerow.apply(spark, month.source, layout, str(to), overwrite=True)
+    applied_at = time.perf_counter()
+    score, unseen, told = table.score(month.learned), table.score(month.unseen), table.describe()
+    return line(
+        suite="tpch-month",
+        learner=learner,
+        params={"form": options.form, **params},
+        sf=options.sf or SCALE[options.form],
+        month=month.name,
+        rows=month.rows,
+        blocks=told["blocks"],
+        block_rows=month.block_rows,
+        least_block=told["rows_per_block"]["least"],
+        queries=len(month.learned),
+        queries_unseen=len(month.unseen),
+        bound=round(month.bound, 4),
+        bound_unseen=round(month.bound_unseen, 4),
+        rows_read=round(score.rows_read, 4),
+        rows_read_unseen=round(unseen.rows_read, 4),
+        blocks_read=round(score.blocks_read, 4),
+        blocks_read_unseen=round(unseen.blocks_read, 4),
+        bytes_read=round(score.bytes_read, 4),
+        bytes_read_unseen=round(unseen.bytes_read, 4),
+        learn_seconds=round(learned_at - start, 1),
+        fit_seconds=layout.provenance.get("fit_seconds"),
+        apply_seconds=round(applied_at - learned_at, 1),
+        seed=options.seed,
+    )
+
+
+def check(lines: Sequence[dict[str, Any]]) -> None:
+    """No one reads less than what matches, and a qd-tree reads clearly less than blocks at random."""
+    for found in lines:
+        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
+            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
+    for read, share in (("rows_read", 0.8), ("rows_read_unseen", 0.9)):
+        random = [found[read] for found in lines if found["learner"] == "random"]
+        for found in lines:
+            if random and found["learner"] == "qdtree":
+                assert found[read] < share * min(random), f"{read}: {found[read]}, at random {min(random)}"
