@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core import cost
 from hedgerow.core.bind import path_of
 from hedgerow.core.codec import decode_predicate, encode
+from hedgerow.core.cuts import Kind
 from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError, warn
 from hedgerow.core.expr import Column, Predicate, Term, columns, term_text, terms, text
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict, sql_of
@@ -139,6 +140,7 @@ def learn(
     *,
     block_bytes: str = "64MB",
     table: str | None = None,
+    cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
     exact: bool = True,
     **params: Any,
@@ -151,6 +153,7 @@ def learn(
             `block_bytes` counts, by the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
+        cuts: what may divide rows: conditions of the queries, or sub-trees of them too ("atoms+subtrees").
         recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1 only the queries seen
             count; below, others like them do too. By default it is estimated from how often literals came back.
         exact: count the rows of a learner's cells in the whole table, not just in the sample.
@@ -181,13 +184,16 @@ def learn(
             return found
 
         asked, weights, sample = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
-        problem = Problem.build(sample, asked, least, weights, seed=seed)
+        problem = Problem.build(sample, asked, least, weights, cuts, seed)
         layout = fitted.fit(replace(problem, measure=measure if exact else None))
         seconds = perf_counter() - started - measured
     provenance = {
         "source": opened.origin,
         "learner": learner,
         "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in params.items()},
+        "cuts": cuts,
+        "recurrence": recurrence,
+        "exact": exact,
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,

@@ -57,8 +57,8 @@ Recurrence: TypeAlias = float | Choice["auto"]
 Weighted: TypeAlias = list[tuple[Predicate, float]]
 
 TIMES = 10  # queries drawn for each one seen
-# What is believed before a repeated literal is seen: this much recurs, and so many queries are needed to change it.
-PRIOR, PRIOR_QUERIES = 0.35, 2.0
+OWN = 0.25  # what a query seen weighs where none ever recurs; those drawn from it share the rest
+DOUBT = 2  # so many queries without a literal seen before are imagined, before the log is asked
 _MOST_WORDS, _ROWS_FOR_WORDS = 1000, 5000
 _LIKE_WORD = re.compile(r"(?P<column>\S+) LIKE '%(?P<word>\w+)%'")
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
@@ -69,10 +69,9 @@ def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
     """How likely the next query of a shape repeats literals seen, from those that did so far.
 
     >>> [round(recurrence_of(q), 2) for q in ([(1,), (2,), (3,)], [(1,)] * 9)]
-    [0.18, 0.87]
+    [0.0, 0.8]
     """
-    repeats = len(asked) - len(set(asked))
-    return (repeats + PRIOR * PRIOR_QUERIES) / (len(asked) - 1 + PRIOR_QUERIES)
+    return (len(asked) - len(set(asked))) / (len(asked) - 1 + DOUBT)
 
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
@@ -98,9 +97,9 @@ def redrawn(
     domains = _Domains(sample)
     found: Weighted = []
     for group in _groups(predicates, weights):
-        share = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
+        known = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
         drawn = [(draw, w / times) for i, w in enumerate(group.weights) for draw in group.draw(i, times, domains, r)]
-        share = share if drawn else 1.0
+        share = OWN + (1 - OWN) * known if drawn else 1.0
         found += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
         found += [(p, (1 - share) * w) for p, w in drawn]
     kept = [(p, w) for p, w in found if w > 0]
