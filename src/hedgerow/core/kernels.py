@@ -354,3 +354,81 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
         holds[to] = counts[to] > 0
         _look(blocks, to, clauses)
     return moved
+
+
+@njit(cache=True)
+def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
+    """New blocks out of what others can spare: cells that cost little together and much where they are.
+
+    `blocks` has room for more than there are: the first free one is the return value's to tell, how many are used.
+    """
+    size, cell_holds, _, cell_weight = cells
+    rows, holds, _, weight = blocks
+    n = len(size)
+    used = 0
+    counts, members = np.zeros(holds.shape, np.int32), np.zeros(len(rows), np.int64)
+    for i in range(n):
+        used = max(used, of[i] + 1)
+        rows[of[i]] += size[i]
+        counts[of[i]] += cell_holds[i]
+        members[of[i]] += 1
+    for k in range(used):
+        holds[k] = counts[k] > 0
+        _look(blocks, k, clauses)
+    regret = np.empty(n)
+    for i in range(n):
+        regret[i] = cell_weight[i] - weight[of[i]]
+    taken, spared = np.zeros(n, np.bool_), np.zeros(len(rows))
+    own = np.empty(n, np.int64)
+    for seed in np.argsort(regret)[:tries]:
+        if used == len(rows):
+            break
+        if members[of[seed]] < 2 or rows[of[seed]] - size[seed] < least:
+            continue
+        # `used` is the block in the making; donors keep their rows until it is worth it.
+        taken[:] = False
+        spared[:] = 0.0
+        m, worth = 0, 0.0
+        rows[used] = 0.0
+        holds[used] = False
+        weight[used] = 0.0
+        best = seed
+        while best >= 0:
+            rows[used] += size[best]
+            holds[used] |= cell_holds[best]
+            taken[best] = True
+            spared[of[best]] += size[best]
+            worth += size[best] * weight[of[best]]
+            own[m] = best
+            m += 1
+            _look(blocks, used, clauses)
+            if rows[used] >= least:
+                break
+            best, price = -1, np.inf
+            for x in range(n):
+                b = of[x]
+                if taken[x] or rows[b] - spared[b] - size[x] < least:
+                    continue
+                after = rows[used] + size[x]
+                base = rows[used] * weight[used] + size[x] * weight[b]
+                if (after * max(weight[used], cell_weight[x]) - base) / size[x] >= price:
+                    continue
+                joined = _joined(blocks, used, cells, x, clauses, (price * size[x] + base) / after)
+                found = (after * joined - base) / size[x]
+                if found < price:
+                    best, price = x, found
+        if best < 0 or rows[used] * weight[used] >= worth * (1 - 1e-6):
+            continue
+        for at in range(m):
+            x = own[at]
+            b = of[x]
+            rows[b] -= size[x]
+            members[b] -= 1
+            counts[b] -= cell_holds[x]
+            counts[used] += cell_holds[x]
+            holds[b] = counts[b] > 0
+            _look(blocks, b, clauses)
+            of[x] = used
+        members[used] = m
+        used += 1
+    return used

@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.clauses import Clauses
-from hedgerow.core.kernels import join, move
+from hedgerow.core.kernels import emit, join, move
 from hedgerow.core.stats import Bools, Ints
 
 AT_ONCE = 6000  # cells that are joined together; time and memory grow with the square
+
+TRIES = 1  # cells for each block with which a new one is begun
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
     groups = np.array_split(full, -(-len(full) // AT_ONCE))  # neighbours in a tree are neighbours here
     blocks = [block for group in groups for block in known.joined(group, least)]
     for _ in range(rounds):
+        before = len(blocks)
         blocks, moved = known.moved(blocks, least)
-        halves = [half for own in blocks for half in known.split(own, least)]
-        blocks, more = halves, len(halves) > len(blocks)
-        if not moved and not more:
+        blocks = known.emitted([half for own in blocks for half in known.split(own, least)], least)
+        if not moved and len(blocks) == before:
             break
     found = np.zeros(len(cells), np.int64)  # cells without rows go to block 0: nothing is known of them, nothing lost
     for block, own in enumerate(sorted(blocks, key=min)):
@@ -82,13 +84,27 @@ class _Known:
         return [own[into == block] for block in np.unique(into).tolist()]
 
     def moved(self, blocks: list[Ints], least: int) -> tuple[list[Ints], int]:
-        own = np.concatenate(blocks)
-        of = np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
-        n, clauses, queries = len(blocks), self.holds.shape[1], self.may.shape[1]
-        empty = np.zeros(n), np.zeros((n, clauses), bool), np.zeros((n, queries), bool), np.zeros(n)
-        moved = move(self._of(own), of, empty, self.clauses.lists, float(least))
-        return [own[of == block] for block in range(n)], moved
+        """Single cells in the blocks where they cost least, and how many have changed theirs."""
+        own, of = _flat(blocks)
+        moved = move(self._of(own), of, self._room(len(blocks)), self.clauses.lists, float(least))
+        return [own[of == block] for block in range(len(blocks))], moved
+
+    def emitted(self, blocks: list[Ints], least: int) -> list[Ints]:
+        """With new blocks made of cells that others can spare."""
+        own, of = _flat(blocks)
+        room = self._room(max(len(blocks), int(self.rows[own].sum() // max(1, least))) + 1)
+        n = emit(self._of(own), of, room, self.clauses.lists, float(least), TRIES * len(blocks))
+        return [own[of == block] for block in range(n)]
+
+    def _room(self, blocks: int) -> tuple[npt.NDArray[np.float64], Bools, Bools, npt.NDArray[np.float64]]:
+        clauses, queries = self.holds.shape[1], self.may.shape[1]
+        return np.zeros(blocks), np.zeros((blocks, clauses), bool), np.zeros((blocks, queries), bool), np.zeros(blocks)
 
     def split(self, own: Ints, least: int) -> list[Ints]:
         """A block of twice the size or more, joined again from its cells alone: two never read more than one."""
         return self.joined(own, least) if len(own) > 1 and self.rows[own].sum() >= 2 * least else [own]
+
+
+def _flat(blocks: list[Ints]) -> tuple[Ints, Ints]:
+    """All cells, and the block of each."""
+    return np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(own) for own in blocks])
