@@ -20,6 +20,7 @@ from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, Worklo
 from hedgerow.core.expr import Column, Predicate, columns, term_text, terms, text
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
+from hedgerow.core.replicas import fit_beside
 from hedgerow.core.workload import Query, Workload
 from hedgerow.spark.evaluate import needed
 from hedgerow.spark.progress import step
@@ -27,6 +28,7 @@ from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import meaning
 from hedgerow.spark.source import Source, open_source
 from hedgerow.tables.parquet import ParquetTable, create
+from hedgerow.tables.replicas import place_of
 from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
@@ -131,6 +133,7 @@ def learn(
     *,
     block_bytes: str = "64MB",
     table: str | None = None,
+    given: Sequence[str | ParquetTable] = (),
     **params: Any,
 ) -> Learned:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
@@ -141,8 +144,11 @@ def learn(
             `block_bytes` counts, by the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
+        given: tables with the same rows that stay as they are, replicas of the new one: a query counts by what the one
+            reads that serves it best, so the layout is learned for those that the given ones serve badly.
         params: what the learner takes.
     """
+    beside = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     fitted = make_learner(learner, **params)
     with step(spark, "looking at the table"):
         opened, queries, skipped = _fitting(spark, source, workload, table)
@@ -154,7 +160,8 @@ def learn(
         sample, refused = draw(opened, predicates, wanted, seed, named)
     with step(spark, f"learning ({learner})"):
         problem = Problem.build(sample, predicates, least, tuple(q.weight for q in queries), seed=seed)
-        layout = fitted.fit(problem)
+        found = fit_beside(fitted, problem, best_of(beside, predicates)) if beside else None
+        layout = fitted.fit(problem) if found is None else found.layout
     provenance = {
         "source": opened.origin,
         "learner": learner,
@@ -164,6 +171,8 @@ def learn(
         "seed": seed,
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
+    if found is not None:
+        provenance["given"] = {"tables": [t.path for t in beside], "alone": found.given, "together": found.together}
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
     return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused))
@@ -207,15 +216,20 @@ def apply(
     sort_by: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     table: str | None = None,
+    replica: str | None = None,
 ) -> ParquetTable:
     """Rewrite the table into a new directory, one file per block, with the index over it.
 
     Args:
+        to: where the table shall be; with `replica`, where the table is that gets one.
+        replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
     """
+    copy_of = open_table(spark, to) if replica is not None else None
+    place = place_of(copy_of.path, replica) if copy_of is not None and replica is not None else to
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
@@ -229,10 +243,10 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return create(
+    written = create(
         opened,
         learned.layout,
-        to,
+        place,
         statistics=[encode(item) for item in items],
         provenance=provenance,
         writing={
@@ -241,7 +255,9 @@ def apply(
             "options": dict(options or {}),
         },
         overwrite=overwrite,
+        copy_of=copy_of,
     )
+    return written if copy_of is None else open_table(spark, to)
 
 
 def open_table(spark: SparkSession, path: str) -> ParquetTable:
@@ -266,6 +282,11 @@ def _fitting(
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
     return opened, bound.queries, bound.skipped
+
+
+def best_of(given: Sequence[ParquetTable], predicates: Sequence[Predicate]) -> list[float]:
+    """What each predicate reads of the given table that serves it best, as a share of its rows."""
+    return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 
 
 def _positive(name: str, value: int | None) -> int | None:

@@ -32,14 +32,16 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    def share(self, columns: Sequence[str] | None, opened: Bools) -> float:
-        """The share of the table's bytes that a scan of these columns (None: all) reads in the opened files."""
+    def bytes_read(self, columns: Sequence[str] | None, opened: Bools | slice) -> int:
+        """What a scan of these columns (None: all) reads in the opened files."""
         if columns is None or not self.columns:
-            return float(self.sizes[opened].sum() / max(1, self.sizes.sum()))
+            return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
-        total = sum(int(sizes.sum()) for sizes in self.columns.values())
-        read = sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
-        return read / max(1, total)
+        return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
+
+    def total(self, columns: Sequence[str] | None) -> int:
+        """What all files and columns hold, counted as `bytes_read` counts for such a scan."""
+        return self.bytes_read(None if columns is None else tuple(self.columns), slice(None))
 
     def take(self, places: Sequence[int]) -> KnownFiles:
         at = np.array(places, np.int64)

@@ -2,6 +2,7 @@
 
     orders/  part-00000-....parquet ...          any engine reads these
              _hedgerow/layout.json
+                       replicas/...              full copies in other layouts
                        index-2-<id>.arrow        what each file cannot contain
                        files-2-<id>.arrow        names, sizes, rows
                        manifest-2.json           written last; names all the rest
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,16 @@ from hedgerow.spark.stats import collect_files
 from hedgerow.spark.write import block_of_file, write_blocks
 from hedgerow.sql.workload import where as parse_where
 from hedgerow.tables.files import KnownFiles
+from hedgerow.tables.replicas import (
+    Opening,
+    catch_up,
+    cheapest,
+    check_copy,
+    described,
+    replicas_of,
+    stands,
+    verified,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,23 +145,45 @@ class ParquetTable:
     def _side(self) -> Folder:
         return Folder(self.spark, f"{self.path}/{SIDE}")
 
+    @cached_property
+    def replicas(self) -> dict[str, ParquetTable]:
+        """Full copies in other layouts, by name."""
+        return replicas_of(self)
+
+    def present(self) -> dict[str, int]:
+        """The data files that are there now, known or not, with their sizes."""
+        return data_files(self.spark, self.path)
+
     # --- reading ---
 
-    def files(self, where: str | Predicate | None = None) -> list[str]:
-        """The names of the files that may hold rows which match, those unknown to the index included."""
-        return self.divided(where)[0]
+    def files(self, where: str | Predicate | None = None, columns: Sequence[str] | None = None) -> list[str]:
+        """The names of the files that may hold rows which match, those unknown to the index included.
 
-    def divided(self, where: str | Predicate | None) -> tuple[list[str], list[str]]:
-        """The files to open, and those to skip."""
-        now = data_files(self.spark, self.path)
-        known = self.known.by_name
-        opened = self.index.to_open(self.bound(where))
+        Where a replica reads fewer bytes (of `columns`, by default of all), they are its files.
+        """
+        found = self.opening(where, columns)
+        inside = found.table.path.removeprefix(self.path).strip("/")
+        return [f"{inside}/{name}" if inside else name for name in found.files]
+
+    def opening(
+        self, where: str | Predicate | None = None, columns: Sequence[str] | None = None, own: bool = False
+    ) -> Opening:
+        """What to open for a query that reads `columns`; of this table alone if `own`."""
+        p, now = self.bound(where), self.present()
+        found = [self._opening(p, now)]
+        if p != TRUE and not own:  # who reads all reads what everybody reads
+            found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
+        return cheapest(found, _read(columns, p))
+
+    def _opening(self, p: Predicate, now: Mapping[str, int]) -> Opening:
+        known, opened = self.known.by_name, self.index.to_open(p)
         skipped = {n for n, is_open in zip(known, opened, strict=True) if not is_open and now.get(n) == known[n]}
-        return sorted(n for n in now if n not in skipped), sorted(skipped)
+        return Opening(self, tuple(sorted(n for n in now if n not in skipped)), tuple(sorted(skipped)), opened)
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
-        frame = self.frame(self.files(where))
+        names = columns is not None and all(isinstance(c, str) and c.isidentifier() for c in columns)
+        frame = self.opening(where, columns if names else None).frame()
         if where is not None:
             frame = frame.where(where)
         return frame.select(*columns) if columns is not None else frame
@@ -184,23 +217,35 @@ class ParquetTable:
 
     def score(self, workload: Workload) -> Score:
         """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
-        rows = self.known.rows
         found, weights = [], []
         bound = workload.on(self.name).bind({self.name: self.schema}, meaning(self.spark))
+        copies = self._copies()
         for query in bound:
             p = query.predicate(self.name)
-            opened = self.index.to_open(p)
-            share = float(rows[opened].sum() / max(1, rows.sum()))
             reads = query.columns(self.name)
-            read = None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
-            found.append(QueryScore(query.id, share, float(opened.mean()), self.known.share(read, opened), None))
+            read = None if reads is None else _read(reads, p)
+            best = cheapest([table._opening(p, table.known.by_name) for table in copies], read)
+            known = best.table.known
+            share = float(known.rows[best.known].sum() / max(1, known.rows.sum()))
+            # Bytes are told as a share of this table's, whichever copy is read.
+            part = known.bytes_read(read, best.known) / max(1, self.known.total(read))
+            found.append(QueryScore(query.id, share, float(best.known.mean()), part, None))
             weights.append(query.weight)
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
-        return Score.mean(found, weights, len(rows))
+        return Score.mean(found, weights, len(self.known))
+
+    def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
+        """The share of the rows that each predicate reads, of the copy that serves it best."""
+        copies = [(table.index, table.known.rows) for table in self._copies()]
+        return [min(float(n[i.to_open(p)].sum() / max(1, n.sum())) for i, n in copies) for p in predicates]
+
+    def _copies(self) -> list[ParquetTable]:
+        now = self.present() if self.replicas else {}
+        return [self, *(r for r in self.replicas.values() if stands(self, r, now))]
 
     def describe(self) -> dict[str, Any]:
         """What the table is and where it came from, as plain values."""
-        present, sizes = data_files(self.spark, self.path), self.known.by_name
+        present, sizes = self.present(), self.known.by_name
         blocks = np.bincount(self.known.blocks[self.known.blocks >= 0], self.known.rows[self.known.blocks >= 0])
         rows = np.sort(blocks[blocks > 0]).astype(int).tolist() or [0]
         told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
@@ -219,6 +264,7 @@ class ParquetTable:
             "statistics": sorted(self._stored_index.blocks.terms),
             "features": len(self._stored_index.blocks.features),
             "steady_only": settings(self.spark) != self.manifest["settings"],
+            "replicas": described(self, present),
         }
 
     def verify(self, seed: int = 0) -> dict[str, Any]:
@@ -227,29 +273,37 @@ class ParquetTable:
         HedgerowError names what is not; the result says what was checked.
         """
         needs_jvm(self.spark, "verify")
-        present, sizes = data_files(self.spark, self.path), self.known.by_name
-        wrong = [f"the file {n} is missing" for n in sizes if n not in present]
-        wrong += [f"the file {n} is not Hedgerow's" for n, size in present.items() if sizes.get(n) != size]
-        expected = Checksum(**self.manifest["checksum"])
-        if not wrong:
-            with step(self.spark, "comparing all rows"):
-                found = checksum(self.frame(list(sizes)))
-            if found != expected:
-                wrong.append(f"its rows are not the source's: {found}, but {expected} went in")
-        some = sorted(random.Random(seed).sample(range(len(sizes)), min(_VERIFIED_FILES, len(sizes))))
-        if not wrong and some:
-            with step(self.spark, "comparing statistics"):
-                wrong += self._lies(some)
-        if wrong:
-            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
+        present, sizes = self.present(), self.known.by_name
+        self._tell([f"the file {n} is not Hedgerow's" for n, size in present.items() if sizes.get(n) != size])
+        expected, some = self.prove(seed)
         return {
             "path": self.path,
             "rows": expected.rows,
             "checksum": f"{expected.low:x}-{expected.high:x}",
             "files": len(sizes),
-            "files_with_statistics_checked": len(some),
+            "files_with_statistics_checked": some,
+            "replicas": verified(self, seed),
         }
+
+    def prove(self, seed: int) -> tuple[Checksum, int]:
+        """Of the files that the index knows alone: the checksum of their rows, and of how many the statistics hold."""
+        present, sizes = self.present(), self.known.by_name
+        self._tell([f"the file {n} is missing" for n in sizes if n not in present])
+        expected = Checksum(**self.manifest["checksum"])
+        with step(self.spark, "comparing all rows"):
+            found = checksum(self.frame(list(sizes)))
+        if found != expected:
+            self._tell([f"its rows are not the source's: {found}, but {expected} went in"])
+        some = sorted(random.Random(seed).sample(range(len(sizes)), min(_VERIFIED_FILES, len(sizes))))
+        if some:
+            with step(self.spark, "comparing statistics"):
+                self._tell(self._lies(some))
+        return expected, len(some)
+
+    def _tell(self, wrong: Sequence[str]) -> None:
+        if wrong:
+            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
 
     def _lies(self, places: Sequence[int]) -> list[str]:
         """Of these files, a sentence for each of which the index does not say what a fresh look does."""
@@ -277,8 +331,36 @@ class ParquetTable:
     def append(self, frame: DataFrame) -> ParquetTable:
         """New rows through the same layout into new files; the index grows, nothing old is touched."""
         needs_jvm(self.spark, "append")
-        same = self._fitting(frame)
-        place = f"{SIDE}/append-{uuid4().hex[:8]}"  # out of every reader's sight until it is whole
+        self._add(self._fitting(frame), self._commit_more)
+        grown = ParquetTable.open(self.spark, self.path)
+        warn(f"{self.path} has grown, but not all of its replicas", catch_up(grown))
+        return grown
+
+    def refresh_replicas(self) -> ParquetTable:
+        """Bring replicas that fell behind up to the newest state of the table; HedgerowError where that cannot be."""
+        needs_jvm(self.spark, "refresh replicas")
+        table = ParquetTable.open(self.spark, self.path)
+        failed = catch_up(table)
+        if failed:
+            raise HedgerowError(failed[0])
+        return table
+
+    def add_copies(self, frame: DataFrame, of: ParquetTable) -> bool:
+        """To a replica the rows with which it is a copy of that table; False if somebody else wrote to it before."""
+
+        def commit_copy(went_in: Checksum, stats: Stats, files: KnownFiles) -> None:
+            if not self._commit_more(went_in, stats, files, of):
+                raise _Overtaken
+
+        try:
+            self._add(frame, commit_copy)
+        except _Overtaken:
+            return False
+        return True
+
+    def _add(self, frame: DataFrame, finish: Callable[[Checksum, Stats, KnownFiles], object]) -> None:
+        """Write the rows out of every reader's sight, move the files to their place, and let `finish` commit them."""
+        place = f"{SIDE}/append-{uuid4().hex[:8]}"
         draft = ParquetTable(self.spark, f"{self.path}/{place}", self.manifest)
         folder = Folder(self.spark, self.path)
         moved: list[str] = []
@@ -288,11 +370,11 @@ class ParquetTable:
                     raise HedgerowError(
                         f"{self.path} was written without the spark.sql.legacy settings of this session"
                     )
-                went_in, stats, files = draft.fill(same, self.layout)
+                went_in, stats, files = draft.fill(frame, self.layout)
             for name in files.names:
                 folder.move(f"{place}/{name}", name)
                 moved.append(name)
-            self._commit_more(went_in, stats, files)
+            finish(went_in, stats, files)
         except BaseException as error:
             for name in moved:
                 folder.delete(name)
@@ -301,17 +383,24 @@ class ParquetTable:
             raise
         finally:
             folder.delete(place)
-        return ParquetTable.open(self.spark, self.path)
 
-    def _commit_more(self, went_in: Checksum, stats: Stats, files: KnownFiles) -> None:
-        """After the newest manifest: somebody else may have appended meanwhile."""
+    def _commit_more(
+        self, went_in: Checksum, stats: Stats, files: KnownFiles, copy_of: ParquetTable | None = None
+    ) -> bool:
+        """After the newest manifest: somebody else may have appended meanwhile. A copy is only made of what we saw."""
         table = self
         while True:
             index = BlockIndex((View(concat([table._stored_index.blocks, stats])),))
             manifest = {**table.manifest, "number": table.manifest["number"] + 1}
-            manifest["checksum"] = _as_json(Checksum(**manifest["checksum"]) + went_in)
+            checksum = Checksum(**manifest["checksum"]) + went_in
+            manifest["checksum"] = _as_json(checksum)
+            if copy_of is not None:
+                check_copy(copy_of, checksum)
+                manifest["copy_of"] = copy_of.manifest["files"]
             if commit(self.spark, self.path, manifest, index, table.known + files):
-                return
+                return True
+            if copy_of is not None:
+                return False
             table = ParquetTable.open(self.spark, self.path)
 
     def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, Stats, KnownFiles]:
@@ -329,7 +418,7 @@ class ParquetTable:
 
     def _looked_at(self) -> tuple[Stats, KnownFiles]:
         """Statistics and sizes of all files."""
-        sizes = dict(sorted(data_files(self.spark, self.path).items()))
+        sizes = dict(sorted(self.present().items()))
         stats = collect_files(self.frame(list(sizes)), self._statistics, self.schema, list(sizes))
         footers = footers_of(Folder(self.spark, self.path), sizes)
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
@@ -355,6 +444,15 @@ class ParquetTable:
         if given:
             raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
         return frame.select(*(quote_name(name) for name in self._struct.names))
+
+
+class _Overtaken(Exception):
+    """Somebody else wrote to a replica that was about to catch up."""
+
+
+def _read(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
+    """The top-level columns that a query reads, those of its condition included; None: all."""
+    return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
 
 
 def _newest(side: Folder) -> int:
@@ -416,8 +514,9 @@ def create(
     provenance: Mapping[str, Any],
     writing: Mapping[str, Any],
     overwrite: bool = False,
+    copy_of: ParquetTable | None = None,
 ) -> ParquetTable:
-    """Write the table beside its place and move it there when it is whole."""
+    """Write the table beside its place and move it there when it is whole; as a copy it has to have the same rows."""
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), _partial(to)
@@ -438,8 +537,13 @@ def create(
             "writing": dict(writing),
             "statistics": list(statistics),
         }
-        draft = ParquetTable(spark, place, manifest)
-        went_in, stats, files = draft.fill(opened.frame, layout)
+        frame = opened.frame
+        if copy_of is not None:
+            manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
+            manifest["copy_of"], frame = copy_of.manifest["files"], copy_of._fitting(frame)
+        went_in, stats, files = ParquetTable(spark, place, manifest).fill(frame, layout)
+        if copy_of is not None:
+            check_copy(copy_of, went_in)
         commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, BlockIndex((View(stats),)), files)
         _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
