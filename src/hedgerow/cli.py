@@ -468,7 +468,7 @@ def _summary(found: Mapping[str, Any]) -> dict[str, str | None]:
         "source": found.get("source"),
         "written": f"{found['created']} by hedgerow {versions['hedgerow']}" if "created" in found else None,
         "layout": found["layout"] + (f", by {found['learner']}" if "learner" in found else ""),
-        "rows": f"{found['rows']:,}",
+        "rows": f"{found['rows']:,}" + (f", and copies of {found['copied_rows']:,}" if found["copied_rows"] else ""),
         "blocks": f"{found['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{found['files']:,}, {_size(found['bytes'])}",
         "not ours": f"{len(strange):,} files, always opened: {strange[0]}..." if strange else None,

@@ -47,7 +47,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def test_routed_queries(events: World) -> None:
     places = set()
-    for i, question in enumerate(questions(EVENTS, 7, 32)):
+    for i, question in enumerate(questions(EVENTS, 7, 16)):
         events.ask(replace(question, scans=None), name=i)
         names = hr.route(
             events.spark, question.sql.replace("$E", f"parquet.`{events.table.path}`").replace("$D", "kinds")
@@ -57,7 +57,7 @@ def test_routed_queries(events: World) -> None:
 
 
 def test_reads(events: World) -> None:
-    asked = conditions(3, 12)
+    asked = conditions(3, 8)
     events.check_reads(asked)
     taken = [events.table.opening(c) for c in asked]
     for c, found in zip(asked, taken, strict=True):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hedgerow.core.clauses import Clauses, Matrix
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.merge import merge
+from hedgerow.core.overlap import OverlapLayout, overlapped
 from hedgerow.core.problem import Problem
 from hedgerow.core.tree import Node, TreeLayout
 
@@ -24,19 +25,26 @@ class QdTree:
 
     `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
     much smaller than a block and joined by what the joined blocks cost.
+
+    `overlap`: one side of a cut may be smaller than a block; such leaves are kept in several blocks (6.2).
     """
 
     criterion: Criterion = "skip"
     eps: float = 0.05
     cells: int = 1
+    overlap: bool = False
 
-    def fit(self, problem: Problem) -> TreeLayout:
+    def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
         if self.criterion not in ("skip", "gain_ratio"):
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
         if self.cells < 1:
             raise LayoutError(f"a block has at least one cell, not cells={self.cells}")
+        if self.overlap and self.cells > 1:
+            raise LayoutError("a qd-tree with overlap has one cell a block: leave out cells, or overlap")
         if not problem.cuts:
             return TreeLayout((), ())
+        if self.overlap:
+            return overlapped(self._grown(problem, problem.sample_block_rows), problem)
         tree = self._grown(problem, max(1, problem.sample_block_rows // self.cells))
         if self.cells == 1:
             return tree
@@ -68,10 +76,12 @@ class QdTree:
     def _best_cut(self, dense: Matrix, clauses: Clauses, least: int) -> int | None:
         """The cut with the greatest gain in skipped rows whose both sides are large enough."""
         n = dense.shape[1]
-        if n < 2 * least:
+        smallest = 1 if self.overlap else least
+        if n < least + smallest:
             return None
         size = dense.sum(axis=1)
-        legal = np.flatnonzero((size >= least) & (n - size >= least))
+        small = np.minimum(size, n - size)
+        legal = np.flatnonzero((small >= smallest) & (n - small >= least))
         if not len(legal):
             return None
         # Left of cut i, cut j is sometimes TRUE if some row has both; right of it, if not all of its rows went left.

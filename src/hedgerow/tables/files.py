@@ -14,6 +14,10 @@ from hedgerow.core.stats import Bools, Ints
 _COLUMN = "column:"
 
 
+def is_hidden(name: str) -> bool:
+    return name.startswith("_hedgerow/")
+
+
 @dataclass(frozen=True)
 class KnownFiles:
     """Entry i of the index is the file `names[i]`; `blocks` is -1 where a name tells none."""
@@ -32,7 +36,12 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    def bytes_read(self, columns: Sequence[str] | None, opened: Bools | slice) -> int:
+    @property
+    def own(self) -> Bools:
+        """The files that everybody reads; the others, inside of `_hedgerow`, have rows that are in these."""
+        return np.array([not is_hidden(name) for name in self.names], bool)
+
+    def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
         """What a scan of these columns (None: all) reads in the opened files."""
         if columns is None or not self.columns:
             return int(self.sizes[opened].sum())
@@ -40,8 +49,8 @@ class KnownFiles:
         return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
-        """What all files and columns hold, counted as `bytes_read` counts for such a scan."""
-        return self.bytes_read(None if columns is None else tuple(self.columns), slice(None))
+        """What the whole table holds, counted as `bytes_read` counts for such a scan."""
+        return self.bytes_read(None if columns is None else tuple(self.columns), self.own)
 
     def take(self, places: Sequence[int]) -> KnownFiles:
         at = np.array(places, np.int64)

@@ -21,7 +21,7 @@ from hedgerow.core.stats import Bools
 from hedgerow.spark.checksum import Checksum
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.session import first_line, is_remote, spark_errors
-from hedgerow.tables.files import KnownFiles
+from hedgerow.tables.files import KnownFiles, is_hidden
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,9 +41,10 @@ class Opening:
     files: tuple[str, ...]
     skipped: tuple[str, ...]
     known: Bools  # of the index's entries, those that are opened
+    taken: tuple[tuple[int, int], ...] | None = None  # of opened copies the blocks and cells that are read, None: all
 
     def frame(self) -> DataFrame:
-        return self.table.frame(self.files)
+        return self.table.frame(self.files, self.taken)
 
 
 def place_of(table_path: str, name: str) -> str:
@@ -127,7 +128,7 @@ def _missing(table: ParquetTable, replica: ParquetTable) -> list[str]:
     before, now = KnownFiles.of_bytes(side.read(noted), table.path).by_name, table.known.by_name
     if any(now.get(n) != size for n, size in before.items()) or dict(table.present()) != now:
         raise HedgerowError("the table's files were changed by others: apply it again")
-    return [n for n in now if n not in before]
+    return [n for n in now if n not in before and not is_hidden(n)]
 
 
 def described(table: ParquetTable, present: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -143,17 +144,3 @@ def described(table: ParquetTable, present: Mapping[str, int]) -> list[dict[str,
         }
         for name, r in table.replicas.items()
     ]
-
-
-def verified(table: ParquetTable, seed: int) -> dict[str, str]:
-    """Proves of each replica that is read that it is as it was written, and has the table's rows."""
-    found = {}
-    for name, replica in table.replicas.items():
-        if not stands(table, replica, table.present()):
-            found[name] = "not up to date, so not read"
-            continue
-        replica.prove(seed)
-        if replica.manifest["checksum"] != table.manifest["checksum"]:
-            raise HedgerowError(f"the replica {name} of {table.path} has other rows than the table")
-        found[name] = "as the table"
-    return found

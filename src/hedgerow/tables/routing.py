@@ -20,6 +20,7 @@ from hedgerow.core.expr import quote_name
 from hedgerow.spark.session import is_remote, same_grammar, spark_errors
 from hedgerow.spark.source import schema_of
 from hedgerow.sql.workload import Need, needs, query_of
+from hedgerow.tables.files import is_hidden
 from hedgerow.tables.parquet import ParquetTable
 from hedgerow.tables.replicas import Opening
 
@@ -55,14 +56,14 @@ def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
         return sql, {}  # two paths may differ in letter case only, and be two tables
     own = bool(_OF_FILES.search(sql))
     frames: dict[str, Any] = {}
-    labels: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    labels: dict[tuple[object, ...], str] = {}
     places: list[tuple[int, int, str]] = []
     for need in needs(query, sql, {name: m.table.schema for name, m in tables.items()}):
         name = _name(need.place)
         found = tables[name].opening(need, own) if name in tables else None
         if found is None:
             continue
-        label = labels.setdefault((name, found.table.path, found.files), f"t{len(labels)}")
+        label = labels.setdefault((name, found.table.path, found.files, found.taken), f"t{len(labels)}")
         if label not in frames:
             frames[label] = found.frame()
         parts = need.place.parts
@@ -100,12 +101,14 @@ class Managed:
 
     def opening(self, need: Need, own: bool) -> Opening | None:
         """None where nothing is better than the table as it lies."""
-        whole = self.only is None or self.only == frozenset(self.table.known.names)
+        whole = self.only is None or self.only == {n for n in self.table.known.names if not is_hidden(n)}
         found = self.table.opening(need.predicate, need.columns, own or not whole)
         if found.table is not self.table:
             return found
-        if self.only is not None:
-            files, skipped = ([n for n in names if n in self.only] for names in (found.files, found.skipped))
+        if self.only is not None:  # copies are opened only if all that they are copies of is there
+            files, skipped = (
+                [n for n in names if n in self.only or is_hidden(n)] for names in (found.files, found.skipped)
+            )
             found = replace(found, files=tuple(files), skipped=tuple(skipped))
         return found if found.skipped else None
 
