@@ -31,6 +31,11 @@ class Parts:
     place: Ints
     file: Ints
 
+    def followed_by(self, more: Parts, n: int) -> Parts:
+        """The parts of both; the files of `more` are numbered after `n` others."""
+        file = np.concatenate([self.file, more.file + n])
+        return Parts(np.concatenate([self.cell, more.cell]), np.concatenate([self.place, more.place]), file)
+
     def homes(self, rows: Ints) -> Homes:
         """For each cell the places that hold all its rows, as many as its home."""
         found: dict[int, dict[int, int]] = {}

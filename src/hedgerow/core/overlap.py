@@ -5,19 +5,20 @@
         N            copies  the other three, which have them too
 
 Cutting may leave one side smaller than a block. Leaves that are large enough are the blocks; a small leaf lives in one
-of its neighbours, and is copied to the others (Yang et al., SIGMOD 2020, 6.2). A row still has one block, its home:
-that is the layout. The copies are for the writing side to make and for the index to know.
+of them, and is copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). A row still has one block, its
+home: that is the layout. The copies are for the writing side to make and for the index to know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.core.cover import Parts
 from hedgerow.core.errors import FormatError
@@ -26,13 +27,16 @@ from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.problem import Problem
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import Stats, regroup
+from hedgerow.core.stats import Bools, Ints, Stats, regroup
 from hedgerow.core.steps import Steps, and3, combine, stepwise
 from hedgerow.core.tree import TreeLayout, allowed_by
 from hedgerow.core.views import BlockIndex, View
 
 Relation = Literal["meet", "touch", "apart"]
+Floats = npt.NDArray[np.float64]
 Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function
+
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -111,30 +115,72 @@ class OverlapLayout:
 
 
 def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout:
-    """The tree with its small leaves in the large ones beside them; as it is if all are large.
-
-    A copy that no query would ever read together with its block is not made.
-    """
+    """The tree with its small leaves in the large ones beside them, where that pays; as it is if all are large."""
     sizes = np.bincount(tree.assign(problem.sample.rows), minlength=tree.blocks)
-    large = [c for c in range(tree.blocks) if sizes[c] >= problem.sample_block_rows] or [int(np.argmax(sizes))]
-    small = [c for c in range(tree.blocks) if c not in set(large)]
-    if not small:
+    large = np.flatnonzero(sizes >= problem.sample_block_rows)
+    if not len(large):
+        large = np.argmax(sizes).reshape(1)
+    small = np.setdiff1d(np.arange(tree.blocks), large)
+    if not len(small):
         return tree
-    block_of = {cell: block for block, cell in enumerate(large)}
-    boxes, paths = _boxes(tree), {cell: path for cell, path in tree.paths()}
     cells = problem.cells(tree)
-    may = problem.clauses.may(cells.some, cells.other).astype(np.float32)
-    both = (may[small] * problem.clauses.weights) @ may[large].T
-    home = [block_of.get(cell, 0) for cell in range(tree.blocks)]
-    copies: list[tuple[int, ...]] = [()] * tree.blocks
+    may, weights = problem.clauses.may(cells.some, cells.other), problem.clauses.weights.astype(float)
+    home = np.zeros(tree.blocks, np.int64)
+    home[large] = np.arange(len(large))
+    home[small] = _homes(sizes, may, weights, small, large)
+    boxes = _boxes(tree)
     known: dict[Any, Relation] = {}
-    for cell, shared in zip(small, both.tolist(), strict=True):
-        beside = [k for k, other in enumerate(large) if neighbours(boxes[cell], boxes[other], known)]
-        # Nobody beside it: with whom it parted last.
-        near = beside or [max(range(len(large)), key=lambda k: _common(paths[cell], paths[large[k]]))]
-        home[cell] = max(near, key=lambda k: (shared[k], -sizes[large[k]], -k))
-        copies[cell] = tuple(k for k in beside if shared[k] > 0 and k != home[cell])
-    return OverlapLayout(tree, tuple(home), tuple(copies))
+    beside = {
+        cell: [k for k in range(len(large)) if k != home[cell] and neighbours(boxes[cell], boxes[large[k]], known)]
+        for cell in small.tolist()
+    }
+    found = _copies(sizes, may, weights, home, large, beside)
+    copies = tuple(tuple(sorted(found.get(cell, ()))) for cell in range(tree.blocks))
+    return OverlapLayout(tree, tuple(home.tolist()), copies)
+
+
+def _homes(sizes: Ints, may: Bools, weights: Floats, small: Ints, large: Ints) -> Ints:
+    """For each small cell the large one with which it is read in vain the least."""
+    of_small, of_large = may[small] * weights, may[large].astype(float)
+    both = of_small @ of_large.T
+    wasted = sizes[small, None] * (of_large @ weights - both)
+    wasted += sizes[None, large] * (of_small.sum(axis=1)[:, None] - both)
+    found: Ints = np.argmin(wasted, axis=1)
+    return found
+
+
+def _copies(
+    sizes: Ints, may: Bools, weights: Floats, home: Ints, large: Ints, beside: Mapping[int, Sequence[int]]
+) -> dict[int, list[int]]:
+    """Copies that pay, the smallest cells first: what queries no longer read of its home, against what others then read
+    of the copy, and what is stored.
+
+    Whether a home is left alone is known only when all of its cells are placed, so we look again with what came out.
+    """
+    opened = may[large].copy()
+    copies: dict[int, list[int]] = {}
+    for _ in range(_ROUNDS):
+        held = np.zeros(len(large))
+        reads = np.zeros_like(opened)  # block x query: its copies are read
+        before, copies = copies, {}
+        for cell in sorted(beside, key=lambda c: (sizes[c], c)):
+            vain = may[cell] & ~opened[home[cell]]  # queries that would read its home just for it
+            for k in sorted(beside[cell], key=lambda k: -float(weights @ (vain & may[large[k]]))):
+                now = vain & may[large[k]]
+                gain = (sizes[large[home[cell]]] - sizes[cell]) * (weights @ now)
+                gain -= sizes[cell] * (weights @ (reads[k] & ~may[cell])) + held[k] * (weights @ (now & ~reads[k]))
+                if gain > sizes[cell]:
+                    copies.setdefault(cell, []).append(k)
+                    held[k] += sizes[cell]
+                    reads[k] |= now
+                    vain = vain & ~now
+        if copies == before:
+            break
+        opened = may[large].copy()
+        for cell in beside:
+            served = may[large[copies.get(cell, [])]].any(axis=0)
+            opened[home[cell]] |= may[cell] & ~served
+    return copies
 
 
 def neighbours(a: Box, b: Box, known: dict[Any, Relation] | None = None) -> bool:
@@ -175,8 +221,3 @@ def _boxes(tree: TreeLayout) -> dict[int, Box]:
                 box[text(tree.cuts[cut])] = left
         found[cell] = box
     return found
-
-
-def _common(a: Sequence[object], b: Sequence[object]) -> int:
-    """How many steps two paths share."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

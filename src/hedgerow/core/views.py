@@ -33,6 +33,11 @@ class Membership:
         offsets = np.cumsum([0, *map(len, blocks_of)], dtype=np.int64)
         return Membership(offsets, np.array([b for of in blocks_of for b in of], np.int64))
 
+    def followed_by(self, more: Membership, n: int) -> Membership:
+        """The entries of both; the blocks of `more` are numbered after `n` others."""
+        offsets = np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]])
+        return Membership(offsets, np.concatenate([self.blocks, more.blocks + n]))
+
 
 @dataclass(frozen=True)
 class View:
@@ -107,9 +112,7 @@ def joined(first: BlockIndex, more: BlockIndex) -> BlockIndex:
     n = len(first.blocks)
     views = []
     for a, b in zip(first.views, more.views, strict=True):
-        parts = a.parts
-        if a.parts is not None and b.parts is not None:
-            cell, place = (np.concatenate([getattr(x.parts, k) for x in (a, b)]) for k in ("cell", "place"))
-            parts = Parts(cell, place, np.concatenate([a.parts.file, b.parts.file + n]))
-        views.append(View(concat([a.stats, b.stats]), None, parts))
+        parts = a.parts and b.parts and a.parts.followed_by(b.parts, n)
+        members = a.membership and b.membership and a.membership.followed_by(b.membership, n)
+        views.append(View(concat([a.stats, b.stats]), members, parts))
     return BlockIndex(tuple(views))

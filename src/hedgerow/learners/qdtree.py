@@ -15,6 +15,7 @@ from hedgerow.core.overlap import OverlapLayout, overlapped
 from hedgerow.core.problem import Problem
 from hedgerow.core.tree import Node, TreeLayout
 
+SMALL = 0.5  # of a block: the most rows of a leaf that is kept in several; of larger ones the copies cost too much
 Criterion = Choice["skip", "gain_ratio"]
 
 
@@ -26,7 +27,7 @@ class QdTree:
     `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
     much smaller than a block and joined by what the joined blocks cost.
 
-    `overlap`: one side of a cut may be smaller than a block; such leaves are kept in several blocks (6.2).
+    `overlap`: one side of a cut may be half a block or less; such leaves are kept in several blocks (6.2).
     """
 
     criterion: Criterion = "skip"
@@ -76,12 +77,12 @@ class QdTree:
     def _best_cut(self, dense: Matrix, clauses: Clauses, least: int) -> int | None:
         """The cut with the greatest gain in skipped rows whose both sides are large enough."""
         n = dense.shape[1]
-        smallest = 1 if self.overlap else least
-        if n < least + smallest:
+        if n < (least + 1 if self.overlap else 2 * least):
             return None
         size = dense.sum(axis=1)
         small = np.minimum(size, n - size)
-        legal = np.flatnonzero((small >= smallest) & (n - small >= least))
+        shared = (small > 0) & (small <= SMALL * least) & self.overlap
+        legal = np.flatnonzero((n - small >= least) & ((small >= least) | shared))
         if not len(legal):
             return None
         # Left of cut i, cut j is sometimes TRUE if some row has both; right of it, if not all of its rows went left.
