@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -67,35 +68,48 @@ def cover(needed: Bools, parts: Parts, homes: Homes, costs: Ints) -> Cover:
     for found in places.values():
         for place, own in found.items():
             files.setdefault(place, set()).update(own)
-    price = {place: int(costs[sorted(own)].sum()) for place, own in files.items()}
+    price = {place: int(costs[list(own)].sum()) for place, own in files.items()}
     chosen = _chosen(places, price)
     taken = {cell: _from(found, chosen) for cell, found in places.items()}
     opened = np.zeros(len(costs), bool)
-    for cell, place in taken.items():
-        opened[sorted(places[cell][place])] = True
+    opened[[file for cell, place in taken.items() for file in places[cell][place]]] = True
     copies = {place for place in taken.values() if place < 0}
     twice = any(place in copies and place != taken[cell] for cell, found in places.items() for place in found)
     read = sorted((~place, cell) for cell, place in taken.items() if place < 0)
     return Cover(opened, tuple(read) if twice else None)
 
 
-def _chosen(places: Places, price: Mapping[int, int]) -> list[int]:
-    """Places that together have all cells, in the order in which they were chosen."""
-    chosen = sorted({place for found in places.values() if len(found) == 1 for place in found})
-    left = {cell for cell, found in places.items() if not set(found) & set(chosen)}
-    while left:
-        brings: dict[int, int] = {}
-        for cell in left:
-            for place in places[cell]:
-                brings[place] = brings.get(place, 0) + 1
-        # Of equal ones rather the copies that lie beside files that are opened anyway.
-        best = min(brings, key=lambda p: (price[p] / brings[p], ~p not in chosen, p))
-        chosen.append(best)
-        left = {cell for cell in left if best not in places[cell]}
+def _chosen(places: Places, price: Mapping[int, int]) -> dict[int, int]:
+    """Places that together have all cells, numbered in the order in which they were chosen."""
+    forced = sorted({place for found in places.values() if len(found) == 1 for place in found})
+    chosen = {place: i for i, place in enumerate(forced)}
+    brings: dict[int, set[int]] = {}
+    for cell, found in places.items():
+        if not any(place in chosen for place in found):
+            for place in found:
+                brings.setdefault(place, set()).add(cell)
+
+    def rank(place: int) -> tuple[float, bool, int]:
+        """What a cell costs there; of equal ones rather copies beside files that are opened anyway."""
+        return price[place] / len(brings[place]), ~place not in chosen, place
+
+    heap = [rank(place) for place in brings]
+    heapify(heap)
+    while heap:
+        noted = heappop(heap)
+        place = noted[2]
+        if not brings[place]:
+            continue
+        if rank(place) > noted:  # others have brought some of its cells meanwhile
+            heappush(heap, rank(place))
+            continue
+        chosen[place] = len(chosen)
+        for cell in list(brings[place]):
+            for other in places[cell]:
+                brings[other].discard(cell)
     return chosen
 
 
-def _from(found: Mapping[int, set[int]], chosen: list[int]) -> int:
+def _from(found: Mapping[int, set[int]], chosen: Mapping[int, int]) -> int:
     """From home if that is opened, for then its rows are read anyway; else from where it was found first."""
-    home = [place for place in found if place >= 0 and place in chosen]
-    return (home or [place for place in chosen if place in found])[0]
+    return min((place for place in found if place in chosen), key=lambda place: (place < 0, chosen[place]))
