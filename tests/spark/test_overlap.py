@@ -171,8 +171,23 @@ def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
     ):
         routed = hr.route(spark, sql.replace("$T", ours))
         assert answer(routed) == answer(spark.sql(sql.replace("$T", plain))), sql
-    asked = f"SELECT _metadata.file_path AS f FROM {ours} WHERE {CROSS[3]}"
-    assert all(COPIES not in row.f for row in hr.route(spark, asked).collect())
+    for c in CROSS:
+        asked = f"SELECT _metadata.file_path AS f FROM {ours} WHERE {c}"
+        assert all(COPIES not in row.f for row in hr.route(spark, asked).collect())
+        assert not any(COPIES in n for n in made.read(c, ["_metadata.file_path"]).inputFiles())
+
+
+def test_a_view_of_some_files(spark: SparkSession, made: ParquetTable) -> None:
+    """Copies of rows that are in files which the view does not have are none of its rows."""
+    own = made.files()
+    for i in range(len(own)):
+        some = spark.read.parquet(*(f"{made.path}/{n}" for n in own[:i] + own[i + 1 :]))
+        some.createOrReplaceTempView("some_arms")
+        for c in (*CROSS, MIDDLE):
+            assert answer(hr.route(spark, f"SELECT * FROM some_arms WHERE {c}")) == answer(some.where(c)), (i, c)
+    made.read().createOrReplaceTempView("some_arms")
+    assert any(COPIES in n for c in CROSS for n in hr.route(spark, f"SELECT * FROM some_arms WHERE {c}").inputFiles())
+    spark.catalog.dropTempView("some_arms")
 
 
 def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    @property
+    @cached_property
     def own(self) -> Bools:
         """The files that everybody reads; the others, inside of `_hedgerow`, have rows that are in these."""
         return np.array([not is_hidden(name) for name in self.names], bool)

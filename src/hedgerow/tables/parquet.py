@@ -77,6 +77,8 @@ SIDE = "_hedgerow"
 VERSION = 1
 _VERIFIED_FILES = 8
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
+# Who asks for a row's file means the table's own.
+OF_FILES = re.compile(r"_metadata|input_file", re.IGNORECASE)
 _KEPT = 10  # older manifests, for readers that are still at work
 
 
@@ -177,19 +179,20 @@ class ParquetTable:
     def opening(
         self, where: str | Predicate | None = None, columns: Sequence[str] | None = None, own: bool = False
     ) -> Opening:
-        """What to open for a query that reads `columns`; of this table alone if `own`."""
+        """What to open for a query that reads `columns`; if `own`, nothing that plain readers do not see."""
         p, now = self.bound(where), self.present()
-        found = [self._opening(p, now)]
-        if p != TRUE and not own:  # who reads all reads what everybody reads
+        own = own or p == TRUE  # who reads all reads what everybody reads
+        found = [self._opening(p, now, copies=not own)]
+        if not own:
             found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
         return cheapest(found, _read(columns, p))
 
-    def _opening(self, p: Predicate, now: Mapping[str, int]) -> Opening:
+    def _opening(self, p: Predicate, now: Mapping[str, int], copies: bool = True) -> Opening:
         """Files that are not as we know them are opened; copies may then be of rows that are gone, and are not."""
         known = self.known.by_name
         same = {n for n, size in known.items() if now.get(n) == size}
-        copies = p != TRUE and len(same) == len(known) and not is_remote(self.spark)
-        found = self.index.cover(p, self.known.sizes, copies)
+        usable = copies and len(same) == len(known) and not is_remote(self.spark)
+        found = self.index.cover(p, self.known.sizes, usable)
         opened = {n for n, is_open in zip(known, found.opened, strict=True) if is_open}
         files = [n for n in now if (n in opened if n in same else not is_hidden(n))]
         skipped = [n for n in same - opened if not is_hidden(n)]
@@ -197,8 +200,10 @@ class ParquetTable:
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
-        names = columns is not None and all(isinstance(c, str) and c.isidentifier() for c in columns)
-        frame = self.opening(where, columns if names else None).frame()
+        named = [str(c) for c in columns or ()]
+        plain = columns is not None and all(name.isidentifier() for name in named)
+        own = any(OF_FILES.search(name) for name in named)
+        frame = self.opening(where, columns if plain else None, own).frame()
         if where is not None:
             frame = frame.where(where)
         return frame.select(*columns) if columns is not None else frame

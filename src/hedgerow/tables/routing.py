@@ -7,7 +7,6 @@ The text stays the user's: only names of tables are replaced, at their place, by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from hedgerow.spark.session import is_remote, same_grammar, spark_errors
 from hedgerow.spark.source import schema_of
 from hedgerow.sql.workload import Need, needs, query_of
 from hedgerow.tables.files import is_hidden
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet import OF_FILES, ParquetTable
 from hedgerow.tables.replicas import Opening
 
 if TYPE_CHECKING:
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 _SAME_ROWS = ("SubqueryAlias", "View", "LogicalRelation")
 # Options that change which rows a relation has, or what is in them.
 _OPTIONS = ("mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "pathGlobFilter", "modifiedBefore", "modifiedAfter")
-
-# Who asks for a row's file means the table's own.
-_OF_FILES = re.compile(r"_metadata|input_file", re.IGNORECASE)
 
 
 def route(spark: SparkSession, sql: str) -> DataFrame:
@@ -54,7 +50,7 @@ def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
     tables = {name: m for name, t in named.items() if (m := managed(spark, t)) is not None}
     if query is None or not tables or len({name.lower() for name in named}) < len(named):
         return sql, {}  # two paths may differ in letter case only, and be two tables
-    own = bool(_OF_FILES.search(sql))
+    own = bool(OF_FILES.search(sql))
     frames: dict[str, Any] = {}
     labels: dict[tuple[object, ...], str] = {}
     places: list[tuple[int, int, str]] = []
