@@ -41,6 +41,7 @@ from hedgerow.core.expr import (
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.layout import Layout
 from hedgerow.core.nested import NestedLayout
+from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.tree import TreeLayout
 from hedgerow.core.truth import truth
@@ -48,7 +49,7 @@ from hedgerow.core.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")
-LAYOUTS = ("tree", "range", "z", "hilbert", "group", "nested")
+LAYOUTS = ("tree", "range", "z", "hilbert", "group", "overlap", "nested")
 BIT = {False: 1, True: 2, None: 4}
 
 _DAY = 86_400_000_000
@@ -321,6 +322,15 @@ def a_group(random: Random, table: Table) -> GroupLayout:
     return GroupLayout(predicates, {v: random.randrange(3) for v in known})
 
 
+def an_overlap(random: Random, table: Table) -> OverlapLayout:
+    """Any leaf may live anywhere and be copied anywhere, where a learner would be choosy."""
+    tree = a_tree(random, table)
+    home = [random.randrange(4) if tree.nodes else 0 for _ in range(tree.blocks)]
+    others = [[b for b in range(max(home) + 1) if b != h] for h in home]
+    copies = [random.sample(blocks, random.randint(0, len(blocks))) for blocks in others]
+    return OverlapLayout(tree, tuple(home), tuple(map(tuple, copies)))
+
+
 def a_layout(random: Random, table: Table, kind: str) -> Layout:
     match kind:
         case "tree":
@@ -329,6 +339,8 @@ def a_layout(random: Random, table: Table, kind: str) -> Layout:
             return a_curve(random, table, kind)
         case "group":
             return a_group(random, table)
+        case "overlap":
+            return an_overlap(random, table)
     outer = a_layout(random, table, random.choice(LAYOUTS[:-1]))
     inner = (a_layout(random, table, random.choice(LAYOUTS[:-1])) for _ in range(outer.blocks))
     return NestedLayout(outer, tuple(inner))

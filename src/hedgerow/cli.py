@@ -175,6 +175,7 @@ def learn(
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
+    given: Annotated[Many, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None,
     param: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: Json = False,
 ) -> None:
@@ -194,6 +195,7 @@ def learn(
             seed,
             block_bytes=block_bytes,
             table=table,
+            given=given or (),
             **params,
         )
     learned.save(out)
@@ -207,6 +209,7 @@ def learn(
             "kind": f"{kind}, by {learner}",
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
+            "rows read": _beside(made.get("given")),
         },
     )
 
@@ -253,6 +256,7 @@ def apply(
     max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
     sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else by the most filtered.")] = None,
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
+    replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write SOURCE in a layout to a new directory, with an index.
@@ -270,6 +274,7 @@ def apply(
             max_block_rows=max_block_rows,
             sort_by=sort_by or None,
             options={"compression": compression} if compression else None,
+            replica=replica,
         )
         found = written.describe()
     Output(as_json).answer(found, _summary(found))
@@ -310,6 +315,7 @@ def verify(ctx: typer.Context, directory: Directory, as_json: Json = False) -> N
             "rows": f"{found['rows']:,}, all compared",
             "files": f"{found['files']:,}, the statistics of {found['files_with_statistics_checked']:,} compared",
             "checksum": found["checksum"],
+            "replicas": ", ".join(f"{name}: {told}" for name, told in found["replicas"].items()) or None,
         },
     )
 
@@ -462,15 +468,27 @@ def _summary(found: Mapping[str, Any]) -> dict[str, str | None]:
         "source": found.get("source"),
         "written": f"{found['created']} by hedgerow {versions['hedgerow']}" if "created" in found else None,
         "layout": found["layout"] + (f", by {found['learner']}" if "learner" in found else ""),
-        "rows": f"{found['rows']:,}",
+        "rows": f"{found['rows']:,}" + (f", and copies of {found['copied_rows']:,}" if found["copied_rows"] else ""),
         "blocks": f"{found['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{found['files']:,}, {_size(found['bytes'])}",
         "not ours": f"{len(strange):,} files, always opened: {strange[0]}..." if strange else None,
         "missing": f"{len(missing):,} files: {missing[0]}..." if missing else None,
         "statistics": ", ".join(found["statistics"]) or None,
         "conditions": f"{found['features']:,}" if found["features"] else None,
+        "replicas": ", ".join(map(_replica, found["replicas"])) or None,
         "settings": "not those it was written under: a part of the index is of use" if found["steady_only"] else None,
     }
+
+
+def _replica(found: Mapping[str, Any]) -> str:
+    made = f"{found['layout']}, by {found['learner']}" if "learner" in found else found["layout"]
+    return f"{found['name']} ({made}, {_size(found['bytes'])}{'' if found['up_to_date'] else '; behind, so not read'})"
+
+
+def _beside(given: Mapping[str, Any] | None) -> str | None:
+    if given is None:
+        return None
+    return f"{_share(given['alone']).strip()} of what is given, {_share(given['together']).strip()} with this beside it"
 
 
 def _share(value: float) -> str:

@@ -23,6 +23,7 @@ from hedgerow.core.expr import Column, Predicate, Term, columns, term_text, term
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict, sql_of
 from hedgerow.core.problem import Learner, Problem, unanswered
 from hedgerow.core.redraw import Recurrence, redrawn, searched
+from hedgerow.core.replicas import fit_beside
 from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
 from hedgerow.spark.assign import with_block
@@ -33,6 +34,7 @@ from hedgerow.spark.session import meaning
 from hedgerow.spark.source import Source, open_source
 from hedgerow.spark.stats import collect_blocks
 from hedgerow.tables.parquet import ParquetTable, create
+from hedgerow.tables.replicas import place_of
 from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
@@ -143,6 +145,7 @@ def learn(
     cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
     exact: bool = True,
+    given: Sequence[str | ParquetTable] = (),
     **params: Any,
 ) -> Learned:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
@@ -157,8 +160,11 @@ def learn(
         recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1 only the queries seen
             count; below, others like them do too. By default it is estimated from how often literals came back.
         exact: count the rows of a learner's cells in the whole table, not just in the sample.
+        given: tables with the same rows that stay as they are, replicas of the new one: a query counts by what the one
+            reads that serves it best, so the layout is learned for those that the given ones serve badly.
         params: what the learner takes.
     """
+    beside = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     fitted = make_learner(learner, **params)
     with step(spark, "looking at the table"):
         opened, queries, skipped = _fitting(spark, source, workload, table)
@@ -185,7 +191,9 @@ def learn(
 
         asked, weights, sample = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
         problem = Problem.build(sample, asked, least, weights, cuts, seed)
-        layout = fitted.fit(replace(problem, measure=measure if exact else None))
+        problem = replace(problem, measure=measure if exact else None)
+        paired = fit_beside(fitted, problem, best_of(beside, asked)) if beside else None
+        layout = fitted.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - measured
     provenance = {
         "source": opened.origin,
@@ -200,6 +208,8 @@ def learn(
         "fit_seconds": round(seconds, 2),
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
+    if paired is not None:
+        provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
     return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused), noted)
@@ -243,15 +253,20 @@ def apply(
     sort_by: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     table: str | None = None,
+    replica: str | None = None,
 ) -> ParquetTable:
     """Rewrite the table into a new directory, one file per block, with the index over it.
 
     Args:
+        to: where the table shall be; with `replica`, where the table is that gets one.
+        replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
     """
+    copy_of = open_table(spark, to) if replica is not None else None
+    place = place_of(copy_of.path, replica) if copy_of is not None and replica is not None else to
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
@@ -265,10 +280,10 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return create(
+    written = create(
         opened,
         learned.layout,
-        to,
+        place,
         statistics=[encode(item) for item in items],
         provenance=provenance,
         writing={
@@ -277,7 +292,9 @@ def apply(
             "options": dict(options or {}),
         },
         overwrite=overwrite,
+        copy_of=copy_of,
     )
+    return written if copy_of is None else open_table(spark, to)
 
 
 def open_table(spark: SparkSession, path: str) -> ParquetTable:
@@ -302,6 +319,11 @@ def _fitting(
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
     return opened, bound.queries, bound.skipped
+
+
+def best_of(given: Sequence[ParquetTable], predicates: Sequence[Predicate]) -> list[float]:
+    """What each predicate reads of the given table that serves it best, as a share of its rows."""
+    return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 
 
 def _positive(name: str, value: int | None) -> int | None:

@@ -109,7 +109,7 @@ def test_json(layout: NestedLayout | GroupLayout) -> None:
         ('{"hedgerow_layout": 2, "kind": "tree"}', r"newer Hedgerow \(format 2\)"),
         (
             '{"hedgerow_layout": 1, "kind": "quilt"}',
-            "no layout of the kind 'quilt'; known are curve, group, nested, tree",
+            "no layout of the kind 'quilt'; known are curve, group, nested, overlap, tree",
         ),
         ('{"hedgerow_layout": 1, "kind": "tree", "cuts": [5], "nodes": []}', "not a predicate"),
         ('{"hedgerow_layout": 1, "kind": "tree", "cuts": []}', "this tree layout is damaged"),

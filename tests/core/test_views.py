@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hedgerow.core.expr import Compare, col, lit
 from hedgerow.core.stats import collect
-from hedgerow.core.views import BlockIndex, Membership, View
+from hedgerow.core.views import BlockIndex, Membership, View, joined
 
 x = col("x")
 # rows        x = 1, 9 | 2, 8 | 5      in blocks 0 | 1 | 2
@@ -45,3 +45,10 @@ def test_an_empty_membership() -> None:
     index = BlockIndex((BLOCKS, View(CELLS.stats, Membership.build([[], [0, 1, 2], []]))))
     assert opened(index, "=", 5) == [2]
     assert opened(index, "=", 1) == []
+
+
+def test_joined_indices() -> None:
+    """The same three blocks once more, as blocks 3 to 5."""
+    index = joined(BlockIndex((BLOCKS, CELLS)), BlockIndex((BLOCKS, CELLS)))
+    assert opened(index, ">=", 8) == [0, 1, 3, 4]
+    assert opened(index, "=", 5) == [2, 5]

@@ -11,8 +11,8 @@ import numpy as np
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Predicate, columns, quote_name
 from hedgerow.core.layout import Layout
+from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import Ints
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.core.workload import Query
 
@@ -83,6 +83,8 @@ def score(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) 
 
 def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
     """The index that blocks made of just the sample's rows would have."""
+    if isinstance(layout, OverlapLayout):
+        return layout.index(sample)
     return index_of_assignment(layout.assign(sample.rows), layout.blocks, sample)
 
 
@@ -97,15 +99,11 @@ def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], tab
     for query in queries:
         p = query.predicate(table)
         opened = index.to_open(p)
-        read = _fraction(rows, opened)
+        read = float(rows[opened].sum() / max(1, rows[index.own].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
         found.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
     return Score.mean(found, [q.weight for q in queries], int((rows > 0).sum()))
-
-
-def _fraction(rows: Ints, opened: np.ndarray) -> float:
-    return float(rows[opened].sum() / max(1, rows.sum()))
 
 
 def top(name: str) -> str:

@@ -143,19 +143,22 @@ def best_cut(
     asked: Any,
     clauses: Any,
     least: int,
+    shared: float,
     eps: float,
     near: bool,
 ) -> int:
-    """The row of `bits` that gains most, or -1. With eps >= 0 a gain counts for each bit of the split's entropy.
+    """The row of `bits` that gains most, or -1. Both sides have `least` rows, or one of them at most `shared`.
 
-    With `near` a gain is also that queries come nearer to being skipped: a cut that removes one side of an OR.
+    With eps >= 0 a gain counts for each bit of the split's entropy. With `near` it is also a gain that queries come
+    nearer to being skipped: a cut that removes one side of an OR.
     """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     best, most = -1, 1e-6 * n
     for c in range(len(cuts)):
         left = sizes[c]
         right = n - left
-        if left < least or right < least:
+        small = min(left, right)
+        if n - small < least or (small < least and not 0 < small <= shared):
             continue
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
         gain = left * _skipped(queries, clauses, ls, lo, near) + right * _skipped(queries, clauses, rs, ro, near)

@@ -60,6 +60,7 @@ _KINDS = {
     "curve": "hedgerow.core.curve:CurveLayout",
     "group": "hedgerow.core.group:GroupLayout",
     "nested": "hedgerow.core.nested:NestedLayout",
+    "overlap": "hedgerow.core.overlap:OverlapLayout",
     "tree": "hedgerow.core.tree:TreeLayout",
 }
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.codec import decode_predicate, encode
+from hedgerow.core.cover import Parts
 from hedgerow.core.errors import FormatError
 from hedgerow.core.stats import DistinctSets, Feature, Stats, TermStats
 from hedgerow.core.types import Type
@@ -122,6 +123,9 @@ def _parts(i: int, view: View) -> Iterator[_Part]:
     if view.membership is not None:
         yield _Part(i, "offsets", "", {}, {"offsets": pa.array(view.membership.offsets)})
         yield _Part(i, "blocks", "", {}, {"blocks": pa.array(view.membership.blocks)})
+    if view.parts is not None:
+        arrays = {"cell": view.parts.cell, "place": view.parts.place, "file": view.parts.file}
+        yield _Part(i, "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()})
     for name, t in stats.terms.items():
         meta = {"type": str(t.type)}
         yield _Part(i, "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
@@ -167,9 +171,12 @@ def _view(rows: list[dict[str, Any]]) -> View:
     membership = None
     if ("blocks", "") in found:
         membership = Membership(copy("offsets", "", "offsets"), copy("blocks", "", "blocks"))
+    parts = None
+    if ("parts", "") in found:
+        parts = Parts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
     stats = Stats(copy("rows", "", "rows"), terms, features)
     _check(stats)
-    return View(stats, membership)
+    return View(stats, membership, parts)
 
 
 def _check(stats: Stats) -> None:

@@ -122,7 +122,7 @@ class TreeLayout:
     def regions(self) -> Stats:
         """Each block's promise; a block with several leaves promises what all of them do."""
         leaves = list(self.paths())
-        allowed = [_allowed(self.cuts, path) for _, path in leaves]
+        allowed = [allowed_by(self.cuts, path) for _, path in leaves]
         every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
         terms = {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
         bits = np.full((len(self.cuts), len(leaves)), ANY, np.uint8)
@@ -147,7 +147,7 @@ class TreeLayout:
 
     def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
         parts = []
-        for s in _allowed(self.cuts, path).values():
+        for s in allowed_by(self.cuts, path).values():
             steps = replace(s.steps, on_null=s.steps.on_null or None)  # FALSE or NULL: said shorter as NULL
             parts.append(predicate_of(replace(s, steps=steps)) or TRUE)
         for cut, left in path:
@@ -167,7 +167,9 @@ class TreeLayout:
         return cls(tuple(decode_predicate(c) for c in value["cuts"]), nodes)
 
 
-def _allowed(cuts: Sequence[Predicate], path: tuple[tuple[int, bool], ...]) -> dict[tuple[Term, str | None], Stepwise]:
+def allowed_by(
+    cuts: Sequence[Predicate], path: tuple[tuple[int, bool], ...]
+) -> dict[tuple[Term, str | None], Stepwise]:
     """Per term: TRUE for the values (and NULL) that the path lets through."""
     found: dict[tuple[Term, str | None], Stepwise] = {}
     for cut, left in path:

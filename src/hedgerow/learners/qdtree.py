@@ -16,10 +16,12 @@ from hedgerow.core.clauses import Listed
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.kernels import best_cut, count, open_queries, pack, part, sides
 from hedgerow.core.merge import merge
+from hedgerow.core.overlap import OverlapLayout, overlapped
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
 from hedgerow.core.tree import Node, TreeLayout
 
+SMALL = 0.5  # of a block: the most rows of a leaf that is kept in several; of larger ones the copies cost too much
 Criterion = Choice["skip", "gain_ratio"]
 
 
@@ -30,19 +32,25 @@ class QdTree:
 
     `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
     much smaller than a block and joined by what the joined blocks cost.
+
+    `overlap`: one side of a cut may be half a block or less; such leaves are kept in several blocks (6.2). The other
+    leaves are blocks then, whatever `cells` says.
     """
 
     criterion: Criterion = "gain_ratio"
     eps: float = 0.1
     cells: int = 6
+    overlap: bool = False
 
-    def fit(self, problem: Problem) -> TreeLayout:
+    def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
         if self.criterion not in ("skip", "gain_ratio"):
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
         if self.cells < 1:
             raise LayoutError(f"a block has at least one cell, not cells={self.cells}")
         if not problem.cuts:
             return TreeLayout((), ())
+        if self.overlap:
+            return overlapped(self._grown(problem, problem.sample_block_rows), problem)
         tree = self._grown(problem, max(1, problem.sample_block_rows // self.cells))
         if self.cells == 1:
             return tree
@@ -52,24 +60,26 @@ class QdTree:
         """Depth first, left before right."""
         clauses = problem.clauses.lists
         eps = self.eps if self.criterion == "gain_ratio" else -1.0
+        shared = SMALL * least if self.overlap else 0.0
+        by_cells = self.cells > 1 and not self.overlap
         nodes: list[list[int]] = []
         leaves = 0
         todo = [(_Open.root(problem), -1, 0)]
         while todo:
             here, parent, side = todo.pop()
             best = -1
-            if here.rows >= 2 * least:
+            if here.rows >= (least + 1 if self.overlap else 2 * least):
                 sizes = count(here.bits)
                 known = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
-                best = best_cut(*known, clauses, least, eps, False)
-                if best < 0 and self.cells > 1:  # nothing gains yet; small cells are worth having all the same
-                    best = best_cut(*known, clauses, least, eps, True)
+                best = best_cut(*known, clauses, least, shared, eps, False)
+                if best < 0 and by_cells:  # nothing gains yet; small cells are worth having all the same
+                    best = best_cut(*known, clauses, least, shared, eps, True)
             if best < 0:
                 child, leaves = ~leaves, leaves + 1
             else:
                 child = len(nodes)
                 nodes.append([int(here.cuts[best]), 0, 0])
-                left, right = here.divided(best, int(sizes[best]), clauses, self.cells == 1)
+                left, right = here.divided(best, int(sizes[best]), clauses, not by_cells)
                 todo += [(right, child, 2), (left, child, 1)]
             if parent >= 0:
                 nodes[parent][side] = child

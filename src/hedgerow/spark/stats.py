@@ -35,36 +35,43 @@ from hedgerow.spark.evaluate import (
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _BATCH = 1 << 16
 
 
 def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], files: Sequence[str]) -> Stats:
-    """Entry i of the result is `files[i]` (a bare name); `frame` reads just these files."""
+    """Entry i of the result is `files[i]`, a path below the table's; `frame` reads just these files."""
     from pyspark.sql import functions as f
 
+    names, found = collect_by(frame, f.col("_metadata.file_name"), wanted, schema)
+    place = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
+    return regroup(found, [place[name] for name in names], len(files))
+
+
+def collect_by(
+    frame: DataFrame, key: Column, wanted: Sequence[Item], schema: Mapping[str, Type]
+) -> tuple[list[str], Stats]:
+    """Statistics of the rows of each key, a text without line ends; a key may come several times."""
     items, _ = usable(frame, lasting(wanted), schema)
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [(name, _sum(part, terms, predicates)) for batch in batches for name, part in _by_file(batch)]
+        parts = [(name, _sum(part, terms, predicates)) for batch in batches for name, part in _by_key(batch)]
         if parts:
             own = sorted({name for name, _ in parts})
             joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
             data = index_bytes(BlockIndex((View(joined),)))
-            yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["files", "data"])
+            yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
-    read = frame.select(f.col("_metadata.file_name").alias("_file"), *columns(terms), *outcomes(predicates))
+    read = frame.select(key.alias("_key"), *columns(terms), *outcomes(predicates))
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
-        results = read.mapInArrow(summed, "files string, data binary").toArrow().to_pylist()
+        results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
     if not results:
-        return Stats(np.zeros(len(files), np.int64), {}, {})
-    place = {name: i for i, name in enumerate(files)}
-    parts = [index_of_bytes(r["data"]).blocks for r in results]
-    targets = [place[name] for r in results for name in r["files"].split("\n")]
-    return regroup(concat(parts), targets, len(files))
+        return [], Stats(np.zeros(0, np.int64), {}, {})
+    keys = [key for r in results for key in r["keys"].split("\n")]
+    return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
 
 
 def collect_blocks(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], blocks: int) -> Stats:
@@ -94,10 +101,13 @@ def collect_blocks(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str
     return regroup(concat(parts), [i for r in results for i in r["ids"]], blocks)
 
 
-def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Runs of rows of one file; nearly always the batch as it is."""
-    codes = batch.column("_file").dictionary_encode()
+def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of each key; nearly always the batch as it is."""
+    codes = batch.column("_key").dictionary_encode()
     ids = codes.indices.to_numpy(zero_copy_only=False)
+    if (np.diff(ids) < 0).any():
+        order = np.argsort(ids, kind="stable")
+        batch, ids = batch.take(pa.array(order)), ids[order]
     starts = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
         yield codes.dictionary[ids[start]].as_py(), batch.slice(start, end - start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,8 +162,17 @@ def query_of(sql: str) -> exp.Expr | None:
     return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
 
 
-def needs(node: exp.Expr, sql: str, schemas: Schemas) -> list[tuple[exp.Table, Predicate]]:
-    """For each place where a query names a base table: what a row must satisfy to matter there.
+@dataclass(frozen=True)
+class Need:
+    """A place where a query names a base table: what a row must satisfy to matter there, and the columns read."""
+
+    place: exp.Table
+    predicate: Predicate
+    columns: tuple[str, ...] | None  # None: not known, so all
+
+
+def needs(node: exp.Expr, sql: str, schemas: Schemas) -> list[Need]:
+    """For each place where a query names a base table, what it needs of it.
 
     `node` is `sql` as `query_of` read it; `schemas` has the full name of every table that matters. Nothing if some
     place could not be followed.
@@ -177,12 +186,20 @@ def needs(node: exp.Expr, sql: str, schemas: Schemas) -> list[tuple[exp.Table, P
         return []
     names = {part for t in tables for part in (t.alias_or_name, *(p.name for p in t.parts))}
     names |= {s.alias for s in node.find_all(exp.Subquery, exp.CTE)}
-    found: dict[int, tuple[exp.Table, list[Predicate]]] = {}
+    found: dict[int, tuple[exp.Table, list[Base]]] = {}
     for base in builder.bases:
         if base.node is not None:
-            p = TRUE if base.whole else as_written(conjunction(*predicates(base)), sql, names - {""})
-            found.setdefault(id(base.node), (base.node, []))[1].append(p)
-    return [(place, normalise(disjunction(*ps))) for place, ps in found.values()]
+            found.setdefault(id(base.node), (base.node, []))[1].append(base)
+
+    def wanted(base: Base) -> Predicate:
+        return TRUE if base.whole else as_written(conjunction(*predicates(base)), sql, names - {""})
+
+    return [Need(place, normalise(disjunction(*map(wanted, bases))), _reads(bases)) for place, bases in found.values()]
+
+
+def _reads(bases: Sequence[Base]) -> tuple[str, ...] | None:
+    reads = [None if base.whole else base.reads for base in bases]
+    return None if None in reads else tuple(sorted({name for r in reads for name in r or ()}))
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:

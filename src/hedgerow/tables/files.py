@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,10 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.stats import Bools, Ints
 
 _COLUMN = "column:"
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith("_hedgerow/")
 
 
 @dataclass(frozen=True)
@@ -32,14 +37,21 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    def share(self, columns: Sequence[str] | None, opened: Bools) -> float:
-        """The share of the table's bytes that a scan of these columns (None: all) reads in the opened files."""
+    @cached_property
+    def own(self) -> Bools:
+        """The files that everybody reads; the others, inside of `_hedgerow`, have rows that are in these."""
+        return np.array([not is_hidden(name) for name in self.names], bool)
+
+    def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
+        """What a scan of these columns (None: all) reads in the opened files."""
         if columns is None or not self.columns:
-            return float(self.sizes[opened].sum() / max(1, self.sizes.sum()))
+            return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
-        total = sum(int(sizes.sum()) for sizes in self.columns.values())
-        read = sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
-        return read / max(1, total)
+        return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
+
+    def total(self, columns: Sequence[str] | None) -> int:
+        """What the whole table holds, counted as `bytes_read` counts for such a scan."""
+        return self.bytes_read(None if columns is None else tuple(self.columns), self.own)
 
     def take(self, places: Sequence[int]) -> KnownFiles:
         at = np.array(places, np.int64)

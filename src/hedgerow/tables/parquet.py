@@ -2,6 +2,8 @@
 
     orders/  part-00000-....parquet ...          any engine reads these
              _hedgerow/layout.json
+                       copies/...                rows that other blocks have as well
+                       replicas/...              full copies in other layouts
                        index-2-<id>.arrow        what each file cannot contain
                        files-2-<id>.arrow        names, sizes, rows
                        manifest-2.json           written last; names all the rest
@@ -13,9 +15,8 @@ always read.
 from __future__ import annotations
 
 import json
-import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,14 +31,15 @@ from hedgerow.core.cost import QueryScore, Score, top
 from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError, warn
 from hedgerow.core.expr import TRUE, Predicate, columns, quote_name, quote_string
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
+from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import Stats, concat, repeat
 from hedgerow.core.steady import steady_index
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
-from hedgerow.core.views import BlockIndex, View
+from hedgerow.core.views import BlockIndex, View, joined
 from hedgerow.core.workload import Workload
 from hedgerow.spark.checksum import Checksum, checksum
+from hedgerow.spark.copies import COPIES, COPY, check_cuts, collect_parts, write_copies
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.footers import footers_of
 from hedgerow.spark.progress import step
@@ -55,7 +57,17 @@ from hedgerow.spark.source import Source, schema_of
 from hedgerow.spark.stats import collect_files
 from hedgerow.spark.write import block_of_file, write_blocks
 from hedgerow.sql.workload import where as parse_where
-from hedgerow.tables.files import KnownFiles
+from hedgerow.tables.files import KnownFiles, is_hidden
+from hedgerow.tables.proof import as_arguments, verified
+from hedgerow.tables.replicas import (
+    Opening,
+    catch_up,
+    cheapest,
+    check_copy,
+    described,
+    replicas_of,
+    stands,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +77,8 @@ SIDE = "_hedgerow"
 VERSION = 1
 _VERIFIED_FILES = 8
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
+# Who asks for a row's file means the table's own.
+OF_FILES = re.compile(r"_metadata|input_file", re.IGNORECASE)
 _KEPT = 10  # older manifests, for readers that are still at work
 
 
@@ -102,19 +116,19 @@ class ParquetTable:
         return KnownFiles.of_bytes(self._side.read(self.manifest["files"]), self.path)
 
     @cached_property
-    def _stored_index(self) -> BlockIndex:
+    def stored_index(self) -> BlockIndex:
         return index_of_bytes(self._side.read(self.manifest["index"]), f"the index of {self.path}")
 
     @property
     def index(self) -> BlockIndex:
         """What the files cannot contain, as far as it holds under the session's settings."""
         if settings(self.spark) == self.manifest["settings"]:
-            return self._stored_index
+            return self.stored_index
         return self._steady_index
 
     @cached_property
     def _steady_index(self) -> BlockIndex:
-        return steady_index(self._stored_index, self.schema)
+        return steady_index(self.stored_index, self.schema)
 
     @cached_property
     def layout(self) -> Layout:
@@ -134,38 +148,91 @@ class ParquetTable:
     def _side(self) -> Folder:
         return Folder(self.spark, f"{self.path}/{SIDE}")
 
+    @cached_property
+    def replicas(self) -> dict[str, ParquetTable]:
+        """Full copies in other layouts, by name."""
+        return replicas_of(self)
+
+    def present(self) -> dict[str, int]:
+        """The data files that are there now, known or not, with their sizes; of the hidden ones those that we know."""
+        found = data_files(self.spark, self.path)
+        if not is_remote(self.spark) and not self.known.own.all():
+            hidden = self._hidden()
+            found |= {n: hidden[n] for n in self.known.names if n in hidden}
+        return found
+
+    def _hidden(self) -> dict[str, int]:
+        copies = data_files(self.spark, f"{self.path}/{COPIES}")
+        return {f"{COPIES}/{name}": size for name, size in copies.items()}
+
     # --- reading ---
 
-    def files(self, where: str | Predicate | None = None) -> list[str]:
-        """The names of the files that may hold rows which match, those unknown to the index included."""
-        return self.divided(where)[0]
+    def files(self, where: str | Predicate | None = None, columns: Sequence[str] | None = None) -> list[str]:
+        """The names of the files that may hold rows which match, those unknown to the index included.
 
-    def divided(self, where: str | Predicate | None) -> tuple[list[str], list[str]]:
-        """The files to open, and those to skip."""
-        now = data_files(self.spark, self.path)
+        Where a replica reads fewer bytes (of `columns`, by default of all), they are its files.
+        """
+        found = self.opening(where, columns)
+        inside = found.table.path.removeprefix(self.path).strip("/")
+        return [f"{inside}/{name}" if inside else name for name in found.files]
+
+    def opening(
+        self, where: str | Predicate | None = None, columns: Sequence[str] | None = None, own: bool = False
+    ) -> Opening:
+        """What to open for a query that reads `columns`; if `own`, nothing that plain readers do not see."""
+        p, now = self.bound(where), self.present()
+        own = own or p == TRUE  # who reads all reads what everybody reads
+        found = [self._opening(p, now, copies=not own)]
+        if not own:
+            found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
+        return cheapest(found, _read(columns, p))
+
+    def _opening(self, p: Predicate, now: Mapping[str, int], copies: bool = True) -> Opening:
+        """Files that are not as we know them are opened; copies may then be of rows that are gone, and are not."""
         known = self.known.by_name
-        opened = self.index.to_open(self.bound(where))
-        skipped = {n for n, is_open in zip(known, opened, strict=True) if not is_open and now.get(n) == known[n]}
-        return sorted(n for n in now if n not in skipped), sorted(skipped)
+        same = {n for n, size in known.items() if now.get(n) == size}
+        usable = copies and len(same) == len(known) and not is_remote(self.spark)
+        found = self.index.cover(p, self.known.sizes, usable)
+        opened = {n for n, is_open in zip(known, found.opened, strict=True) if is_open}
+        files = [n for n in now if (n in opened if n in same else not is_hidden(n))]
+        skipped = [n for n in same - opened if not is_hidden(n)]
+        return Opening(self, tuple(sorted(files)), tuple(sorted(skipped)), found.opened, found.taken)
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
-        frame = self.frame(self.files(where))
+        named = [str(c) for c in columns or ()]
+        plain = columns is not None and all(name.isidentifier() for name in named)
+        own = any(OF_FILES.search(name) for name in named)
+        frame = self.opening(where, columns if plain else None, own).frame()
         if where is not None:
             frame = frame.where(where)
         return frame.select(*columns) if columns is not None else frame
 
-    def frame(self, files: Sequence[str]) -> DataFrame:
-        """All rows of these files, which `files` named."""
+    def frame(self, files: Sequence[str], taken: Sequence[tuple[int, int]] | None = None) -> DataFrame:
+        """All rows of these files, which `files` named; of copies only the blocks and cells in `taken`, if given."""
         if is_remote(self.spark):  # a list of paths would be looked up one by one; and what we do not know is read
             skipped = ", ".join(map(quote_string, sorted(set(self.known.names) - set(files))))
             return self._whole().where(f"_metadata.file_name NOT IN ({skipped})") if skipped else self._whole()
         if not files:
             return self._whole().limit(0)
+        if taken is None:
+            return self._files(files, self._struct)
+        layout = self.layout
+        assert isinstance(layout, OverlapLayout)
+        codes = ", ".join(f"{layout.code(block, cell)}L" for block, cell in taken)
+        return self.with_copies(files).where(f"{COPY} IS NULL OR {COPY} IN ({codes})").drop(COPY)
+
+    def with_copies(self, files: Sequence[str]) -> DataFrame:
+        """With one more column, for copies the number of block and cell."""
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        return self._files(files, StructType([*self._struct.fields, StructField(COPY, LongType())]))
+
+    def _files(self, files: Sequence[str], schema: StructType) -> DataFrame:
         # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
         with configured(self.spark, sources__parallelPartitionDiscovery__threshold=len(files) + 32):
             paths = (f"{self.path}/{_GLOB.sub(_ESCAPED, n)}" for n in files)
-            return self.spark.read.schema(self._struct).parquet(*paths)
+            return self.spark.read.schema(schema).parquet(*paths)
 
     def _whole(self) -> DataFrame:
         return self.spark.read.schema(self._struct).parquet(self.path)
@@ -184,24 +251,37 @@ class ParquetTable:
 
     def score(self, workload: Workload) -> Score:
         """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
-        rows = self.known.rows
         found, weights = [], []
         bound = workload.on(self.name).bind({self.name: self.schema}, meaning(self.spark))
+        copies = self._copies()
         for query in bound:
             p = query.predicate(self.name)
-            opened = self.index.to_open(p)
-            share = float(rows[opened].sum() / max(1, rows.sum()))
             reads = query.columns(self.name)
-            read = None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
-            found.append(QueryScore(query.id, share, float(opened.mean()), self.known.share(read, opened), None))
+            read = None if reads is None else _read(reads, p)
+            best = cheapest([table._opening(p, table.known.by_name) for table in copies], read)
+            known = best.table.known
+            share = float(known.rows[best.known].sum() / max(1, known.rows[known.own].sum()))
+            # Bytes are told as a share of this table's, whichever copy is read.
+            part = known.bytes_read(read, best.known) / max(1, self.known.total(read))
+            found.append(QueryScore(query.id, share, float(best.known.mean()), part, None))
             weights.append(query.weight)
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
-        return Score.mean(found, weights, len(rows))
+        return Score.mean(found, weights, len(self.known))
+
+    def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
+        """The share of the rows that each predicate reads, of the copy that serves it best."""
+        copies = [(t.index, t.known.rows, max(1, t.known.rows[t.known.own].sum())) for t in self._copies()]
+        return [min(float(rows[i.to_open(p)].sum() / n) for i, rows, n in copies) for p in predicates]
+
+    def _copies(self) -> list[ParquetTable]:
+        now = self.present() if self.replicas else {}
+        return [self, *(r for r in self.replicas.values() if stands(self, r, now))]
 
     def describe(self) -> dict[str, Any]:
         """What the table is and where it came from, as plain values."""
-        present, sizes = data_files(self.spark, self.path), self.known.by_name
-        blocks = np.bincount(self.known.blocks[self.known.blocks >= 0], self.known.rows[self.known.blocks >= 0])
+        present, sizes = self.present(), self.known.by_name
+        known = self.known.take(np.flatnonzero(self.known.own).tolist())
+        blocks = np.bincount(known.blocks[known.blocks >= 0], known.rows[known.blocks >= 0])
         rows = np.sort(blocks[blocks > 0]).astype(int).tolist() or [0]
         told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         return {
@@ -210,15 +290,17 @@ class ParquetTable:
             **{key: self.manifest[key] for key in told if key in self.manifest},
             "layout": self.layout.kind,
             "blocks": len(rows),
-            "rows": int(self.known.rows.sum()),
+            "rows": int(known.rows.sum()),
+            "copied_rows": int(self.known.rows.sum() - known.rows.sum()),
             "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
             "files": len(present),
             "bytes": sum(present.values()),
             "unknown_files": sorted(n for n, size in present.items() if sizes.get(n) != size),
             "missing_files": sorted(set(sizes) - set(present)),
-            "statistics": sorted(self._stored_index.blocks.terms),
-            "features": len(self._stored_index.blocks.features),
+            "statistics": sorted(self.stored_index.blocks.terms),
+            "features": len(self.stored_index.blocks.features),
             "steady_only": settings(self.spark) != self.manifest["settings"],
+            "replicas": described(self, present),
         }
 
     def verify(self, seed: int = 0) -> dict[str, Any]:
@@ -227,72 +309,61 @@ class ParquetTable:
         HedgerowError names what is not; the result says what was checked.
         """
         needs_jvm(self.spark, "verify")
-        present, sizes = data_files(self.spark, self.path), self.known.by_name
-        wrong = [f"the file {n} is missing" for n in sizes if n not in present]
-        wrong += [f"the file {n} is not Hedgerow's" for n, size in present.items() if sizes.get(n) != size]
-        expected = Checksum(**self.manifest["checksum"])
-        if not wrong:
-            with step(self.spark, "comparing all rows"):
-                found = checksum(self.frame(list(sizes)))
-            if found != expected:
-                wrong.append(f"its rows are not the source's: {found}, but {expected} went in")
-        some = sorted(random.Random(seed).sample(range(len(sizes)), min(_VERIFIED_FILES, len(sizes))))
-        if not wrong and some:
-            with step(self.spark, "comparing statistics"):
-                wrong += self._lies(some)
-        if wrong:
-            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
-        return {
-            "path": self.path,
-            "rows": expected.rows,
-            "checksum": f"{expected.low:x}-{expected.high:x}",
-            "files": len(sizes),
-            "files_with_statistics_checked": len(some),
-        }
-
-    def _lies(self, places: Sequence[int]) -> list[str]:
-        """Of these files, a sentence for each of which the index does not say what a fresh look does."""
-        names = [self.known.names[i] for i in places]
-        with configured(self.spark, **_as_arguments(self.manifest["settings"])):
-            fresh = collect_files(self.frame(names), self._statistics, self.schema, names)
-        said = repeat(self._stored_index.blocks, np.array(places))
-        n, both = len(places), concat([said, fresh])
-        same = both.rows[:n] == both.rows[n:]
-        for t in both.terms.values():
-            noted: list[Any] = [t.low, t.high, t.nulls, t.nan, *([t.sets.set_of] if t.sets else [])]
-            for values in noted:
-                same = same & (values[:n] == values[n:])
-        for feature in both.features.values():
-            same = same & (feature.bits[:n] == feature.bits[n:])
-        same = same | ((both.rows[:n] == 0) & (both.rows[n:] == 0))  # of no rows anything may be said
-        return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
+        return verified(self, seed)
 
     # --- writing ---
 
     @property
-    def _statistics(self) -> list[Any]:
+    def statistics(self) -> list[Any]:
         return [decode(item) for item in self.manifest["statistics"]]
 
     def append(self, frame: DataFrame) -> ParquetTable:
         """New rows through the same layout into new files; the index grows, nothing old is touched."""
         needs_jvm(self.spark, "append")
-        same = self._fitting(frame)
-        place = f"{SIDE}/append-{uuid4().hex[:8]}"  # out of every reader's sight until it is whole
+        self._add(self._fitting(frame), self._commit_more)
+        grown = ParquetTable.open(self.spark, self.path)
+        warn(f"{self.path} has grown, but not all of its replicas", catch_up(grown))
+        return grown
+
+    def refresh_replicas(self) -> ParquetTable:
+        """Bring replicas that fell behind up to the newest state of the table; HedgerowError where that cannot be."""
+        needs_jvm(self.spark, "refresh replicas")
+        table = ParquetTable.open(self.spark, self.path)
+        failed = catch_up(table)
+        if failed:
+            raise HedgerowError(failed[0])
+        return table
+
+    def add_copies(self, frame: DataFrame, of: ParquetTable) -> bool:
+        """To a replica the rows with which it is a copy of that table; False if somebody else wrote to it before."""
+
+        def commit_copy(went_in: Checksum, index: BlockIndex, files: KnownFiles) -> None:
+            if not self._commit_more(went_in, index, files, of):
+                raise _Overtaken
+
+        try:
+            self._add(frame, commit_copy)
+        except _Overtaken:
+            return False
+        return True
+
+    def _add(self, frame: DataFrame, finish: Callable[[Checksum, BlockIndex, KnownFiles], object]) -> None:
+        """Write the rows out of every reader's sight, move the files to their place, and let `finish` commit them."""
+        place = f"{SIDE}/append-{uuid4().hex[:8]}"
         draft = ParquetTable(self.spark, f"{self.path}/{place}", self.manifest)
         folder = Folder(self.spark, self.path)
         moved: list[str] = []
         try:
-            with configured(self.spark, **_as_arguments(self.manifest["settings"])):
+            with configured(self.spark, **as_arguments(self.manifest["settings"])):
                 if settings(self.spark) != self.manifest["settings"]:
                     raise HedgerowError(
                         f"{self.path} was written without the spark.sql.legacy settings of this session"
                     )
-                went_in, stats, files = draft.fill(same, self.layout)
+                went_in, index, files = draft.fill(frame, self.layout)
             for name in files.names:
                 folder.move(f"{place}/{name}", name)
                 moved.append(name)
-            self._commit_more(went_in, stats, files)
+            finish(went_in, index, files)
         except BaseException as error:
             for name in moved:
                 folder.delete(name)
@@ -301,46 +372,65 @@ class ParquetTable:
             raise
         finally:
             folder.delete(place)
-        return ParquetTable.open(self.spark, self.path)
 
-    def _commit_more(self, went_in: Checksum, stats: Stats, files: KnownFiles) -> None:
-        """After the newest manifest: somebody else may have appended meanwhile."""
+    def _commit_more(
+        self, went_in: Checksum, index: BlockIndex, files: KnownFiles, copy_of: ParquetTable | None = None
+    ) -> bool:
+        """After the newest manifest: somebody else may have appended meanwhile. A copy is only made of what we saw."""
         table = self
         while True:
-            index = BlockIndex((View(concat([table._stored_index.blocks, stats])),))
+            grown = joined(table.stored_index, index)
             manifest = {**table.manifest, "number": table.manifest["number"] + 1}
-            manifest["checksum"] = _as_json(Checksum(**manifest["checksum"]) + went_in)
-            if commit(self.spark, self.path, manifest, index, table.known + files):
-                return
+            checksum = Checksum(**manifest["checksum"]) + went_in
+            manifest["checksum"] = _as_json(checksum)
+            if copy_of is not None:
+                check_copy(copy_of, checksum)
+                manifest["copy_of"] = copy_of.manifest["files"]
+            if commit(self.spark, self.path, manifest, grown, table.known + files):
+                return True
+            if copy_of is not None:
+                return False
             table = ParquetTable.open(self.spark, self.path)
 
-    def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, Stats, KnownFiles]:
+    def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
         """Write rows where no file is yet, and look at what was written."""
+        if isinstance(layout, OverlapLayout):
+            check_cuts(layout)
         with step(self.spark, "writing"):
             went_in = write_blocks(frame, layout, self.schema, self.path, **self.manifest["writing"])
+            if isinstance(layout, OverlapLayout) and layout.pairs:
+                own, how = self.frame(list(data_files(self.spark, self.path))), self.manifest["writing"]
+                where = f"{self.path}/{COPIES}"
+                write_copies(own, layout, self.schema, where, how["sort_by"], how["options"])
         with step(self.spark, "collecting statistics"):
-            stats, files = self._looked_at()
-        written = int(files.rows.sum())
+            index, files = self._looked_at(layout)
+        written = int(files.rows[files.own].sum())
         if went_in.rows != written:  # a task that ran twice was counted twice
             went_in = checksum(frame)
         if went_in.rows != written:
             raise HedgerowError(f"{went_in.rows} rows were read, {written} written: did the source change meanwhile?")
-        return went_in, stats, files
+        return went_in, index, files
 
-    def _looked_at(self) -> tuple[Stats, KnownFiles]:
+    def _looked_at(self, layout: Layout) -> tuple[BlockIndex, KnownFiles]:
         """Statistics and sizes of all files."""
-        sizes = dict(sorted(data_files(self.spark, self.path).items()))
-        stats = collect_files(self.frame(list(sizes)), self._statistics, self.schema, list(sizes))
+        own, hidden = data_files(self.spark, self.path), self._hidden()
+        sizes = dict(sorted({**own, **hidden}.items()))
+        frame = self.frame(list(own))
+        if isinstance(layout, OverlapLayout):
+            copies = self.with_copies(list(hidden)) if hidden else None
+            index = collect_parts(frame, copies, layout, self.statistics, self.schema, list(sizes))
+        else:
+            index = BlockIndex((View(collect_files(frame, self.statistics, self.schema, list(sizes))),))
         footers = footers_of(Folder(self.spark, self.path), sizes)
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
         files = KnownFiles(
             tuple(sizes),
             np.array(list(sizes.values()), np.int64),
-            stats.rows,
-            np.array([block_of_file(n) for n in sizes], np.int64),
+            index.blocks.rows,
+            np.array([block_of_file(n.rpartition("/")[2]) for n in sizes], np.int64),
             {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names},
         )
-        return stats, files
+        return index, files
 
     def _fitting(self, frame: DataFrame) -> DataFrame:
         given = {f.name.lower(): f for f in frame.schema.fields}
@@ -355,6 +445,15 @@ class ParquetTable:
         if given:
             raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
         return frame.select(*(quote_name(name) for name in self._struct.names))
+
+
+class _Overtaken(Exception):
+    """Somebody else wrote to a replica that was about to catch up."""
+
+
+def _read(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
+    """The top-level columns that a query reads, those of its condition included; None: all."""
+    return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
 
 
 def _newest(side: Folder) -> int:
@@ -380,10 +479,6 @@ def _why_not(spark: SparkSession, path: str) -> str:
 
 def _as_json(found: Checksum) -> dict[str, int]:
     return {"rows": found.rows, "low": found.low, "high": found.high}
-
-
-def _as_arguments(stored: Mapping[str, str]) -> dict[str, str]:
-    return {key.removeprefix("spark.sql.").replace(".", "__"): value for key, value in stored.items()}
 
 
 def data_files(spark: SparkSession, path: str) -> dict[str, int]:
@@ -416,8 +511,9 @@ def create(
     provenance: Mapping[str, Any],
     writing: Mapping[str, Any],
     overwrite: bool = False,
+    copy_of: ParquetTable | None = None,
 ) -> ParquetTable:
-    """Write the table beside its place and move it there when it is whole."""
+    """Write the table beside its place and move it there when it is whole; as a copy it has to have the same rows."""
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), _partial(to)
@@ -438,9 +534,14 @@ def create(
             "writing": dict(writing),
             "statistics": list(statistics),
         }
-        draft = ParquetTable(spark, place, manifest)
-        went_in, stats, files = draft.fill(opened.frame, layout)
-        commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, BlockIndex((View(stats),)), files)
+        frame = opened.frame
+        if copy_of is not None:
+            manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
+            manifest["copy_of"], frame = copy_of.manifest["files"], copy_of._fitting(frame)
+        went_in, index, files = ParquetTable(spark, place, manifest).fill(frame, layout)
+        if copy_of is not None:
+            check_copy(copy_of, went_in)
+        commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, index, files)
         _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error

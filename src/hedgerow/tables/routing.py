@@ -8,18 +8,20 @@ The text stays the user's: only names of tables are replaced, at their place, by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sqlglot import exp
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.expr import Predicate, quote_name
+from hedgerow.core.expr import quote_name
 from hedgerow.spark.session import is_remote, same_grammar, spark_errors
 from hedgerow.spark.source import schema_of
-from hedgerow.sql.workload import needs, query_of
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.sql.workload import Need, needs, query_of
+from hedgerow.tables.files import is_hidden
+from hedgerow.tables.parquet import OF_FILES, ParquetTable
+from hedgerow.tables.replicas import Opening
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,20 +50,21 @@ def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
     tables = {name: m for name, t in named.items() if (m := managed(spark, t)) is not None}
     if query is None or not tables or len({name.lower() for name in named}) < len(named):
         return sql, {}  # two paths may differ in letter case only, and be two tables
+    own = bool(OF_FILES.search(sql))
     frames: dict[str, Any] = {}
-    labels: dict[tuple[str, tuple[str, ...]], str] = {}
+    labels: dict[tuple[object, ...], str] = {}
     places: list[tuple[int, int, str]] = []
-    for place, p in needs(query, sql, {name: m.table.schema for name, m in tables.items()}):
-        table = tables.get(_name(place))
-        files = None if table is None else table.files(p)
-        if table is None or files is None:
+    for need in needs(query, sql, {name: m.table.schema for name, m in tables.items()}):
+        name = _name(need.place)
+        found = tables[name].opening(need, own) if name in tables else None
+        if found is None:
             continue
-        label = labels.setdefault((_name(place), tuple(files)), f"t{len(labels)}")
+        label = labels.setdefault((name, found.table.path, found.files, found.taken), f"t{len(labels)}")
         if label not in frames:
-            frames[label] = table.table.frame(files)
-        alias = "" if place.alias else f" AS {quote_name(place.parts[-1].name)}"
-        start, end = place.parts[0].meta["start"], place.parts[-1].meta["end"] + 1
-        places.append((start, end, f"{{{label}}}{alias}"))
+            frames[label] = found.frame()
+        parts = need.place.parts
+        alias = "" if need.place.alias else f" AS {quote_name(parts[-1].name)}"
+        places.append((parts[0].meta["start"], parts[-1].meta["end"] + 1, f"{{{label}}}{alias}"))
     return _replaced(sql, places), frames
 
 
@@ -92,12 +95,18 @@ class Managed:
     table: ParquetTable
     only: frozenset[str] | None
 
-    def files(self, p: Predicate) -> list[str] | None:
-        """None where nothing can be left out."""
-        found, skipped = self.table.divided(p)
-        if self.only is not None:
-            found, skipped = [n for n in found if n in self.only], [n for n in skipped if n in self.only]
-        return found if skipped else None
+    def opening(self, need: Need, own: bool) -> Opening | None:
+        """None where nothing is better than the table as it lies."""
+        whole = self.only is None or self.only == {n for n in self.table.known.names if not is_hidden(n)}
+        found = self.table.opening(need.predicate, need.columns, own or not whole)
+        if found.table is not self.table:
+            return found
+        if self.only is not None:  # copies are opened only if all that they are copies of is there
+            files, skipped = (
+                [n for n in names if n in self.only or is_hidden(n)] for names in (found.files, found.skipped)
+            )
+            found = replace(found, files=tuple(files), skipped=tuple(skipped))
+        return found if found.skipped else None
 
 
 def managed(spark: SparkSession, node: exp.Table) -> Managed | None:

@@ -1,0 +1,223 @@
+"""A tree whose small leaves are kept in every large leaf beside them, so that nobody has to read his neighbour.
+
+        N            cells   four of N rows, the one in the middle of a few
+      N + N          home    the block that the middle's rows lie in
+        N            copies  the other three, which have them too
+
+Cutting may leave one side smaller than a block. Leaves that are large enough are the blocks; a small leaf lives in one
+of them, and is copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). A row still has one block, its
+home: that is the layout. The copies are for the writing side to make and for the index to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.cover import Parts
+from hedgerow.core.errors import FormatError
+from hedgerow.core.expr import Predicate, text
+from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.problem import Problem
+from hedgerow.core.rows import Rows
+from hedgerow.core.sample import Sample
+from hedgerow.core.stats import Bools, Ints, Stats, regroup
+from hedgerow.core.steps import Steps, and3, combine, stepwise
+from hedgerow.core.tree import TreeLayout, allowed_by
+from hedgerow.core.views import BlockIndex, View
+
+Relation = Literal["meet", "touch", "apart"]
+Floats = npt.NDArray[np.float64]
+Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function
+
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class OverlapLayout:
+    """The tree's leaves are cells; `home[c]` is the block of cell c, `copies[c]` are further blocks that have it."""
+
+    kind: ClassVar[str] = "overlap"
+    tree: TreeLayout
+    home: tuple[int, ...]
+    copies: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        known = set(range(max(self.home, default=-1) + 1))
+        right = [h in known and h not in c and known.issuperset(c) for h, c in zip(self.home, self.copies, strict=True)]
+        if len(right) != self.tree.blocks or not all(right) or not (self.tree.nodes or self.home == (0,)):
+            raise FormatError("an overlap says of each leaf of its tree which block is its home and which have copies")
+
+    @property
+    def features(self) -> tuple[Predicate, ...]:
+        return self.tree.features
+
+    @property
+    def blocks(self) -> int:
+        return max(self.home) + 1
+
+    @cached_property
+    def homes(self) -> TreeLayout:
+        """The same tree with blocks in place of cells."""
+        return self.tree.relabelled(self.home)
+
+    def assign(self, rows: Rows) -> BlockIds:
+        return self.homes.assign(rows)
+
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
+        return self.homes.assign_sql(write, let)
+
+    def regions(self) -> Stats:
+        found = self.homes.regions()
+        return regroup(found, range(len(found)), self.blocks)
+
+    def describe(self, block: int) -> Predicate:
+        return self.homes.describe(block)
+
+    def code(self, block: int, cell: int) -> int:
+        """One number for a cell copied to a block."""
+        return block * len(self.home) + cell
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Every cell and a block it is copied to."""
+        return [(cell, block) for cell, blocks in enumerate(self.copies) for block in blocks]
+
+    def index(self, sample: Sample) -> BlockIndex:
+        """The index that the blocks, made of just the sample's rows, would have: first homes, then copies."""
+        cells = self.tree.assign(sample.rows).astype(np.int64)
+        home = np.array(self.home, np.int64)
+        places = [(np.arange(len(cells)), cells, home[cells])]
+        for cell, block in self.pairs:
+            rows = np.flatnonzero(cells == cell)
+            places.append((rows, cells[rows], np.full(len(rows), ~block, np.int64)))
+        at, cell_of, place_of = (np.concatenate(list(arrays)) for arrays in zip(*places, strict=True))
+        found, part = np.unique(np.stack([cell_of, place_of]), axis=1, return_inverse=True)
+        rows_of_parts = sample.rows.take(at.astype(np.intp))
+        stats = rows_of_parts.stats(part.reshape(-1), found.shape[1])
+        cell, place = found.astype(np.int64)
+        file = np.where(place >= 0, place, self.blocks + ~place)
+        return BlockIndex((View(regroup(stats, file, 2 * self.blocks)), View(stats, None, Parts(cell, place, file))))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"tree": self.tree.to_dict(), "home": list(self.home), "copies": [list(c) for c in self.copies]}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> OverlapLayout:
+        copies = tuple(tuple(int(b) for b in blocks) for blocks in value["copies"])
+        return cls(TreeLayout.from_dict(value["tree"]), tuple(int(b) for b in value["home"]), copies)
+
+
+def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout:
+    """The tree with its small leaves in the large ones beside them, where that pays; as it is if all are large."""
+    sizes = np.bincount(tree.assign(problem.sample.rows), minlength=tree.blocks)
+    large = np.flatnonzero(sizes >= problem.sample_block_rows)
+    if not len(large):
+        large = np.argmax(sizes).reshape(1)
+    small = np.setdiff1d(np.arange(tree.blocks), large)
+    if not len(small):
+        return tree
+    cells = problem.cells(tree)
+    may, weights = problem.clauses.may(cells.some, cells.other), problem.clauses.weights.astype(float)
+    home = np.zeros(tree.blocks, np.int64)
+    home[large] = np.arange(len(large))
+    home[small] = _homes(sizes, may, weights, small, large)
+    boxes = _boxes(tree)
+    known: dict[Any, Relation] = {}
+    beside = {
+        cell: [k for k in range(len(large)) if k != home[cell] and neighbours(boxes[cell], boxes[large[k]], known)]
+        for cell in small.tolist()
+    }
+    found = _copies(sizes, may, weights, home, large, beside)
+    copies = tuple(tuple(sorted(found.get(cell, ()))) for cell in range(tree.blocks))
+    return OverlapLayout(tree, tuple(home.tolist()), copies)
+
+
+def _homes(sizes: Ints, may: Bools, weights: Floats, small: Ints, large: Ints) -> Ints:
+    """For each small cell the large one with which it is read in vain the least."""
+    of_small, of_large = may[small] * weights, may[large].astype(float)
+    both = of_small @ of_large.T
+    wasted = sizes[small, None] * (of_large @ weights - both)
+    wasted += sizes[None, large] * (of_small.sum(axis=1)[:, None] - both)
+    found: Ints = np.argmin(wasted, axis=1)
+    return found
+
+
+def _copies(
+    sizes: Ints, may: Bools, weights: Floats, home: Ints, large: Ints, beside: Mapping[int, Sequence[int]]
+) -> dict[int, list[int]]:
+    """Copies that pay, the smallest cells first: what queries no longer read of its home, against what others then read
+    of the copy, and what is stored.
+
+    Whether a home is left alone is known only when all of its cells are placed, so we look again with what came out.
+    """
+    opened = may[large].copy()
+    copies: dict[int, list[int]] = {}
+    for _ in range(_ROUNDS):
+        held = np.zeros(len(large))
+        reads = np.zeros_like(opened)  # block x query: its copies are read
+        before, copies = copies, {}
+        for cell in sorted(beside, key=lambda c: (sizes[c], c)):
+            vain = may[cell] & ~opened[home[cell]]  # queries that would read its home just for it
+            for k in sorted(beside[cell], key=lambda k: -float(weights @ (vain & may[large[k]]))):
+                now = vain & may[large[k]]
+                gain = (sizes[large[home[cell]]] - sizes[cell]) * (weights @ now)
+                gain -= sizes[cell] * (weights @ (reads[k] & ~may[cell])) + held[k] * (weights @ (now & ~reads[k]))
+                if gain > sizes[cell]:
+                    copies.setdefault(cell, []).append(k)
+                    held[k] += sizes[cell]
+                    reads[k] |= now
+                    vain = vain & ~now
+        if copies == before:
+            break
+        opened = may[large].copy()
+        for cell in beside:
+            served = may[large[copies.get(cell, [])]].any(axis=0)
+            opened[home[cell]] |= may[cell] & ~served
+    return copies
+
+
+def neighbours(a: Box, b: Box, known: dict[Any, Relation] | None = None) -> bool:
+    """Whether two leaves share a side: adjacent in one dimension, with values in common in every other."""
+    memo = {} if known is None else known
+    touching = 0
+    for dimension in a.keys() & b.keys():
+        key = (dimension, a[dimension], b[dimension])
+        if key not in memo:
+            memo[key] = _relation(a[dimension], b[dimension])
+        if memo[key] == "apart":
+            return False
+        touching += memo[key] == "touch"
+    return touching == 1
+
+
+def _relation(a: Steps | bool, b: Steps | bool) -> Relation:
+    """====     meet          ====       touch         ====         apart
+    ====                     ====                       ==="""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return "meet" if a is b else "touch"
+    common = combine(and3, a, b)
+    if True in common.outcomes or common.on_null is True:
+        return "meet"
+    if True not in a.outcomes or True not in b.outcomes:
+        return "touch"  # one lets only NULL through, which lies nowhere on the line
+    line = combine(lambda x, y: True if x is True else False if y is True else None, a, b).outcomes
+    side_by_side = any({x, y} == {True, False} for x, y in pairwise(line))
+    return "touch" if side_by_side else "apart"
+
+
+def _boxes(tree: TreeLayout) -> dict[int, Box]:
+    found: dict[int, Box] = {}
+    for cell, path in tree.paths():
+        box: Box = {str(key): s.steps for key, s in allowed_by(tree.cuts, path).items()}
+        for cut, left in path:
+            if stepwise(tree.cuts[cut]) is None:
+                box[text(tree.cuts[cut])] = left
+        found[cell] = box
+    return found
