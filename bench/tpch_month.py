@@ -30,7 +30,12 @@ SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
-    "full": (("random", {}), ("qdtree", {"criterion": "skip", "cells": 1}), ("qdtree", {})),  # the second: Algorithm 1
+    "full": (
+        ("random", {}),
+        ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
+        ("qdtree", {"recurrence": 1}),
+        ("qdtree", {}),
+    ),
 }
 
 
