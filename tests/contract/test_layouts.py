@@ -11,10 +11,18 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.expr import Predicate, text
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.outcomes import may_match, outcomes
+from hedgerow.core.problem import Problem
 from hedgerow.core.rows import Rows
+from hedgerow.core.sample import Sample
+from hedgerow.learners.qdtree import QdTree
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
-pytestmark = pytest.mark.parametrize("kind", LAYOUTS)
+LEARNERS = {
+    f"qdtree {criterion} {cells}": QdTree(criterion, cells=cells)
+    for criterion in ("skip", "gain_ratio")
+    for cells in (1, 6)
+}
+pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60
 
 
@@ -23,9 +31,16 @@ def cases(kind: str) -> list[tuple[Random, Table, Layout]]:
     found = []
     for random in seeds(0, EACH):
         table = a_table(random)
-        layout = a_layout(random, table, kind)
+        layout = learned(random, table, kind) if kind in LEARNERS else a_layout(random, table, kind)
         found.append((random, some_rows(random, table), layout))
     return found
+
+
+def learned(random: Random, table: Table, kind: str) -> Layout:
+    """A learner's layout for random queries."""
+    queries = tuple(a_predicate(random, table, random.choice((0, 1, 2))) for _ in range(random.randint(0, 5)))
+    sample = Sample(rows_of(table), len(table), {})
+    return LEARNERS[kind].fit(Problem.build(sample, queries, random.randint(1, 2)))
 
 
 def rows_of(table: Table) -> Rows:

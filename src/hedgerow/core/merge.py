@@ -18,7 +18,7 @@ from hedgerow.core.clauses import Clauses
 from hedgerow.core.kernels import emit, join, move
 from hedgerow.core.stats import Bools, Ints
 
-AT_ONCE = 6000  # cells that are joined together; time and memory grow with the square
+AT_ONCE = 5000  # cells that are joined together; time and memory grow with the square
 
 TRIES = 1  # cells for each block with which a new one is begun
 
@@ -77,10 +77,13 @@ class _Known:
 
     def joined(self, own: Ints, least: int) -> list[Ints]:
         """Blocks of at least so many rows; a single one has what there is."""
-        may, weight = self.may[own], self.weight[own]
-        common = (may * self.clauses.weights) @ may.T.astype(np.float32)
-        bounds = weight[:, None] + weight - common  # joined, a block is read by the queries of both at least
-        into = join(self._of(own), bounds * (1 - 1e-6), self.clauses.lists, float(least))
+        may, weight = self.may[own], self.weight[own].astype(np.float32)
+        # Joined, a block is read by the queries of both at least; a little less, for float32 rounds.
+        bounds = (may * -self.clauses.weights) @ may.T.astype(np.float32)
+        bounds += weight[:, None]
+        bounds += weight
+        bounds *= 1 - 1e-5
+        into = join(self._of(own), bounds, self.clauses.lists, float(least))
         return [own[into == block] for block in np.unique(into).tolist()]
 
     def moved(self, blocks: list[Ints], least: int) -> tuple[list[Ints], int]:

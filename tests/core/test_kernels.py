@@ -1,0 +1,307 @@
+"""The compiled loops against numpy and plain Python."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import log2
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.core.clauses import Clauses, Lists
+from hedgerow.core.kernels import best_cut, count, join, move, open_queries, pack, part, sides
+
+ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
+randoms = st.integers(0, 2**32).map(Random)
+
+
+def a_truth(random: Random, cuts: int, rows: int) -> np.ndarray:
+    """Some cuts are rare, some nearly always TRUE, some never."""
+    r = np.random.default_rng(random.getrandbits(32))
+    often = r.choice([0.0, 0.02, 0.3, 0.5, 0.97, 1.0], (cuts, 1))
+    return np.asarray(r.random((cuts, rows)) < often)
+
+
+def unpacked(bits: np.ndarray, rows: int) -> np.ndarray:
+    return np.array([[bool(int(word[r // 64]) >> (r % 64) & 1) for r in range(rows)] for word in bits], bool).reshape(
+        len(bits), rows
+    )
+
+
+def some_clauses(random: Random, cuts: int, queries: int) -> Clauses:
+    """Weights whose sums are all different."""
+    clauses = [random.sample(range(2 * cuts), random.randint(1, min(3, 2 * cuts))) for _ in range(queries + 2)]
+    needs = [random.sample(range(len(clauses)), random.randint(1, 2)) for _ in range(queries)]
+    weights = [random.uniform(0.5, 4) for _ in range(queries)]
+    return Clauses(Lists.of(clauses if queries else []), Lists.of(needs), np.array(weights, np.float32))
+
+
+def of_query(clauses: Clauses, q: int) -> list[list[int]]:
+    """The query's clauses, each its facts."""
+    facts, fact_starts, needs, need_starts, _ = (a.tolist() for a in clauses.lists)
+    return [facts[fact_starts[c] : fact_starts[c + 1]] for c in needs[need_starts[q] : need_starts[q + 1]]]
+
+
+def holding(some: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """By fact: cut i sometimes TRUE at 2 i, sometimes not at 2 i + 1."""
+    return np.stack([some, other], 1).reshape(-1)
+
+
+# --- bits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("cuts", [0, 1, 5])
+def test_pack_count_and_part(cuts: int, rows: int) -> None:
+    random = Random(rows)
+    truth = a_truth(random, cuts, rows)
+    bits = pack(truth)
+    assert bits.shape == (cuts, -(-rows // 64))
+    assert np.array_equal(unpacked(bits, rows), truth)
+    assert count(bits).tolist() == truth.sum(1).tolist()
+    for c in range(cuts):
+        for kept in (np.arange(cuts), np.array([c]), np.zeros(0, np.int64)):
+            for is_set in (True, False):
+                found = part(bits, rows, c, is_set, kept)
+                # bits beyond the last row are 0, so the packed words are the same
+                assert np.array_equal(found, pack(truth[kept][:, truth[c] == is_set]))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_sides(rows: int) -> None:
+    random = Random(rows)
+    truth = a_truth(random, 8, rows)
+    cuts = np.array(sorted(random.sample(range(11), 8)))  # others of the problem are not open here
+    asked = np.array([random.random() < 0.7 for _ in range(11)])
+    for c in range(8):
+        before = [np.array([random.random() < 0.5 for _ in range(11)]) for _ in range(4)]
+        found = [a.copy() for a in before]
+        sides(pack(truth), rows, c, cuts, asked, *found)
+        left, right = truth[:, truth[c]], truth[:, ~truth[c]]
+        for after, old, here in zip(found, before, (left, ~left, right, ~right), strict=True):
+            expected = old.copy()
+            expected[cuts] = np.where(asked[cuts], here.any(1), old[cuts])
+            assert after.tolist() == expected.tolist()
+
+
+# --- which queries are open, which cut gains ------------------------------------------------------
+
+
+@given(random=randoms)
+def test_open_queries(random: Random) -> None:
+    cuts = random.randint(1, 6)
+    clauses = some_clauses(random, cuts, random.randint(0, 6))
+    some = np.array([random.random() < 0.7 for _ in range(cuts)])
+    other = ~some | np.array([random.random() < 0.5 for _ in range(cuts)])
+    holds, fails = holding(some, other), holding(other, some)
+    given_ = np.array(sorted(random.sample(range(len(clauses.needs)), random.randint(0, len(clauses.needs)))), np.int64)
+    expected, asks = [], set()
+    for q in given_.tolist():
+        facts = of_query(clauses, q)
+        skipped = any(not holds[clause].any() for clause in facts)
+        sure = all((holds[clause] & ~fails[clause]).any() for clause in facts)
+        if not skipped and not sure:
+            expected.append(q)
+            asks |= {fact // 2 for clause in facts for fact in clause}
+    found, asked = open_queries(given_, clauses.lists, some, other)
+    assert found.tolist() == expected
+    assert set(np.flatnonzero(asked).tolist()) == asks
+
+
+def slow_gains(
+    truth: np.ndarray, clauses: Clauses, queries: Any, least: int, shared: float, eps: float, near: bool
+) -> list[float]:
+    """By cut; nothing where a side is too small, and not small enough to be kept in several blocks either."""
+
+    def skipped(rows: np.ndarray) -> float:
+        holds = holding(rows.any(1), (~rows).any(1))
+        total = 0.0
+        for q in queries:
+            shares = [float((~holds[clause]).mean()) for clause in of_query(clauses, int(q))]
+            total += float(clauses.weights[q]) * (max(shares) if near else max(shares) == 1)
+        return rows.shape[1] * total
+
+    found = []
+    for cut in truth:
+        gain, share = 0.0, float(cut.mean())
+        small, large = sorted((cut.sum(), (~cut).sum()))
+        if large >= least and (small >= least or 0 < small <= shared):
+            gain = skipped(truth[:, cut]) + skipped(truth[:, ~cut])
+            gain /= (eps - share * log2(share) - (1 - share) * log2(1 - share)) if eps >= 0 else 1
+        found.append(gain)
+    return found
+
+
+@given(random=randoms)
+def test_best_cut(random: Random) -> None:
+    """Of queries of which nothing is excluded yet, so that what is nearer is nearer than before."""
+    for _ in range(3):
+        rows = random.choice(ROWS)
+        truth = a_truth(random, random.randint(1, 7), rows)
+        clauses = some_clauses(random, len(truth), random.randint(0, 6))
+        some, other = truth.any(1), (~truth).any(1)
+        cuts = np.flatnonzero(some & other)
+        queries, asked = open_queries(np.arange(len(clauses.needs)), clauses.lists, some, other)
+        holds = holding(some, other)
+        queries = np.array([q for q in queries if all(holds[c].all() for c in of_query(clauses, q))], np.int64)
+        least, eps = random.randint(1, 5), random.choice((-1.0, 0.0, 0.1, 2.0))
+        shared = random.choice((0.0, least / 2))
+        bits = pack(truth[cuts])
+        for near in (False, True):
+            args = bits, rows, count(bits), cuts, some, other, queries, asked, clauses.lists, least, shared, eps, near
+            best = best_cut(*args)
+            gains = [slow_gains(truth, clauses, queries, least, shared, eps, near)[cut] for cut in cuts]
+            if best < 0:
+                assert max(gains, default=0.0) <= 1e-6 * rows
+            else:
+                assert gains[best] == pytest.approx(max(gains))
+                assert gains[best] > 0
+
+
+def test_nearer_is_a_gain_only_if_asked_for() -> None:
+    """cpu < 10 OR cpu > 90: either cut alone skips nothing, yet removes one side of the OR."""
+    truth = np.zeros((2, 100), bool)
+    truth[0, :10] = truth[1, 91:] = True
+    clauses = Clauses(Lists.of([[0, 2]]), Lists.of([[0]]), np.ones(1, np.float32))
+    every, yes = np.arange(1), np.ones(2, bool)
+    args = pack(truth), 100, truth.sum(1), np.arange(2), yes, yes, every, yes, clauses.lists
+    assert best_cut(*args, 1, 0.0, -1.0, False) == -1
+    assert best_cut(*args, 1, 0.0, -1.0, True) in (0, 1)
+    assert best_cut(*args, 10, 0.0, -1.0, True) == 0  # the other has a side of 9
+    assert best_cut(*args, 11, 0.0, -1.0, True) == -1
+    assert best_cut(*args, 11, 9.0, -1.0, True) == 1  # few enough for several blocks
+
+
+# --- joining and moving ---------------------------------------------------------------------------
+
+
+def some_cells(random: Random, clauses: Clauses, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    r = np.random.default_rng(random.getrandbits(32))
+    holds = r.random((n, len(clauses.facts))) < random.choice((0.2, 0.5, 0.8))
+    may = np.array([[reads(clauses, own, q) for q in range(len(clauses.needs))] for own in holds], bool)
+    may = may.reshape(n, len(clauses.needs))
+    return r.uniform(1, 30, n), holds, may, may @ clauses.weights.astype(np.float64)
+
+
+def reads(clauses: Clauses, holds: np.ndarray, q: int) -> bool:
+    _, _, needs, starts, _ = clauses.lists
+    return bool(holds[needs[starts[q] : starts[q + 1]]].all())
+
+
+def weight(clauses: Clauses, holds: np.ndarray) -> float:
+    return float(sum(w for q, w in enumerate(clauses.weights.astype(np.float64)) if reads(clauses, holds, q)))
+
+
+Blocks = list[frozenset[int]]
+
+
+def slow_join(rows: np.ndarray, holds: np.ndarray, clauses: Clauses, least: float) -> Blocks | None:
+    """All pairs, one of them too small, each time; None where two are equally cheap."""
+    blocks = [frozenset([i]) for i in range(len(rows))]
+
+    def size(b: frozenset[int]) -> float:
+        return float(rows[list(b)].sum())
+
+    def reads_of(b: frozenset[int]) -> float:
+        return size(b) * weight(clauses, holds[list(b)].any(0))
+
+    def lack(b: frozenset[int]) -> float:
+        return max(0.0, least - size(b))
+
+    while len(blocks) > 1 and any(size(b) < least for b in blocks):
+        pairs = []
+        for a, b in combinations(blocks, 2):
+            if min(size(a), size(b)) < least:
+                filled = lack(a) + lack(b) - lack(a | b)
+                pairs.append(((reads_of(a | b) - reads_of(a) - reads_of(b)) / filled, a, b))
+        pairs.sort(key=lambda pair: pair[0])
+        if len(pairs) > 1 and pairs[1][0] - pairs[0][0] < 1e-4 * max(1.0, pairs[1][0]):
+            return None
+        _, a, b = pairs[0]
+        blocks = [*(c for c in blocks if c not in (a, b)), a | b]
+    return blocks
+
+
+def as_blocks(of: np.ndarray) -> set[frozenset[int]]:
+    return {frozenset(np.flatnonzero(of == b).tolist()) for b in set(of.tolist())}
+
+
+def test_join_takes_the_cheapest_pair_each_time() -> None:
+    compared = 0
+    for seed in range(150):
+        random = Random(seed)
+        clauses = some_clauses(random, 4, random.randint(3, 10))
+        cells = some_cells(random, clauses, random.randint(2, 9))
+        least = random.choice((10.0, 25.0, 60.0))
+        expected = slow_join(cells[0], cells[1], clauses, least)
+        if expected is None:
+            continue
+        compared += 1
+        either = cells[3][:, None] + cells[3] - (cells[2] * clauses.weights.astype(np.float64)) @ cells[2].T
+        for bounds in (either * (1 - 1e-6), np.zeros_like(either)):  # any bound will do
+            blocks = tuple(a.copy() for a in cells)
+            into = join(blocks, bounds, clauses.lists, least)
+            assert as_blocks(into) == set(expected)
+            for b in set(into.tolist()):
+                assert into[b] == b
+                assert blocks[0][b] == pytest.approx(cells[0][into == b].sum())
+                assert blocks[1][b].tolist() == cells[1][into == b].any(0).tolist()
+                assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
+    assert compared > 50
+
+
+def test_join_without_queries_and_of_one_block() -> None:
+    none = Clauses.of((), (), ())
+    for n in (1, 5):
+        blocks = np.full(n, 3.0), np.zeros((n, 0), bool), np.zeros((n, 0), bool), np.zeros(n)
+        into = join(blocks, np.zeros((n, n)), none.lists, 7.0)
+        sizes = np.bincount(into, np.full(n, 3.0))
+        assert (sizes[sizes > 0] >= min(7, 3 * n)).all()
+        assert into[into].tolist() == into.tolist()
+
+
+def total(clauses: Clauses, cells: Any, of: np.ndarray) -> float:
+    return sum(float(cells[0][of == b].sum()) * weight(clauses, cells[1][of == b].any(0)) for b in set(of.tolist()))
+
+
+@given(random=randoms)
+def test_move_never_costs(random: Random) -> None:
+    clauses = some_clauses(random, 4, random.randint(0, 8))
+    n, m = random.randint(1, 14), random.randint(1, 4)
+    cells = some_cells(random, clauses, n)
+    of = np.array([random.randrange(min(n, m)) for _ in range(n)])
+    of[: min(n, m)] = np.arange(min(n, m))
+    m, least = int(of.max()) + 1, random.choice((0.0, 20.0, 50.0))
+    old, sizes = of.copy(), np.bincount(of, cells[0], m)
+    shapes = (m,), (m, cells[1].shape[1]), (m, cells[2].shape[1]), (m,)
+    blocks = tuple(np.zeros(s, t) for s, t in zip(shapes, (float, bool, bool, float), strict=True))
+    moved = move(cells, of, blocks, clauses.lists, least)
+    assert moved == (of != old).sum()
+    now = np.bincount(of, cells[0], m)
+    assert (now >= np.minimum(sizes, least) - 1e-9).all()
+    assert (np.bincount(of, minlength=m) > 0).all()
+    before, after = total(clauses, cells, old), total(clauses, cells, of)
+    assert after <= before + 1e-6
+    assert moved == 0 or after < before
+    assert blocks[0] == pytest.approx(now)
+    for b in range(m):
+        assert blocks[1][b].tolist() == cells[1][of == b].any(0).tolist()
+        assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
+
+
+def test_move_finds_the_block_of_its_kind() -> None:
+    """Two kinds of cells, one of them astray."""
+    clauses = Clauses(Lists.of([[0], [2]]), Lists.of([[0], [1]]), np.ones(2, np.float32))
+    holds = np.array([[True, False]] * 3 + [[False, True]] * 3)
+    cells = np.full(6, 10.0), holds, holds.copy(), np.ones(6)
+    of = np.array([0, 0, 1, 1, 1, 1])
+    empty = np.zeros(2), np.zeros((2, 2), bool), np.zeros((2, 2), bool), np.zeros(2)
+    assert move(cells, of, empty, clauses.lists, 20.0) == 1
+    assert of.tolist() == [0, 0, 0, 1, 1, 1]
+    of = np.array([0, 0, 1, 1, 1, 1])
+    empty = np.zeros(2), np.zeros((2, 2), bool), np.zeros((2, 2), bool), np.zeros(2)
+    assert move(cells, of, empty, clauses.lists, 40.0) == 0  # its block would be too small
