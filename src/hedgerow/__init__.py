@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline import route as route
     from hedgerow.pipeline import score as score
     from hedgerow.spark.session import local_session as local_session
+    from hedgerow.spark.session import session as session
     from hedgerow.sql.workload import Workload as Workload
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _PUBLIC = {
     "read": "hedgerow.pipeline:read",
     "route": "hedgerow.pipeline:route",
     "score": "hedgerow.pipeline:score",
+    "session": "hedgerow.spark.session:session",
     "table": "hedgerow.pipeline:open_table",
 }
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "read",
     "route",
     "score",
+    "session",
     "table",
 ]
 

@@ -348,11 +348,11 @@ def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
 @contextmanager
 def _session(options: Options) -> Iterator[SparkSession]:
     """A session of our own, stopped at the end; tests put theirs in its place."""
-    from hedgerow.spark.session import local_session, spark_errors
+    from hedgerow.spark.session import session, spark_errors
 
     with nullcontext(StringIO()) if options.wants_log else _silenced() as held:
         try:
-            spark = local_session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
+            spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
         except spark_errors() as error:
             raise HedgerowError(f"Spark did not start: {_why(held) or _told(error)}") from error
     try:

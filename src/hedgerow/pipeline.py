@@ -21,12 +21,15 @@ from hedgerow.core.expr import Column, Predicate, columns, term_text, terms, tex
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.workload import Query, Workload
+from hedgerow.spark.delta import is_delta
 from hedgerow.spark.evaluate import needed
 from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
-from hedgerow.spark.session import meaning
+from hedgerow.spark.session import is_remote, meaning
 from hedgerow.spark.source import Source, open_source
+from hedgerow.tables.delta import DeltaTable
 from hedgerow.tables.parquet import ParquetTable, create
+from hedgerow.tables.rewrite import Plan, rewrite
 from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
@@ -200,17 +203,22 @@ def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,
     layout: Layout | Learned,
-    to: str,
+    to: str | None = None,
     *,
+    where: str | Sequence[str] | None = None,
+    retries: int = 0,
     overwrite: bool = False,
     max_block_rows: int | None = None,
     sort_by: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     table: str | None = None,
-) -> ParquetTable:
-    """Rewrite the table into a new directory, one file per block, with the index over it.
+) -> ParquetTable | DeltaTable:
+    """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
+        to: the directory; without it the source has to be a Delta table.
+        where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
+        retries: in place, how often to begin again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
@@ -229,23 +237,34 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return create(
-        opened,
-        learned.layout,
-        to,
-        statistics=[encode(item) for item in items],
-        provenance=provenance,
-        writing={
-            "max_block_rows": _positive("max_block_rows", max_block_rows),
-            "sort_by": list(sort_by),
-            "options": dict(options or {}),
-        },
-        overwrite=overwrite,
-    )
+    statistics = [encode(item) for item in items]
+    writing = {
+        "max_block_rows": _positive("max_block_rows", max_block_rows),
+        "sort_by": list(sort_by),
+        "options": dict(options or {}),
+    }
+    if to is not None:
+        if where is not None:
+            raise HedgerowError("where= limits a rewrite in place, so it does not go with to=")
+        return create(
+            opened,
+            learned.layout,
+            to,
+            statistics=statistics,
+            provenance=provenance,
+            writing=writing,
+            overwrite=overwrite,
+        )
+    if not isinstance(source, str) or not is_delta(spark, source):
+        raise HedgerowError(f"only a Delta table is rewritten in place: say where to write {opened.origin} with to=")
+    plan = Plan(learned.layout, opened.name, learned.predicates, statistics, provenance, writing, where)
+    return rewrite(spark, source, plan, retries)
 
 
-def open_table(spark: SparkSession, path: str) -> ParquetTable:
-    """Open a table that `apply` wrote."""
+def open_table(spark: SparkSession, path: str) -> ParquetTable | DeltaTable:
+    """Open a table that `apply` wrote: a directory, or a Delta table by its path or name."""
+    if not is_remote(spark) and is_delta(spark, path):
+        return DeltaTable.open(spark, path)
     return ParquetTable.open(spark, path.rstrip("/"))
 
 

@@ -12,6 +12,7 @@ from hedgerow.core.bind import as_schema
 from hedgerow.core.errors import HedgerowError, SchemaError
 from hedgerow.core.expr import quote_name
 from hedgerow.core.types import Type
+from hedgerow.spark.delta import delta_log, is_delta
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.footers import footers_of, mean_widths
 from hedgerow.spark.session import first_line, needs_jvm, same_grammar, spark_errors
@@ -70,10 +71,11 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     own, is_files = "", True
     try:
         if isinstance(source, str):
+            if is_delta(spark, source):
+                return _delta(spark, source, name)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(source) if is_path else spark.table(source)
-            own = source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
-            own = own if is_path else source.rsplit(".", 1)[-1].strip("`")
+            own = _own_name(source, is_path)
         elif isinstance(source, Sequence):
             frame = spark.read.parquet(*source)
         else:
@@ -81,6 +83,19 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {first_line(error)}") from error
     return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
+
+
+def _own_name(source: str, is_path: bool) -> str:
+    """The last part of a path or name."""
+    if is_path:
+        return source.rstrip("/`").rsplit("/", 1)[-1].removesuffix(".parquet")
+    return source.rsplit(".", 1)[-1].strip("`")
+
+
+def _delta(spark: SparkSession, source: str, name: str | None) -> Source:
+    snapshot = delta_log(spark, source).snapshot()
+    frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
+    return Source(frame, name or _own_name(source, "/" in source), schema_of(frame.schema), source, not is_mapped)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:
