@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.pipeline import Learned as Learned
     from hedgerow.pipeline import apply as apply
+    from hedgerow.pipeline import attach as attach
+    from hedgerow.pipeline import detach as detach
+    from hedgerow.pipeline import last_query as last_query
     from hedgerow.pipeline import learn as learn
     from hedgerow.pipeline import open_table as table
     from hedgerow.pipeline import read as read
@@ -30,6 +33,9 @@ _PUBLIC = {
     "Score": "hedgerow.core.cost:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline:apply",
+    "attach": "hedgerow.pipeline:attach",
+    "detach": "hedgerow.pipeline:detach",
+    "last_query": "hedgerow.pipeline:last_query",
     "learn": "hedgerow.pipeline:learn",
     "local_session": "hedgerow.spark.session:local_session",
     "read": "hedgerow.pipeline:read",
@@ -46,6 +52,9 @@ __all__ = [
     "Workload",
     "__version__",
     "apply",
+    "attach",
+    "detach",
+    "last_query",
     "learn",
     "local_session",
     "read",

@@ -1,4 +1,4 @@
-"""learn, score, apply, table, read, route: the one place where Spark, SQL, learners and core meet."""
+"""learn, score, apply, table, read, route, attach: the one place where Spark, SQL, learners and core meet."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from hedgerow.core.expr import Column, Predicate, columns, term_text, terms, tex
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.workload import Query, Workload
+from hedgerow.spark.attach import install, remove
+from hedgerow.spark.attach import last_query as last_query
 from hedgerow.spark.delta import is_delta
 from hedgerow.spark.evaluate import needed
 from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import is_remote, meaning
 from hedgerow.spark.source import Source, open_source
+from hedgerow.tables.answers import Answers
 from hedgerow.tables.delta import DeltaTable
 from hedgerow.tables.parquet import ParquetTable, create
 from hedgerow.tables.rewrite import Plan, rewrite
@@ -271,6 +274,19 @@ def open_table(spark: SparkSession, path: str) -> ParquetTable | DeltaTable:
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
     """The matching rows of a table that `apply` wrote, from just the files that may hold some."""
     return open_table(spark, path).read(where, columns)
+
+
+def attach(spark: SparkSession) -> None:
+    """Let every query of this session skip files of managed tables, however it was written.
+
+    `spark.conf.set("hedgerow.enabled", "false")` turns that off for a while, `detach` for good.
+    """
+    install(spark, Answers(spark))
+
+
+def detach(spark: SparkSession) -> None:
+    """Let the session's queries read as if `attach` had never been called."""
+    remove(spark)
 
 
 def _fitting(

@@ -127,8 +127,7 @@ class Snapshot:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """What makes a top-level column the same in another version: its type and its identity in data files."""
-        return {quote_name(name): json.dumps(_identity(field), sort_keys=True) for name, field in self.fields.items()}
+        return columns_of(list(self.fields.values()))
 
     @cached_property
     def features(self) -> set[str]:
@@ -436,6 +435,11 @@ def _conflict(error: BaseException, path: str) -> Conflict | None:
     kind = str(java.getClass().getSimpleName()).removesuffix("Exception")
     what = (found[1] or found[2] if found else kind).upper() if found else kind
     return Conflict(f"{path} was not changed: meanwhile another {what} changed it ({kind}); apply again")
+
+
+def columns_of(fields: Sequence[Any]) -> dict[str, str]:
+    """What makes a top-level column the same in another version: its type and its identity in data files."""
+    return {quote_name(field["name"]): json.dumps(_identity(field), sort_keys=True) for field in fields}
 
 
 def _identity(value: Any) -> Any:

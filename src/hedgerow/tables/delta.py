@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,7 @@ class DeltaTable:
         now = settings(self.spark)
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             if len(mine):
-                found[theirs] |= ~segment.index(now, snapshot).to_open(p)[mine]
+                found[theirs] |= ~segment.index(now, snapshot.columns).to_open(p)[mine]
         return found
 
     def places(self, snapshot: Snapshot) -> list[tuple[Any, Any]]:
@@ -295,9 +296,14 @@ class DeltaTable:
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:
+    return schema_of_fields(list(snapshot.fields.values()))
+
+
+def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
+    """From the columns as Delta writes them down."""
     from pyspark.sql.types import StructType
 
-    return schema_of(StructType.fromJson({"type": "struct", "fields": list(snapshot.fields.values())}))
+    return schema_of(StructType.fromJson({"type": "struct", "fields": deepcopy(fields)}))  # which it would change
 
 
 def differences(said: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:

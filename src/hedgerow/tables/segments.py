@@ -68,10 +68,10 @@ class Segment:
     def _indexes(self) -> dict[Any, BlockIndex]:
         return {}
 
-    def index(self, now: Mapping[str, str], snapshot: Snapshot) -> BlockIndex:
+    def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """As far as it holds under these settings and for the columns that are still what they were."""
         same = now == self.meta["settings"]
-        gone = {name.lower() for name, what in self.meta["columns"].items() if snapshot.columns.get(name) != what}
+        gone = {name.lower() for name, what in self.meta["columns"].items() if columns.get(name) != what}
         key = (same, frozenset(gone))
         if key not in self._indexes:
             found = self.stored if same else steady_index(self.stored, self.schema)
