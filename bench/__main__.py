@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import apply, prune, route_rows
+from bench import apply, attach, prune, route_rows
 from bench.record import emit
 
 SUITES: dict[str, Callable[[str, int], Iterator[dict[str, Any]]]] = {
     "prune": prune.run,
     "apply": apply.run,
     "route-rows": route_rows.run,
+    "attach": attach.run,
 }
 
 

@@ -77,9 +77,9 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         options = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
         rows.write.format("delta").options(**options).saveAsTable("attached_d")
         hr.apply(spark, "attached_d", learned)
-        rows.where("id < 300").selectExpr("id + 50000 AS id", "* EXCEPT (id)").write.mode("append").saveAsTable(
-            "attached_d"
-        )
+        rows.where("id < 300").selectExpr("id + 50000 AS id", "* EXCEPT (id)").write.format("delta").mode(
+            "append"
+        ).saveAsTable("attached_d")
         spark.sql("DELETE FROM attached_d WHERE id % 91 = 3")
         names["delta"] = "attached_d"
     kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")

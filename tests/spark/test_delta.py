@@ -334,3 +334,36 @@ def test_an_append_meanwhile(delta: SparkSession, path: str, meanwhile: Callable
     assert now(delta, path).count() == ROWS + 100
     assert len(table.describe()["unknown_files"]) == 1
     assert check(delta, table, [*ASKED, "number > 10050"]) > FILES
+
+
+# --- routed queries -------------------------------------------------------------------------------
+
+ROUTED = [
+    ("SELECT id FROM {t} WHERE number < 100", 1),
+    (
+        "SELECT count(*) FROM {t} a JOIN {t} b ON a.number = b.number + 1 WHERE a.number < 100 AND b.word LIKE '%9'",
+        None,
+    ),
+    ("WITH x AS (SELECT * FROM {t} WHERE number < 300) SELECT a.id FROM x a, {t} b WHERE a.id = b.id", None),
+    ("SELECT (SELECT max(number) FROM {t} WHERE number < 50), id FROM {t} WHERE number IN (5, 6)", 2),
+    ("SELECT id FROM {t} VERSION AS OF 0 WHERE number < 100", None),
+    ("SELECT a.id FROM {t} VERSION AS OF 0 a JOIN {t} b ON a.id = b.id WHERE b.number < 100", None),
+]
+
+
+@pytest.mark.parametrize("name", ["path", "table", "view"])
+def test_routed(delta: SparkSession, path: str, name: str) -> None:
+    by_number(delta, path)
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 10 = 3")
+    delta.sql(f"CREATE TABLE routed_d USING delta LOCATION '{path}'")
+    delta.sql("CREATE TEMP VIEW routed_v AS SELECT * FROM routed_d")
+    names = {"path": f"delta.`{path}`", "table": "default.routed_d", "view": "routed_v"}
+    try:
+        for sql, scanned in ROUTED[: 3 if name == "view" else 6]:
+            text = sql.format(t=names[name])
+            found, opened = ask(hr.route(delta, text))
+            assert found == answer(delta.sql(text)), text
+            assert scanned is None or sum(s.files for s in opened) == scanned, text
+    finally:
+        delta.sql("DROP TABLE routed_d")
+        delta.catalog.dropTempView("routed_v")

@@ -290,6 +290,7 @@ public class Pruning extends Rule {
         Seq listed = (Seq) call(scan, "files");
         List kept = new ArrayList();
         long[] opened = {0, 0};
+        long listedBytes = 0;
         Method path = null;
         Method size = null;
         for (Iterator each = listed.iterator(); each.hasNext();) {
@@ -299,14 +300,17 @@ public class Pruning extends Rule {
                 size = file.getClass().getMethod("size", new Class[0]);
             }
             Long bytes = (Long) size.invoke(file, new Object[0]);
+            listedBytes += bytes.longValue();
             if (!bytes.equals(skip.get(path.invoke(file, new Object[0])))) {
                 kept.add(file);
                 count(opened, bytes.longValue());
             }
         }
-        Object snapshot = call(scan, "scannedSnapshot");
+        Option totalFiles = (Option) call(call(scan, "total"), "files");
+        Option totalBytes = (Option) call(call(scan, "total"), "bytesCompressed");
         long[] all = {
-            ((Long) call(snapshot, "numOfFiles")).longValue(), ((Long) call(snapshot, "sizeInBytes")).longValue()
+            totalFiles.isDefined() ? ((Long) totalFiles.get()).longValue() : listed.size(),
+            totalBytes.isDefined() ? ((Long) totalBytes.get()).longValue() : listedBytes
         };
         visit.note(told(table, all, opened, start));
         if (kept.size() == listed.size()) {
@@ -346,7 +350,7 @@ public class Pruning extends Rule {
     private static String told(String table, long[] all, long[] opened, long start) {
         StringBuilder out = new StringBuilder("{\"table\":");
         quote(table, out);
-        out.append(",\"files\":").append(all[0]).append(",\"files_opened\":").append(opened[0]);
+        out.append(",\"files\":").append(all[0]).append(",\"totalFilesopened\":").append(opened[0]);
         out.append(",\"bytes\":").append(all[1]).append(",\"bytes_opened\":").append(opened[1]);
         out.append(",\"seconds\":").append((System.nanoTime() - start) / 1e9).append("}");
         return out.toString();

@@ -6,9 +6,11 @@ The rule is Java, for only the JVM's optimizer sees every query; Spark brings a 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.session import first_line, needs_jvm, spark_errors
@@ -16,7 +18,7 @@ from hedgerow.spark.session import first_line, needs_jvm, spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RULE = "hedgerow.Pruning"
+_OURS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,12 @@ def install(spark: SparkSession, answers: Any) -> None:
     try:
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(files("hedgerow.spark").joinpath("Pruning.java").read_text(encoding="utf-8"))
+        # Py4J remembers methods by the name of their class, so no two of ours may have the same.
+        package = f"hedgerow.rule_{uuid4().hex}"
+        source = files("hedgerow.spark").joinpath("Pruning.java").read_text(encoding="utf-8")
+        compiler.cook(source.replace("package hedgerow;", f"package {package};"))
         nothing = context._gateway.new_array(jvm.java.lang.Object, 0)
-        rule = compiler.getClassLoader().loadClass(_RULE).getConstructors()[0].newInstance(nothing)
+        rule = compiler.getClassLoader().loadClass(f"{package}.Pruning").getConstructors()[0].newInstance(nothing)
         rule.answeredBy(answers)
         _set_rules(spark, [*_rules(spark), rule])
     except spark_errors() as error:
@@ -73,7 +78,7 @@ def rule_of(spark: SparkSession) -> Any:
 
 
 def _is_ours(rule: Any) -> bool:
-    return str(rule.getClass().getName()) == _RULE
+    return _OURS.fullmatch(str(rule.getClass().getName())) is not None
 
 
 def _rules(spark: SparkSession) -> list[Any]:

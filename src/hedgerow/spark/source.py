@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,17 @@ _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 @dataclass(frozen=True)
 class Source:
-    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie."""
+    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie.
+
+    `sizes`: these files and their bytes, where somebody knows them.
+    """
 
     frame: DataFrame
     name: str
     schema: dict[str, Type]
     origin: str
     is_files: bool
+    sizes: Mapping[str, int] | None = None
 
     @cached_property
     def rows(self) -> int:
@@ -53,10 +57,10 @@ class Source:
     def _measured(self) -> dict[str, float]:
         if not self.is_files:
             return {}
-        files = [unquote(f) for f in self.frame.inputFiles()]
-        some = files[:: -(-len(files) // _FOOTERS)] if files else []
         folder = Folder(self.frame.sparkSession, "")
-        return mean_widths(footers_of(folder, {f: folder.size(f) for f in some}))
+        files = [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
+        some = files[:: -(-len(files) // _FOOTERS)] if files else []
+        return mean_widths(footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some}))
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
@@ -95,7 +99,12 @@ def _own_name(source: str, is_path: bool) -> str:
 def _delta(spark: SparkSession, source: str, name: str | None) -> Source:
     snapshot = delta_log(spark, source).snapshot()
     frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
-    return Source(frame, name or _own_name(source, "/" in source), schema_of(frame.schema), source, not is_mapped)
+    sizes = {
+        unquote(n if ":" in n else f"{snapshot.log.path}/{n}"): int(size)
+        for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
+    }
+    own = name or _own_name(source, "/" in source)
+    return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:
