@@ -149,11 +149,11 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
     kept = set(table.files())
     again = by_number(delta, path, where="part = 'a b=1'")
     assert answer(now(delta, path)) == before
-    assert kept - set(again.files()) == {n for n in kept if "part=a%2520b%253D1" in n}
+    assert kept - set(again.files()) == {n for n in kept if "%253D1" in n}
     assert check(delta, again, asked) > FILES
-    [some, *_] = again.files()
+    [some, *others] = again.files()
     once_more = by_number(delta, path, where=[some])
-    assert set(again.files()) - set(once_more.files()) == {some}
+    assert set(others) < set(once_more.files()) and some not in once_more.files()
     assert answer(now(delta, path)) == before
     with pytest.raises(hr.HedgerowError, match="whole partitions, by part, late alone"):
         by_number(delta, path, where="number < 5")
@@ -367,3 +367,30 @@ def test_routed(delta: SparkSession, path: str, name: str) -> None:
     finally:
         delta.sql("DROP TABLE routed_d")
         delta.catalog.dropTempView("routed_v")
+
+
+# --- other engines --------------------------------------------------------------------------------
+
+
+def test_other_engines_see_a_normal_table(delta: SparkSession, tmp_path: Path) -> None:
+    import duckdb
+    import pyarrow.parquet as pq
+
+    plain = [
+        "id",
+        "CAST(id AS INT) AS number",
+        "concat('w', id % 50) AS word",
+        "id / 7.0D AS ratio",
+        "id % 2 = 0 AS even",
+    ]
+    rows = delta.range(ROWS).selectExpr(*plain)
+    path = write(delta, str(tmp_path / "things"), rows)
+    table = by_number(delta, path, ["number < 100", "word LIKE '%9'"])
+    expected = sorted(map(tuple, rows.collect()))
+    listed = [f"{path}/{name}" for name in table.files()]
+    assert sorted(duckdb.sql(f"SELECT * FROM read_parquet({listed})").fetchall()) == expected
+    found = [row for name in listed for row in pq.read_table(name).to_pylist()]
+    assert sorted(tuple(row.values()) for row in found) == expected
+    rust = pytest.importorskip("deltalake").DeltaTable(path)
+    assert sorted(tuple(row.values()) for row in rust.to_pyarrow_table().to_pylist()) == expected
+    assert rust.version() == 1 and len(rust.file_uris()) == FILES

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -92,6 +93,10 @@ class DeltaLog:
     def sql_name(self) -> str:
         return f"delta.`{self.path}`"
 
+    def place_of(self, name: str) -> str:
+        """Where the file of this name lies; those of a shallow clone lie elsewhere."""
+        return unquote(name if ":" in name else f"{self.path}/{name}")
+
     def history(self) -> DataFrame:
         return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name}")
 
@@ -166,7 +171,7 @@ class Snapshot:
         if not self.partition_columns:
             raise HedgerowError(f"{self.log.path} has no partitions, so where= has to be a list of files")
         casts = [
-            f"CAST(partitionValues[{quote_string(physical)}] AS {_type_text(self.fields[name])}) AS {quote_name(name)}"
+            f"CAST(partitionValues[{quote_string(physical)}] AS {type_text(self.fields[name])}) AS {quote_name(name)}"
             for physical, name in self.physical.items()
             if name in self.partition_columns
         ]
@@ -197,7 +202,7 @@ class Snapshot:
         properties makes writes that are under way fail.
         """
         found = self._measured_columns()
-        wanted = [c for c in columns if _MEASURED.match(_type_text(self._field(c)))] if columns else []
+        wanted = [c for c in columns if _MEASURED.match(type_text(self._field(c)))] if columns else []
         missing = [c for c in dict.fromkeys(wanted) if c not in found]
         if not missing:
             return
@@ -217,7 +222,7 @@ class Snapshot:
             for path, leaf in _leaves(quote_name(name), field)
         ]
         some = leaves if most < 0 else leaves[:most]
-        return [path for path, leaf in some if _MEASURED.match(_type_text(leaf))]
+        return [path for path, leaf in some if _MEASURED.match(type_text(leaf))]
 
     def _field(self, path: str) -> Any:
         for name, field in self.fields.items():
@@ -342,11 +347,9 @@ class Written:
 
     def delete(self) -> None:
         """Of a rewrite that came to nothing."""
-        from urllib.parse import unquote
-
-        folder = Folder(self.snapshot.log.spark, self.snapshot.log.path)
+        folder = Folder(self.snapshot.log.spark, "")
         for name in self.sizes:
-            folder.delete(unquote(name))
+            folder.delete(self.snapshot.log.place_of(name))
 
 
 # --- finding tables ---
@@ -461,7 +464,7 @@ def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
     return [(path, field)]
 
 
-def _type_text(field: Any) -> str:
+def type_text(field: Any) -> str:
     """As in SQL; types of Delta's JSON are called as Spark's JSON calls them."""
     names = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
     kind = field["type"]

@@ -100,8 +100,7 @@ def _delta(spark: SparkSession, source: str, name: str | None) -> Source:
     snapshot = delta_log(spark, source).snapshot()
     frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
     sizes = {
-        unquote(n if ":" in n else f"{snapshot.log.path}/{n}"): int(size)
-        for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
+        snapshot.log.place_of(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
     }
     own = name or _own_name(source, "/" in source)
     return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes)

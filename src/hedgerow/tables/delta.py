@@ -195,6 +195,7 @@ class DeltaTable:
         files, newest = snapshot.files, self.newest.meta
         told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         stored = [segment.stored.blocks for segment in self.segments]
+        rows = np.sort(self.newest.known.rows).astype(int).tolist() or [0]
         return {
             "path": self.path,
             "table": self.name,
@@ -202,8 +203,9 @@ class DeltaTable:
             "version": snapshot.version,
             **{key: newest[key] for key in told if key in newest},
             "layout": self.layout.kind,
-            "blocks": int(self.layout.blocks),
-            "rows": int(files.rows[files.rows > 0].sum()),
+            "blocks": len(rows),
+            "rows": int(np.maximum(files.rows, 0).sum()),
+            "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
             "files": len(files.names),
             "bytes": int(files.sizes.sum()),
             **self._in_place(snapshot),
@@ -220,10 +222,12 @@ class DeltaTable:
             known[theirs] = True
         rows = np.maximum(files.rows, 0)
         unknown = [n for n, k in zip(files.names, known, strict=True) if not k]
-        left = places[self.segments.index(self.newest)][0]
+        names = self.newest.known.names
+        left = places[self.segments.index(self.newest)][0].tolist()
         return {
-            "layout_files": len(self.newest.known),
+            "layout_files": len(names),
             "layout_files_left": len(left),
+            "missing_files": sorted(set(names) - {names[i] for i in left}),
             "unknown_files": sorted(unknown),
             "unknown_rows": round(float(rows[~known].sum() / max(1, rows.sum())), 4),
         }
@@ -263,7 +267,7 @@ class DeltaTable:
             "rows_compared": whole,
             "files": len(snapshot.files.names),
             "files_with_statistics_checked": compared,
-            **{**found_here, "unknown_files": len(found_here["unknown_files"])},
+            **{key: len(v) if isinstance(v, list) else v for key, v in found_here.items()},
         }
 
     def _same_columns(self, segment: Segment, snapshot: Snapshot) -> bool:
@@ -336,8 +340,7 @@ def collected(frame: DataFrame, items: Sequence[Item], schema: Mapping[str, Type
 
 def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: Any) -> KnownFiles:
     """The files with the bytes of each column, from their footers."""
-    root = "" if any(":" in n for n in sizes) else snapshot.log.path
-    footers = footers_of(Folder(snapshot.log.spark, root), {unquote(n): size for n, size in sizes.items()})
+    footers = footers_of(Folder(snapshot.log.spark, ""), {snapshot.log.place_of(n): size for n, size in sizes.items()})
     names = {quote_name(p): quote_name(name) for p, name in snapshot.physical.items()}
     found = {
         names[p]: np.array([f.columns.get(p, 0) for f in footers], np.int64)

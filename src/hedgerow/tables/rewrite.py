@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 from uuid import uuid4
 
 import numpy as np
@@ -22,7 +21,7 @@ from hedgerow.core.layout import Layout
 from hedgerow.core.stats import Stats
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.spark.checksum import Checksum, checksum, observed
-from hedgerow.spark.delta import Conflict, DeltaLog, Snapshot, Written, delta_log
+from hedgerow.spark.delta import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.evaluate import Item
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.place import placed
@@ -30,7 +29,7 @@ from hedgerow.spark.progress import step
 from hedgerow.spark.session import configured, first_line, settings, spark_errors
 from hedgerow.spark.write import HUGE_METHOD, block_of_file
 from hedgerow.tables.delta import DeltaTable, collected, measured, open_log, schema_at
-from hedgerow.tables.segments import note, operation, with_segment, without_segment, write_segment
+from hedgerow.tables.segments import note, operation, speaks_of, with_segment, without_segment, write_segment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -166,8 +165,13 @@ def _meta(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> dict[str, Any]:
 
 
 def _items(plan: Plan, snapshot: Snapshot) -> list[Item]:
-    """What to note of each file: what was asked for, and the columns of the partitions."""
-    return [*(decode(item) for item in plan.statistics), *(Column((name,)) for name in snapshot.partition_columns)]
+    """What to note of each file: what was asked for, and the columns of the partitions.
+
+    A time in a partition's name may mean another one in another time zone: nothing is noted of it.
+    """
+    partitions = [Column((name,)) for name in snapshot.partition_columns]
+    zoned = {name.lower() for name in snapshot.partition_columns if type_text(snapshot.fields[name]) == "timestamp"}
+    return [item for item in (*map(decode, plan.statistics), *partitions) if not speaks_of(item, zoned)]
 
 
 def _checked(went_in: Checksum, snapshot: Snapshot, old: Sequence[str], stats: Stats) -> Checksum:
@@ -252,8 +256,7 @@ def rollback(table: DeltaTable) -> DeltaTable:
         )
     before, after = table.snapshot(last["version"] - 1), table.snapshot(last["version"])
     old = sorted(set(before.files.names) - set(after.files.names))
-    folder = Folder(log.spark, log.path)
-    if any(not folder.exists(unquote(n)) for n in old if ":" not in n):
+    if any(not Folder(log.spark, "").exists(log.place_of(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = snapshot.rewrite()
     version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})

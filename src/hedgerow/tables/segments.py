@@ -85,16 +85,17 @@ class Segment:
 
 def _without(index: BlockIndex, items: Sequence[Item], gone: set[str]) -> BlockIndex:
     """What of the index does not speak of columns that are other ones by now."""
-    lost = {text(i) if isinstance(i, Predicate) else term_text(i) for i in items if _speaks_of(i, gone)}
+    lost = {text(i) if isinstance(i, Predicate) else term_text(i) for i in items if speaks_of(i, gone)}
     views = []
     for view in index.views:
         terms = {name: t for name, t in view.stats.terms.items() if name not in lost}
-        features = {name: f for name, f in view.stats.features.items() if not _speaks_of(f.predicate, gone)}
+        features = {name: f for name, f in view.stats.features.items() if not speaks_of(f.predicate, gone)}
         views.append(View(Stats(view.stats.rows, terms, features), view.membership))
     return BlockIndex(tuple(views))
 
 
-def _speaks_of(item: Item, names: set[str]) -> bool:
+def speaks_of(item: Item, names: set[str]) -> bool:
+    """Whether any of these columns, in lower case, is in it."""
     match item:
         case Column():
             own: Any = (item,)
@@ -102,7 +103,7 @@ def _speaks_of(item: Item, names: set[str]) -> bool:
             own = (column,)
         case _:
             own = columns(item) if isinstance(item, Predicate) else item.columns
-    return any(quote_name(c.path[0]).lower() in names for c in own)
+    return any({quote_name(c.path[0]).lower(), c.path[0].lower()} & names for c in own)
 
 
 # --- the side folder ---
