@@ -350,7 +350,7 @@ public class Pruning extends Rule {
     private static String told(String table, long[] all, long[] opened, long start) {
         StringBuilder out = new StringBuilder("{\"table\":");
         quote(table, out);
-        out.append(",\"files\":").append(all[0]).append(",\"totalFilesopened\":").append(opened[0]);
+        out.append(",\"files\":").append(all[0]).append(",\"files_opened\":").append(opened[0]);
         out.append(",\"bytes\":").append(all[1]).append(",\"bytes_opened\":").append(opened[1]);
         out.append(",\"seconds\":").append((System.nanoTime() - start) / 1e9).append("}");
         return out.toString();

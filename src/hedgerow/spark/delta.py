@@ -45,6 +45,7 @@ _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
+_REMEMBERED = 4  # versions whose files need not be listed again
 _PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 
@@ -80,10 +81,21 @@ class DeltaLog:
         none = self._jvm.scala.Option.empty()
         try:
             if version is None:
-                return Snapshot(self, self.java.update(False, none, self.catalog))
-            return Snapshot(self, self.java.getSnapshotAt(version, none, self.catalog, False))
+                java = self.java.update(False, none, self.catalog)
+            else:
+                java = self.java.getSnapshotAt(version, none, self.catalog, False)
         except spark_errors() as error:
             raise HedgerowError(f"version {version} of {self.path} cannot be read: {first_line(error)}") from error
+        key = (int(java.version()), str(java.metadata().id()))  # a table made anew begins with version 0 again
+        if key not in self._seen:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[key] = Snapshot(self, java)
+        return self._seen[key]
+
+    @cached_property
+    def _seen(self) -> dict[tuple[int, str], Snapshot]:
+        return {}
 
     @property
     def _jvm(self) -> Any:
