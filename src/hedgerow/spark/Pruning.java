@@ -11,17 +11,13 @@
 package hedgerow;
 
 import java.lang.ref.WeakReference;
-import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -57,6 +53,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.delta.actions.AddFile; // Delta
+import org.apache.spark.sql.delta.stats.DataSize; // Delta
+import org.apache.spark.sql.delta.stats.DeltaScan; // Delta
+import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex; // Delta
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -91,15 +91,6 @@ public class Pruning extends Rule {
         "spark.sql.timestampType"
     };
     static final String DELTA = "org.apache.spark.sql.delta.";
-    static final String[] SCAN = {
-        "version", "files", "total", "partition", "scanned", "scannedSnapshot", "partitionFilters", "dataFilters",
-        "partitionLikeDataFilters", "rewrittenPartitionLikeDataFilters", "unusedFilters", "scanDurationMs",
-        "dataSkippingType"
-    };
-    static final String[] PREPARED = {
-        "spark", "deltaLog", "path", "catalogTableOpt", "preparedScan", "versionScanned"
-    };
-
     private volatile Function python;
     private final ThreadLocal answered = new ThreadLocal();
     private final Map names = Collections.synchronizedMap(new HashMap());
@@ -173,8 +164,8 @@ public class Pruning extends Rule {
         }
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         FileIndex location = files.location();
-        if (location instanceof PrunedIndex) {
-            visit.note(((PrunedIndex) location).told);
+        if (location instanceof Decided) {
+            visit.note(((Decided) location).told());
             return relation;
         }
         boolean isDelta = location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex");
@@ -283,54 +274,40 @@ public class Pruning extends Rule {
         return with(relation, files, new PrunedIndex(base, root, skip, opened[1], told));
     }
 
-    /** Delta's own list, shorter: everything else about the scan stays, deletion vectors and the snapshot too. */
-    private static LogicalRelation delta(LogicalRelation relation, HadoopFsRelation files, FileIndex prepared,
+    private LogicalRelation delta(LogicalRelation relation, HadoopFsRelation files, FileIndex prepared,
             Map skip, String table, long start, Visit visit) throws Exception {
         Object scan = call(prepared, "preparedScan");
-        Seq listed = (Seq) call(scan, "files");
-        List kept = new ArrayList();
+        long[] listed = {0, 0};
         long[] opened = {0, 0};
-        long listedBytes = 0;
         Method path = null;
         Method size = null;
-        for (Iterator each = listed.iterator(); each.hasNext();) {
+        for (Iterator each = ((Seq) call(scan, "files")).iterator(); each.hasNext();) {
             Object file = each.next();
             if (path == null) {
                 path = file.getClass().getMethod("path", new Class[0]);
                 size = file.getClass().getMethod("size", new Class[0]);
             }
             Long bytes = (Long) size.invoke(file, new Object[0]);
-            listedBytes += bytes.longValue();
+            count(listed, bytes.longValue());
             if (!bytes.equals(skip.get(path.invoke(file, new Object[0])))) {
-                kept.add(file);
                 count(opened, bytes.longValue());
             }
         }
         Option totalFiles = (Option) call(call(scan, "total"), "files");
         Option totalBytes = (Option) call(call(scan, "total"), "bytesCompressed");
         long[] all = {
-            totalFiles.isDefined() ? ((Long) totalFiles.get()).longValue() : listed.size(),
-            totalBytes.isDefined() ? ((Long) totalBytes.get()).longValue() : listedBytes
+            totalFiles.isDefined() ? ((Long) totalFiles.get()).longValue() : listed[0],
+            totalBytes.isDefined() ? ((Long) totalBytes.get()).longValue() : listed[1]
         };
-        visit.note(told(table, all, opened, start));
-        if (kept.size() == listed.size()) {
+        String told = told(table, all, opened, start);
+        visit.note(told);
+        if (opened[0] == listed[0]) {
             return relation;
         }
-        Object none = Option.empty();
-        Object[] sizes = {Option.apply(Long.valueOf(opened[1])), none, Option.apply(Long.valueOf(opened[0])), none};
-        Object scanned = made(call(scan, "scanned").getClass(), sizes);
-        Object[] parts = new Object[SCAN.length];
-        for (int i = 0; i < SCAN.length; i++) {
-            parts[i] = call(scan, SCAN[i]);
-        }
-        parts[1] = CollectionConverters.asScala(kept).toSeq();
-        parts[4] = scanned;
-        Object[] index = new Object[PREPARED.length];
-        for (int i = 0; i < PREPARED.length; i++) {
-            index[i] = call(prepared, PREPARED[i]);
-        }
-        index[4] = made(scan.getClass(), parts);
-        return with(relation, files, (FileIndex) made(prepared.getClass(), index));
+        Class ours = Class.forName(getClass().getName() + "$PrunedDelta", true, getClass().getClassLoader());
+        Class[] types = {FileIndex.class, Map.class, Long.TYPE, String.class};
+        Object[] arguments = {prepared, skip, Long.valueOf(opened[1]), told};
+        return with(relation, files, (FileIndex) ours.getMethod("of", types).invoke(null, arguments));
     }
 
     private static LogicalRelation with(LogicalRelation relation, HadoopFsRelation files, FileIndex location) {
@@ -385,16 +362,6 @@ public class Pruning extends Rule {
 
     static Object call(Object of, String name) throws Exception {
         return of.getClass().getMethod(name, new Class[0]).invoke(of, new Object[0]);
-    }
-
-    static Object made(Class type, Object[] arguments) throws Exception {
-        Constructor[] found = type.getConstructors();
-        for (int i = 0; i < found.length; i++) {
-            if (found[i].getParameterTypes().length == arguments.length) {
-                return found[i].newInstance(arguments);
-            }
-        }
-        throw new IllegalStateException("an unknown version of Delta: " + type);
     }
 
     static void quote(String text, StringBuilder out) {
@@ -715,13 +682,18 @@ public class Pruning extends Rule {
         }
     }
 
+    /** A list of files that this rule has made. */
+    public interface Decided {
+        String told();
+    }
+
     /** Spark's list of files without some; equal to another if it hides the same, so that scans are shared. */
-    public static class PrunedIndex implements FileIndex {
+    public static class PrunedIndex implements FileIndex, Decided {
         private final FileIndex base;
         private final String root;
         private final Map skip;
         private final long bytes;
-        final String told;
+        private final String told;
         private final int hash;
 
         PrunedIndex(FileIndex base, String root, Map skip, long bytes, String told) {
@@ -731,6 +703,10 @@ public class Pruning extends Rule {
             this.bytes = bytes;
             this.told = told;
             this.hash = 31 * base.hashCode() + skip.hashCode();
+        }
+
+        public String told() {
+            return told;
         }
 
         static boolean skips(Map skip, String root, Path file, long bytes) {
@@ -798,4 +774,66 @@ public class Pruning extends Rule {
             return hash;
         }
     }
+
+    // --- Delta begins: left out where there is no Delta, with the imports above ---
+
+    /**
+     * Delta's list without some. Delta goes on to choose: by partitions, and anew if other filters reach the scan, as
+     * they do with deletion vectors. Its comparison of lists looks at the scan, so that is made shorter too.
+     */
+    public static class PrunedDelta extends PreparedDeltaFileIndex implements Decided {
+        private final Map skip;
+        private final String told;
+
+        public static FileIndex of(FileIndex prepared, Map skip, long bytes, String told) {
+            return new PrunedDelta((PreparedDeltaFileIndex) prepared, skip, bytes, told);
+        }
+
+        PrunedDelta(PreparedDeltaFileIndex base, Map skip, long bytes, String told) {
+            super(base.spark(), base.deltaLog(), base.path(), base.catalogTableOpt(),
+                shorter(base.preparedScan(), skip, bytes), base.versionScanned());
+            this.skip = skip;
+            this.told = told;
+        }
+
+        private static DeltaScan shorter(DeltaScan scan, Map skip, long bytes) {
+            Seq files = kept(scan.files(), skip);
+            Option none = Option.empty();
+            DataSize scanned = new DataSize(
+                Option.apply(Long.valueOf(bytes)), none, Option.apply(Long.valueOf(files.size())), none);
+            return new DeltaScan(scan.version(), files, scan.total(), scan.partition(), scanned,
+                scan.scannedSnapshot(), scan.partitionFilters(), scan.dataFilters(), scan.partitionLikeDataFilters(),
+                scan.rewrittenPartitionLikeDataFilters(), scan.unusedFilters(), scan.scanDurationMs(),
+                scan.dataSkippingType());
+        }
+
+        public String told() {
+            return told;
+        }
+
+        public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) {
+            return kept(super.matchingFiles(partitionFilters, dataFilters), skip);
+        }
+
+        private static Seq kept(Seq files, Map skip) {
+            List found = new ArrayList();
+            for (Iterator each = files.iterator(); each.hasNext();) {
+                AddFile file = (AddFile) each.next();
+                if (!Long.valueOf(file.size()).equals(skip.get(file.path()))) {
+                    found.add(file);
+                }
+            }
+            return CollectionConverters.asScala(found).toSeq();
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof PrunedDelta && super.equals(other) && ((PrunedDelta) other).skip.equals(skip);
+        }
+
+        public int hashCode() {
+            return super.hashCode();
+        }
+    }
+
+    // --- Delta ends ---
 }

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.delta import has_delta
 from hedgerow.spark.session import first_line, needs_jvm, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DELTA = re.compile(r"import \S+; // Delta\n|// --- Delta begins.*// --- Delta ends ---", re.DOTALL)
 _OURS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
 
 
@@ -48,6 +50,8 @@ def install(spark: SparkSession, answers: Any) -> None:
         # Py4J remembers methods by the name of their class, so no two of ours may have the same.
         package = f"hedgerow.rule_{uuid4().hex}"
         source = files("hedgerow.spark").joinpath("Pruning.java").read_text(encoding="utf-8")
+        if not has_delta(spark):
+            source = _DELTA.sub("", source)
         compiler.cook(source.replace("package hedgerow;", f"package {package};"))
         nothing = context._gateway.new_array(jvm.java.lang.Object, 0)
         rule = compiler.getClassLoader().loadClass(f"{package}.Pruning").getConstructors()[0].newInstance(nothing)
