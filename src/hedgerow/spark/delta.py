@@ -103,7 +103,7 @@ class DeltaLog:
 
     @property
     def sql_name(self) -> str:
-        return f"delta.`{self.path}`"
+        return "delta.`" + self.path.replace("`", "``") + "`"
 
     def place_of(self, name: str) -> str:
         """Where the file of this name lies; those of a shallow clone lie elsewhere."""
