@@ -347,12 +347,6 @@ class Written:
     def sizes(self) -> dict[str, int]:
         return {add["path"]: int(add["size"]) for add, _ in self.actions}
 
-    @property
-    def rows(self) -> int | None:
-        """As the log will say; None where some file has no count."""
-        counts = [json.loads(add.get("stats") or "{}").get("numRecords") for add, _ in self.actions]
-        return None if None in counts else sum(counts)
-
     def frame(self) -> DataFrame:
         utils = self.snapshot.log._jvm.org.apache.spark.api.python.PythonUtils
         return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
