@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import apply, fig3, fig4, prune, route_rows, tpch_month
+from bench import apply, attach, fig3, fig4, prune, route_rows, tpch_month
 from bench.options import Options
 from bench.record import emit
 
@@ -21,6 +21,7 @@ SUITES: dict[str, Callable[[Options], Iterator[dict[str, Any]]]] = {
     "fig3": fig3.run,
     "fig4": fig4.run,
     "tpch-month": tpch_month.run,
+    "attach": attach.run,
 }
 
 

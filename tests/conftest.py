@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from hedgerow.spark.jars import NO_DELTA
 from hedgerow.spark.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
@@ -27,27 +28,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
 
 
+@pytest.fixture
+def delta(spark: SparkSession) -> SparkSession:
+    """The session, if it reads Delta tables."""
+    from hedgerow.spark.delta import has_delta
+
+    if not has_delta(spark):
+        pytest.skip(NO_DELTA)
+    return spark
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One small local session for the whole run; the test is skipped where there is no Java."""
+    """One small local session for the whole run, with Delta where its jars are; skipped where there is no Java."""
     home = find_java()
     if home is None:
         pytest.skip(NO_JAVA)
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-    from pyspark.sql import SparkSession
+    from hedgerow.spark.session import session as start
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("hedgerow-tests")
-        .config("spark.driver.memory", "4g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
+    own = {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.databricks.delta.snapshotPartitions": "2",  # of Delta's own state, which is tiny here
+    }
+    session = start("4g", "local[2]", **own)
     yield session
     session.stop()

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.pipeline import Learned as Learned
     from hedgerow.pipeline import apply as apply
+    from hedgerow.pipeline import attach as attach
+    from hedgerow.pipeline import detach as detach
+    from hedgerow.pipeline import last_query as last_query
     from hedgerow.pipeline import learn as learn
     from hedgerow.pipeline import open_table as table
     from hedgerow.pipeline import read as read
     from hedgerow.pipeline import route as route
     from hedgerow.pipeline import score as score
     from hedgerow.spark.session import local_session as local_session
+    from hedgerow.spark.session import session as session
     from hedgerow.sql.workload import Workload as Workload
 
 __version__ = "0.1.0"
@@ -29,11 +33,15 @@ _PUBLIC = {
     "Score": "hedgerow.core.cost:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline:apply",
+    "attach": "hedgerow.pipeline:attach",
+    "detach": "hedgerow.pipeline:detach",
+    "last_query": "hedgerow.pipeline:last_query",
     "learn": "hedgerow.pipeline:learn",
     "local_session": "hedgerow.spark.session:local_session",
     "read": "hedgerow.pipeline:read",
     "route": "hedgerow.pipeline:route",
     "score": "hedgerow.pipeline:score",
+    "session": "hedgerow.spark.session:session",
     "table": "hedgerow.pipeline:open_table",
 }
 __all__ = [
@@ -44,11 +52,15 @@ __all__ = [
     "Workload",
     "__version__",
     "apply",
+    "attach",
+    "detach",
+    "last_query",
     "learn",
     "local_session",
     "read",
     "route",
     "score",
+    "session",
     "table",
 ]
 

@@ -141,7 +141,9 @@ class Output:
 Many = list[str] | None
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")]
 Queries = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, or a saved .jsonl file.")]
-Directory = Annotated[str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote.")]
+Directory = Annotated[
+    str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote; also the name of a Delta table.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
@@ -251,7 +253,11 @@ def apply(
     ctx: typer.Context,
     source: Source,
     layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="A layout that learn wrote.")],
-    to: Annotated[str, typer.Option(help="The directory to write to.")],
+    to: Annotated[
+        str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="In place: only these partitions, as in SQL.")] = None,
+    retries: Annotated[int, typer.Option(min=0, help="In place: begin again when others were faster.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
     sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else by the most filtered.")] = None,
@@ -259,7 +265,7 @@ def apply(
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write SOURCE in a layout to a new directory, with an index.
+    """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
 
     A block is a file; the index says what each cannot contain.
     """
@@ -270,6 +276,8 @@ def apply(
             source,
             learned,
             to,
+            where=where,
+            retries=retries,
             overwrite=overwrite,
             max_block_rows=max_block_rows,
             sort_by=sort_by or None,
@@ -312,10 +320,11 @@ def verify(ctx: typer.Context, directory: Directory, as_json: Json = False) -> N
         found,
         {
             "table": f"{found['path']} is as it was written",
-            "rows": f"{found['rows']:,}, all compared",
+            "rows": f"{found['rows']:,}, {_all_or(found.get('rows_compared', found['rows']), found['rows'])} compared",
             "files": f"{found['files']:,}, the statistics of {found['files_with_statistics_checked']:,} compared",
-            "checksum": found["checksum"],
-            "replicas": ", ".join(f"{name}: {told}" for name, told in found["replicas"].items()) or None,
+            "not ours": f"{found['unknown_files']:,} files, always opened" if found.get("unknown_files") else None,
+            "checksum": found.get("checksum"),
+            "replicas": ", ".join(f"{name}: {told}" for name, told in found.get("replicas", {}).items()) or None,
         },
     )
 
@@ -354,11 +363,11 @@ def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
 @contextmanager
 def _session(options: Options) -> Iterator[SparkSession]:
     """A session of our own, stopped at the end; tests put theirs in its place."""
-    from hedgerow.spark.session import local_session, spark_errors
+    from hedgerow.spark.session import session, spark_errors
 
     with nullcontext(StringIO()) if options.wants_log else _silenced() as held:
         try:
-            spark = local_session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
+            spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
         except spark_errors() as error:
             raise HedgerowError(f"Spark did not start: {_why(held) or _told(error)}") from error
     try:
@@ -489,6 +498,10 @@ def _beside(given: Mapping[str, Any] | None) -> str | None:
     if given is None:
         return None
     return f"{_share(given['alone']).strip()} of what is given, {_share(given['together']).strip()} with this beside it"
+
+
+def _all_or(some: int, rows: int) -> str:
+    return "all" if some == rows else f"{some:,}"
 
 
 def _share(value: float) -> str:

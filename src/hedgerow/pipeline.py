@@ -1,4 +1,4 @@
-"""learn, score, apply, table, read, route: the one place where Spark, SQL, learners and core meet."""
+"""learn, score, apply, table, read, route, attach: the one place where Spark, SQL, learners and core meet."""
 
 from __future__ import annotations
 
@@ -27,14 +27,20 @@ from hedgerow.core.replicas import fit_beside
 from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
 from hedgerow.spark.assign import with_block
+from hedgerow.spark.attach import install, remove
+from hedgerow.spark.attach import last_query as last_query
+from hedgerow.spark.delta import is_delta
 from hedgerow.spark.evaluate import needed
 from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
-from hedgerow.spark.session import meaning
+from hedgerow.spark.session import is_remote, meaning
 from hedgerow.spark.source import Source, open_source
 from hedgerow.spark.stats import collect_blocks
+from hedgerow.tables.answers import Answers
+from hedgerow.tables.delta import DeltaTable
 from hedgerow.tables.parquet import ParquetTable, create
 from hedgerow.tables.replicas import place_of
+from hedgerow.tables.rewrite import Plan, rewrite
 from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
@@ -145,7 +151,7 @@ def learn(
     cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
     exact: bool = True,
-    given: Sequence[str | ParquetTable] = (),
+    given: Sequence[str | ParquetTable | DeltaTable] = (),
     **params: Any,
 ) -> Learned:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
@@ -246,27 +252,35 @@ def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,
     layout: Layout | Learned,
-    to: str,
+    to: str | None = None,
     *,
+    where: str | Sequence[str] | None = None,
+    retries: int = 0,
     overwrite: bool = False,
     max_block_rows: int | None = None,
     sort_by: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     table: str | None = None,
     replica: str | None = None,
-) -> ParquetTable:
-    """Rewrite the table into a new directory, one file per block, with the index over it.
+) -> ParquetTable | DeltaTable:
+    """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
-        to: where the table shall be; with `replica`, where the table is that gets one.
+        to: the directory; without it the source has to be a Delta table. With `replica`, the table that gets one.
         replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
+        where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
+        retries: in place, how often to begin again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
     """
-    copy_of = open_table(spark, to) if replica is not None else None
-    place = place_of(copy_of.path, replica) if copy_of is not None and replica is not None else to
+    copy_of, place = None, to
+    if replica is not None:
+        if to is None:
+            raise HedgerowError("a replica is of a table that Hedgerow wrote: say which with to=")
+        copy_of = ParquetTable.open(spark, to.rstrip("/"))
+        place = place_of(copy_of.path, replica)
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
@@ -280,31 +294,55 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    written = create(
-        opened,
-        learned.layout,
-        place,
-        statistics=[encode(item) for item in items],
-        provenance=provenance,
-        writing={
-            "max_block_rows": _positive("max_block_rows", max_block_rows),
-            "sort_by": list(sort_by),
-            "options": dict(options or {}),
-        },
-        overwrite=overwrite,
-        copy_of=copy_of,
-    )
-    return written if copy_of is None else open_table(spark, to)
+    statistics = [encode(item) for item in items]
+    writing = {
+        "max_block_rows": _positive("max_block_rows", max_block_rows),
+        "sort_by": list(sort_by),
+        "options": dict(options or {}),
+    }
+    if place is not None:
+        if where is not None:
+            raise HedgerowError("where= limits a rewrite in place, so it does not go with to=")
+        written = create(
+            opened,
+            learned.layout,
+            place,
+            statistics=statistics,
+            provenance=provenance,
+            writing=writing,
+            overwrite=overwrite,
+            copy_of=copy_of,
+        )
+        return written if copy_of is None else ParquetTable.open(spark, copy_of.path)
+    if not isinstance(source, str) or not is_delta(spark, source):
+        raise HedgerowError(f"only a Delta table is rewritten in place: say where to write {opened.origin} with to=")
+    plan = Plan(learned.layout, opened.name, learned.predicates, statistics, provenance, writing, where)
+    return rewrite(spark, source, plan, retries)
 
 
-def open_table(spark: SparkSession, path: str) -> ParquetTable:
-    """Open a table that `apply` wrote."""
+def open_table(spark: SparkSession, path: str) -> ParquetTable | DeltaTable:
+    """Open a table that `apply` wrote: a directory, or a Delta table by its path or name."""
+    if not is_remote(spark) and is_delta(spark, path):
+        return DeltaTable.open(spark, path)
     return ParquetTable.open(spark, path.rstrip("/"))
 
 
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
     """The matching rows of a table that `apply` wrote, from just the files that may hold some."""
     return open_table(spark, path).read(where, columns)
+
+
+def attach(spark: SparkSession) -> None:
+    """Let every query of this session skip files of managed tables, however it was written.
+
+    `spark.conf.set("hedgerow.enabled", "false")` turns that off for a while, `detach` for good.
+    """
+    install(spark, Answers(spark))
+
+
+def detach(spark: SparkSession) -> None:
+    """Let the session's queries read as if `attach` had never been called."""
+    remove(spark)
 
 
 def _fitting(
@@ -321,7 +359,7 @@ def _fitting(
     return opened, bound.queries, bound.skipped
 
 
-def best_of(given: Sequence[ParquetTable], predicates: Sequence[Predicate]) -> list[float]:
+def best_of(given: Sequence[ParquetTable | DeltaTable], predicates: Sequence[Predicate]) -> list[float]:
     """What each predicate reads of the given table that serves it best, as a share of its rows."""
     return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 

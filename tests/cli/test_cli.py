@@ -287,7 +287,7 @@ def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.Monke
         asked.append((memory, master, settings))
         return Session()
 
-    monkeypatch.setattr("hedgerow.spark.session.local_session", start)
+    monkeypatch.setattr("hedgerow.spark.session.session", start)
     options = cli.Options("local[2]", "1g", {"spark.sql.ansi.enabled": "true"})
     with pytest.raises(KeyError), cli._session(options):
         raise KeyError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,26 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hedgerow.spark.java import NO_JAVA, find_java
+from tests.spark.elsewhere import environment
 from tests.spark.things import FILES, by_id, write_things
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CHECKOUT = Path(__file__).parents[2]
-
 
 def run(program: str, *args: str) -> Any:
     """The program in a Python of its own; what it prints last, as JSON."""
-    import pyspark
-
-    home = find_java()
-    if home is None:
-        pytest.skip(NO_JAVA)
-    own = {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
-    paths = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env = {**os.environ, **own, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
-    ran = subprocess.run([sys.executable, "-c", program, *args], env=env, capture_output=True, text=True, timeout=400)
+    command = [sys.executable, "-c", program, *args]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=400)
     assert ran.returncode == 0, f"{ran.stdout[-1000:]}\n{ran.stderr[-4000:]}"
     return json.loads(ran.stdout.splitlines()[-1])
 

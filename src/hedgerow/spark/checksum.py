@@ -5,7 +5,7 @@ It adds up, so the checksum of a table after an append is the sum of the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,13 +40,13 @@ def checksum(frame: DataFrame) -> Checksum:
 
 
 @contextmanager
-def observed(frame: DataFrame) -> Iterator[tuple[DataFrame, list[Checksum]]]:
-    """The frame, and a list that has its checksum once the frame was written: no pass of its own."""
+def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[DataFrame, list[Checksum]]]:
+    """The frame, and a list that has the checksum of some columns once it was written: no pass of its own."""
     from pyspark.sql import Observation
 
     noted = Observation()
     found: list[Checksum] = []
-    hashed = frame.withColumn(_NAME, _hash(frame)).observe(noted, *_sums()).drop(_NAME)
+    hashed = frame.withColumn(_NAME, _hash(frame.select(*of))).observe(noted, *_sums()).drop(_NAME)
     yield hashed, found
     found.append(_checksum(noted.get))
 

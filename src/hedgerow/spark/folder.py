@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,11 @@ class Folder:
     def size(self, name: str) -> int:
         path, fs = self._path(name)
         return int(fs.getFileStatus(path).getLen())
+
+    def age(self, name: str) -> float:
+        """Seconds since the file was written; 0 if it is gone by now."""
+        path, fs = self._path(name)
+        return time.time() - int(fs.getFileStatus(path).getModificationTime()) / 1000 if fs.exists(path) else 0.0
 
     def is_empty(self) -> bool:
         return not self.sizes()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hedgerow.core.bind import Session
 from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.jars import PACKAGES, delta_settings
 from hedgerow.spark.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
@@ -29,6 +30,29 @@ _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doub
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
     """A local session, with a Java found by ourselves; settings as `spark_sql_shuffle_partitions="8"`."""
+    return _started(memory, master, _dotted(settings))
+
+
+def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
+    """A local session that reads Delta tables too, if their jars can be had: `spark/jars` says where they come from.
+
+    Without them it is a session like any other, and what needs Delta says so.
+    """
+    given = _dotted(settings)
+    delta = delta_settings(given, fetch=True)
+    try:
+        return _started(memory, master, {**given, **delta})
+    except spark_errors():
+        if PACKAGES not in delta:
+            raise
+    return _started(memory, master, given)  # Maven is out of reach
+
+
+def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
+    return {key if "." in key else key.replace("_", "."): value for key, value in settings.items()}
+
+
+def _started(memory: str, master: str, settings: Mapping[str, str]) -> SparkSession:
     home = find_java()
     if home is None:
         raise HedgerowError(NO_JAVA)
@@ -44,7 +68,7 @@ def local_session(memory: str = "4g", master: str = "local[*]", **settings: str)
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "8",
     }
-    for key, value in {**defaults, **{k if "." in k else k.replace("_", "."): v for k, v in settings.items()}}.items():
+    for key, value in {**defaults, **settings}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from hedgerow.core.bind import as_schema
 from hedgerow.core.errors import HedgerowError, SchemaError
 from hedgerow.core.expr import quote_name
 from hedgerow.core.types import Type
+from hedgerow.spark.delta import delta_log, is_delta
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.footers import footers_of, mean_widths
 from hedgerow.spark.session import first_line, needs_jvm, same_grammar, spark_errors
@@ -28,13 +29,17 @@ _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 @dataclass(frozen=True)
 class Source:
-    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie."""
+    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie.
+
+    `sizes`: these files and their bytes, where somebody knows them.
+    """
 
     frame: DataFrame
     name: str
     schema: dict[str, Type]
     origin: str
     is_files: bool
+    sizes: Mapping[str, int] | None = None
 
     @cached_property
     def rows(self) -> int:
@@ -52,10 +57,10 @@ class Source:
     def _measured(self) -> dict[str, float]:
         if not self.is_files:
             return {}
-        files = [unquote(f) for f in self.frame.inputFiles()]
-        some = files[:: -(-len(files) // _FOOTERS)] if files else []
         folder = Folder(self.frame.sparkSession, "")
-        return mean_widths(footers_of(folder, {f: folder.size(f) for f in some}))
+        files = [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
+        some = files[:: -(-len(files) // _FOOTERS)] if files else []
+        return mean_widths(footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some}))
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
@@ -70,10 +75,11 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     own, is_files = "", True
     try:
         if isinstance(source, str):
+            if is_delta(spark, source):
+                return _delta(spark, source, name)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(source) if is_path else spark.table(source)
-            own = source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
-            own = own if is_path else source.rsplit(".", 1)[-1].strip("`")
+            own = _own_name(source, is_path)
         elif isinstance(source, Sequence):
             frame = spark.read.parquet(*source)
         else:
@@ -81,6 +87,23 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {first_line(error)}") from error
     return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
+
+
+def _own_name(source: str, is_path: bool) -> str:
+    """The last part of a path or name."""
+    if is_path:
+        return source.rstrip("/`").rsplit("/", 1)[-1].removesuffix(".parquet")
+    return source.rsplit(".", 1)[-1].strip("`")
+
+
+def _delta(spark: SparkSession, source: str, name: str | None) -> Source:
+    snapshot = delta_log(spark, source).snapshot()
+    frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
+    sizes = {
+        snapshot.log.place_of(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
+    }
+    own = name or _own_name(source, "/" in source)
+    return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:

@@ -122,6 +122,22 @@ def where(text: str, dialect: str = "spark") -> Predicate:
     return normalise(as_written(p, text) if dialect == "spark" else p)
 
 
+def exactly(text: str) -> Predicate | None:
+    """One Spark SQL expression as the predicate that it is, under NOT too; None where any of it is not understood.
+
+    >>> exactly("length(name) > 3") is None, exactly("log10(x) > 3") is None
+    (False, True)
+    """
+    if not Written(text).is_plain:
+        return None
+    select = _parse(f"SELECT 1 FROM t WHERE {text}", "spark", "the condition")[0]
+    condition = select.args["where"].this if isinstance(select.args.get("where"), exp.Where) else None
+    if condition is None or implied(condition, lambda column: True) != condition.unnest():
+        return None  # some part of it says nothing that we could use
+    p = predicate_of(condition, _by_own_name)
+    return normalise(p) if as_written(p, text) == p else None
+
+
 def scans_of(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Scan, ...]:

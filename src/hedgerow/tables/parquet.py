@@ -122,9 +122,11 @@ class ParquetTable:
     @property
     def index(self) -> BlockIndex:
         """What the files cannot contain, as far as it holds under the session's settings."""
-        if settings(self.spark) == self.manifest["settings"]:
-            return self.stored_index
-        return self._steady_index
+        return self.index_under(settings(self.spark))
+
+    def index_under(self, now: Mapping[str, str]) -> BlockIndex:
+        """As far as it holds under these settings."""
+        return self.stored_index if now == self.manifest["settings"] else self._steady_index
 
     @cached_property
     def _steady_index(self) -> BlockIndex:

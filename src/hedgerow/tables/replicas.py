@@ -43,6 +43,10 @@ class Opening:
     known: Bools  # of the index's entries, those that are opened
     taken: tuple[tuple[int, int], ...] | None = None  # of opened copies the blocks and cells that are read, None: all
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.table.path, self.files, self.taken
+
     def frame(self) -> DataFrame:
         return self.table.frame(self.files, self.taken)
 

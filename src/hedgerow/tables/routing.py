@@ -7,7 +7,7 @@ The text stays the user's: only names of tables are replaced, at their place, by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -16,9 +16,12 @@ from sqlglot import exp
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import quote_name
+from hedgerow.core.types import Type
+from hedgerow.spark.delta import Snapshot
 from hedgerow.spark.session import is_remote, same_grammar, spark_errors
 from hedgerow.spark.source import schema_of
 from hedgerow.sql.workload import Need, needs, query_of
+from hedgerow.tables.delta import DeltaTable, schema_at
 from hedgerow.tables.files import is_hidden
 from hedgerow.tables.parquet import OF_FILES, ParquetTable
 from hedgerow.tables.replicas import Opening
@@ -46,22 +49,25 @@ def route(spark: SparkSession, sql: str) -> DataFrame:
 def _pruned(spark: SparkSession, sql: str) -> tuple[str, dict[str, Any]]:
     """The text with {t0}, {t1}... for managed tables, and what they stand for."""
     query = query_of(sql) if same_grammar(spark) else None
-    named = {_name(t): t for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)} if query else {}
-    tables = {name: m for name, t in named.items() if (m := managed(spark, t)) is not None}
+    found = [t for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)] if query else []
+    named = {_name(t): t for t in found}
+    of_a_version = {_name(t) for t in found if t.args.get("version") or t.args.get("when")}
+    tables = {n: m for n, t in named.items() if n not in of_a_version and (m := managed(spark, t)) is not None}
+    _read_one_version(tables)
     if query is None or not tables or len({name.lower() for name in named}) < len(named):
         return sql, {}  # two paths may differ in letter case only, and be two tables
     own = bool(OF_FILES.search(sql))
     frames: dict[str, Any] = {}
     labels: dict[tuple[object, ...], str] = {}
     places: list[tuple[int, int, str]] = []
-    for need in needs(query, sql, {name: m.table.schema for name, m in tables.items()}):
+    for need in needs(query, sql, {name: m.schema for name, m in tables.items()}):
         name = _name(need.place)
-        found = tables[name].opening(need, own) if name in tables else None
-        if found is None:
+        opening = tables[name].opening(need, own) if name in tables else None
+        if opening is None:
             continue
-        label = labels.setdefault((name, found.table.path, found.files, found.taken), f"t{len(labels)}")
+        label = labels.setdefault((name, opening.key), f"t{len(labels)}")
         if label not in frames:
-            frames[label] = found.frame()
+            frames[label] = opening.frame()
         parts = need.place.parts
         alias = "" if need.place.alias else f" AS {quote_name(parts[-1].name)}"
         places.append((parts[0].meta["start"], parts[-1].meta["end"] + 1, f"{{{label}}}{alias}"))
@@ -95,6 +101,10 @@ class Managed:
     table: ParquetTable
     only: frozenset[str] | None
 
+    @property
+    def schema(self) -> Mapping[str, Type]:
+        return self.table.schema
+
     def opening(self, need: Need, own: bool) -> Opening | None:
         """None where nothing is better than the table as it lies."""
         whole = self.only is None or self.only == {n for n in self.table.known.names if not is_hidden(n)}
@@ -109,9 +119,50 @@ class Managed:
         return found if found.skipped else None
 
 
-def managed(spark: SparkSession, node: exp.Table) -> Managed | None:
+@dataclass(frozen=True)
+class ManagedDelta:
+    """A Delta table at one version."""
+
+    table: DeltaTable
+    snapshot: Snapshot
+
+    @property
+    def schema(self) -> Mapping[str, Type]:
+        return schema_at(self.snapshot)
+
+    def opening(self, need: Need, own: bool) -> _Version:
+        """Also where nothing is left out: another place of the query may read the same version."""
+        return _Version(self.snapshot, tuple(self.table.divided(need.predicate, self.snapshot)[0]))
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What a query opens of a Delta table."""
+
+    snapshot: Snapshot
+    files: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.files
+
+    def frame(self) -> DataFrame:
+        return self.snapshot.frame(self.files)
+
+
+def _read_one_version(tables: dict[str, Managed | ManagedDelta]) -> None:
+    """Two names of one Delta table read the same version of it, as Delta itself sees to."""
+    versions: dict[str, ManagedDelta] = {}
+    for name, found in tables.items():
+        if isinstance(found, ManagedDelta):
+            tables[name] = versions.setdefault(found.table.path, found)
+
+
+def managed(spark: SparkSession, node: exp.Table) -> Managed | ManagedDelta | None:
     """The managed table behind a name in a query, if there is one and the name stands for its rows as they are."""
     parts = [p.name for p in node.parts]
+    if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1]:
+        return None if is_remote(spark) else _open_delta(spark, parts[1])
     if len(parts) == 2 and parts[0].lower() == "parquet" and ("/" in parts[1]):
         return _open(spark, parts[1], None)
     name = ".".join(map(quote_name, parts))
@@ -121,7 +172,15 @@ def managed(spark: SparkSession, node: exp.Table) -> Managed | None:
         return None  # no such table, or a kind we do not know: it is for Spark to say
 
 
-def _in_plan(spark: SparkSession, name: str) -> Managed | None:
+def _open_delta(spark: SparkSession, path: str) -> ManagedDelta | None:
+    try:
+        table = DeltaTable.open(spark, path)
+        return ManagedDelta(table, table.snapshot())
+    except HedgerowError:
+        return None
+
+
+def _in_plan(spark: SparkSession, name: str) -> Managed | ManagedDelta | None:
     """A catalog table or a view right over the files, by the plan that Spark makes of its name."""
     frame = spark.table(name)
     plan: Any = frame._jdf.queryExecution().analyzed()
@@ -130,6 +189,8 @@ def _in_plan(spark: SparkSession, name: str) -> Managed | None:
             return None
         plan = plan.children().head()
     relation = plan.relation()
+    if relation.getClass().getSimpleName() == "HadoopFsRelation" and _is_newest_delta(relation.location()):
+        return _open_delta(spark, relation.location().path().toString())
     if relation.getClass().getSimpleName() != "HadoopFsRelation" or not relation.partitionSchema().isEmpty():
         return None
     if any(not relation.options().get(o).isEmpty() for o in _OPTIONS):
@@ -141,6 +202,11 @@ def _in_plan(spark: SparkSession, name: str) -> Managed | None:
     folders = {r.rpartition("/")[0] for r in roots}
     names = frozenset(r.rpartition("/")[2] for r in roots)
     return _open(spark, folders.pop(), frame, names) if len(folders) == 1 else None
+
+
+def _is_newest_delta(location: Any) -> bool:
+    """Not a table at a version of its own, which a view may name."""
+    return location.getClass().getSimpleName() == "TahoeLogFileIndex" and not location.isTimeTravelQuery()
 
 
 def _in_catalog(spark: SparkSession, name: str) -> Managed | None:

@@ -1,0 +1,67 @@
+"""Rewrites while others write: the rows are those of a serial order of what was committed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.spark.delta import Conflict
+from hedgerow.tables.rewrite import rewrite
+from tests.spark.together import InProcess, InThread, expected, make, plan, steps
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Other = InThread | InProcess
+
+
+def interleave(spark: SparkSession, path: str, seed: int, others: list[Other], longest: float) -> str:
+    """One table, one rewrite, and what others do meanwhile; what became of the rewrite."""
+    r = random.Random(seed)
+    make(spark, path, with_vectors=seed % 2 == 0)
+    todo = [steps(r, r.randrange(1, 4), f"delta.`{path}`") for _ in others]
+    for other, own in zip(others, todo, strict=True):
+        other.start(own, r.random() * longest)
+    try:
+        rewrite(spark, path, plan(), retries=r.randrange(2))
+        ended = "rewritten"
+    except Conflict as error:
+        ended = str(error).split("another ")[1].split()[0]
+    for other in others:
+        other.finish()
+    now = sorted(map(tuple, spark.read.format("delta").load(path).collect()))
+    assert now == expected(spark, path, [step for own in todo for step in own]), (seed, todo)
+    if ended == "rewritten":
+        table = hr.table(spark, path)
+        for where in ("id < 20", "v = 3", "id > 900", "v > 100 AND id < 200"):
+            found = sorted(map(tuple, table.read(where=where).collect()))
+            assert found == sorted(map(tuple, spark.read.format("delta").load(path).where(where).collect())), where
+    return ended
+
+
+def test_interleaved(delta: SparkSession, tmp_path: Path) -> None:
+    for seed in range(3):
+        interleave(delta, str(tmp_path / f"t{seed}"), seed, [InThread(delta)], 2.0)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[InProcess]:
+    other = InProcess()
+    yield other
+    other.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(0, 200, 25))
+def test_many_interleaved(delta: SparkSession, tmp_path: Path, process: InProcess, start: int) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(start, start + 25):
+        others: list[Other] = [InThread(delta)] if seed % 3 else [InThread(delta), process]
+        found[interleave(delta, str(tmp_path / f"t{seed}"), seed, others, 4.0)] += 1
+    assert found["rewritten"] and len(found) > 1, f"nothing was tried: {found}"

@@ -1,0 +1,109 @@
+"""Conditions of a plan become the predicates that they are, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.expr import col, text
+from hedgerow.core.outcomes import may_match
+from hedgerow.core.stats import Stats, collect
+from hedgerow.core.types import Type
+from hedgerow.spark.place import FILE, numbered
+from hedgerow.tables.answers import predicate
+
+SCHEMA = {
+    **{"x": Type("int"), "price": Type("decimal", 8, 2), "ratio": Type("double"), "word": Type("string")},
+    **{"`day`": Type("date"), "`at`": Type("timestamp"), "flag": Type("boolean"), "parts.x": Type("bigint")},
+}
+
+
+def c(name: str, kind: str) -> dict[str, Any]:
+    return {"col": name.split("."), "type": kind}
+
+
+def v(value: str, kind: str) -> dict[str, Any]:
+    return {"lit": value, "type": kind}
+
+
+def read(where: Any) -> str:
+    return text(predicate({"where": where, "settings": {"spark.sql.session.timeZone": "Asia/Kathmandu"}}, SCHEMA))
+
+
+X = c("x", "int")
+READ = [
+    (None, "TRUE"),
+    (["<", X, v("5", "int")], "x < 5"),
+    (["<", v("5", "int"), c("X", "int")], "x >= 6"),
+    (["and", ["not null", X], ["not", [">", X, v("5", "int")]]], "x < 6 AND x IS NOT NULL"),
+    (["or", ["null", X], ["in", X, v("2", "int"), v("7", "int")]], "x IN (2, 7) OR x IS NULL"),
+    (["<=>", X, v("5", "int")], "x = 5 AND x IS NOT NULL"),
+    (["=", X, c("parts.x", "bigint")], "parts.x = x"),
+    ([">=", c("price", "decimal(8,2)"), v("12.50", "decimal(8,2)")], "price >= 12.5"),
+    (["=", c("ratio", "double"), v("NaN", "double")], "ratio = double('NaN')"),
+    (["<", c("day", "date"), v("19723", "date")], "`day` < DATE '2024-01-01'"),
+    (["=", c("at", "timestamp"), v("1704067200000000", "timestamp")], "`at` = TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC'"),
+    (["is", c("flag", "boolean")], "flag = TRUE"),
+    (["starts", c("word", "string"), v("ab", "string")], "startswith(word, 'ab')"),
+    (["contains", c("word", "string"), v("ab", "string")], "(word LIKE '%ab%')"),
+    (["ends", c("word", "string"), v("ab", "string")], "(word LIKE '%ab')"),
+    (["like", c("word", "string"), v("a_b%", "string")], "(word LIKE 'a_b%')"),
+    (["not", ["sql", "(length(word) = 3)", c("word", "string")]], "LENGTH(word) <> 3"),
+    (["const", False], "FALSE"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where, expected", READ, ids=[expected for _, expected in READ])
+def test_read(where: Any, expected: str) -> None:
+    assert read(where) == expected
+
+
+UNKNOWN = [
+    ["?"],
+    ["<", c("x", "bigint"), v("5", "bigint")],  # the query reads it as another type
+    ["<", c("y", "int"), v("5", "int")],
+    ["contains", c("word", "string"), v("50%", "string")],
+    ["like", c("word", "string"), v("a\\_b", "string")],
+    ["starts", v("ab", "string"), c("word", "string")],
+    ["sql", "(log10(x) > 1)", X],  # which sqlglot writes as LOG(10, x)
+    ["sql", "(rand() < x)", X],
+    ["sql", "(length(word) = 3)", c("word", "int")],
+    ["sql", "(word = 'a\\tb')", c("word", "string")],
+    ["sql", "no SQL (", X],
+]
+
+
+@pytest.mark.parametrize("where", UNKNOWN, ids=[str(where) for where in UNKNOWN])
+def test_unknown_prunes_nothing_under_not_either(where: Any) -> None:
+    stats = collect({col("x"): pa.array([1, 2, 3, 4], pa.int32())}, entry=[0, 0, 1, 1], entries=2)
+    for form in (
+        where,
+        ["not", where],
+        ["and", where, ["not", where]],
+        ["or", ["not", ["not", where]], ["const", False]],
+    ):
+        assert may_match(_read(form), stats).all(), form
+    both = ["and", where, ["<", X, v("3", "int")]]
+    assert may_match(_read(both), stats).tolist() == [True, False]
+    assert may_match(_read(["or", where, ["<", X, v("3", "int")]]), Stats(stats.rows, stats.terms, {})).all()
+
+
+def _read(where: Any) -> Any:
+    return predicate({"where": where, "settings": {"spark.sql.session.timeZone": "UTC"}}, SCHEMA)
+
+
+def test_files_of_partitions() -> None:
+    """Neighbouring blocks of a partition share a file until it is full; partitions never do."""
+    rows = [("b", 3, 900), ("a", 1, 10), ("b", 4, 50), ("b", 9, 80), (None, 1, 5), ("b", 12, 1200), ("a", 0, 5000)]
+    counts = pa.table(
+        {"p": [r[0] for r in rows], "_hedgerow_block": [r[1] for r in rows], "_hedgerow_rows": [r[2] for r in rows]}
+    )
+    files = numbered(counts, ["p"], 1000)
+    of = {(p, b): int(f) for (p, b, _), f in zip(rows, files, strict=True)}
+    assert of["b", 3] == of["b", 4] == of["b", 9] != of["b", 12]
+    assert of["a", 0] != of["a", 1]
+    assert sorted(set(files.tolist())) == list(range(5))
+    assert FILE and np.all(files >= 0)
