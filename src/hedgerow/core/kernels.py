@@ -153,6 +153,7 @@ def best_cut(
     nearer to being skipped: a cut that removes one side of an OR.
     """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
+    now = n * _skipped(queries, clauses, some, other, near)
     best, most = -1, 1e-6 * n
     for c in range(len(cuts)):
         left = sizes[c]
@@ -161,7 +162,7 @@ def best_cut(
         if n - small < least or (small < least and not 0 < small <= shared):
             continue
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
-        gain = left * _skipped(queries, clauses, ls, lo, near) + right * _skipped(queries, clauses, rs, ro, near)
+        gain = left * _skipped(queries, clauses, ls, lo, near) + right * _skipped(queries, clauses, rs, ro, near) - now
         if eps >= 0:
             share = left / n
             gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)

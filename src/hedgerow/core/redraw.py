@@ -14,12 +14,15 @@ How much the drawn ones weigh depends on how often literals come back: a dashboa
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import reduce
-from math import gcd
+from itertools import islice
+from math import gcd, isfinite
+from random import Random
 from typing import Any, TypeAlias
 from typing import Literal as Choice
 
@@ -30,6 +33,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import (
     And,
     Compare,
+    Const,
     In,
     Literal,
     Not,
@@ -60,7 +64,10 @@ TIMES = 10  # queries drawn for each one seen
 OWN = 0.25  # what a query seen weighs where none ever recurs; those drawn from it share the rest
 DOUBT = 2  # so many queries without a literal seen before are imagined, before the log is asked
 _MOST_WORDS, _ROWS_FOR_WORDS = 1000, 5000
-_LIKE_WORD = re.compile(r"(?P<column>\S+) LIKE '%(?P<word>\w+)%'")
+_WORD = r"[^\W_]+"  # an underscore would stand for any character
+_LIKE_WORD = re.compile(rf"(?P<column>\S+) LIKE '%(?P<word>{_WORD})%'")
+_WIDE = Context(prec=120)  # more than any decimal's digits
+_AGAIN = 5  # draws in place of one that contradicts itself
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 
@@ -93,12 +100,13 @@ def redrawn(
         raise LayoutError(f"recurrence is between 0 and 1, or auto, not {recurrence}")
     if recurrence == 1:
         return tuple(predicates), tuple(weights), sample
-    r = np.random.default_rng(seed)
+    r = Random(seed)
     domains = _Domains(sample)
     found: Weighted = []
     for group in _groups(predicates, weights):
         known = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
-        drawn = [(draw, w / times) for i, w in enumerate(group.weights) for draw in group.draw(i, times, domains, r)]
+        lots = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
+        drawn = [(p, w / len(lot)) for w, lot in zip(group.weights, lots, strict=True) for p in lot]
         share = OWN + (1 - OWN) * known if drawn else 1.0
         found += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
         found += [(p, (1 - share) * w) for p, w in drawn]
@@ -188,14 +196,15 @@ class _Group:
     weights: list[float] = field(default_factory=list)
     values: list[tuple[Values, ...]] = field(default_factory=list)
 
-    def draw(self, i: int, times: int, domains: _Domains, r: np.random.Generator) -> list[Predicate]:
-        """`times` relatives of query i; none where no literal ever changes."""
+    def draw(self, i: int, times: int, domains: _Domains, r: Random) -> list[Predicate]:
+        """`times` relatives of query i; none where no literal ever changes, or all that is drawn contradicts itself."""
         by_slot = list(zip(*self.values, strict=True))
         varies = [len(set(seen)) > 1 for seen in by_slot]
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
-        return [self._drawn(i, atoms, by_slot, varies, domains, r) for _ in range(times)]
+        found = (self._drawn(i, atoms, by_slot, varies, domains, r) for _ in range(_AGAIN * times))
+        return list(islice((p for p in found if not _is_empty(p)), times)) or [self.predicates[i]]
 
     def _drawn(
         self,
@@ -204,7 +213,7 @@ class _Group:
         by_slot: Sequence[Sequence[Values]],
         varies: Sequence[bool],
         domains: _Domains,
-        r: np.random.Generator,
+        r: Random,
     ) -> Predicate:
         shifts: dict[str, Any] = {}
         others: dict[Any, Any] = {}
@@ -217,28 +226,44 @@ class _Group:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
                     shifts[family] = _shift(atom.literal.value, [v for (v,) in seen], r)
-                new.append(replace(atom, literal=replace(atom.literal, value=atom.literal.value + shifts[family])))
+                new.append(
+                    replace(atom, literal=replace(atom.literal, value=_moved(atom.literal.value, shifts[family])))
+                )
             else:
                 new.append(domains.other(atom, seen, others, r))
         parts = iter(new)
         return normalise(_with_atoms(self.predicates[i], lambda: next(parts)))
 
 
-def _shift(value: Any, seen: Sequence[Any], r: np.random.Generator) -> Any:
-    """From `value` to a place in the range seen (and a little beyond), in the steps seen."""
-    if any(v is NAN or v in (float("inf"), float("-inf")) for v in seen):
-        return type(value)(0)
+def _is_empty(p: Predicate) -> bool:
+    """Whether it holds on no row: bounds that have passed each other."""
+    return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms(p))
+
+
+def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
+    """From `value` to a place in the range seen (and a little beyond), in the steps seen; None: it cannot be said."""
+    if isinstance(value, Decimal):
+        exponents = [v.as_tuple().exponent for v in seen]
+        unit = min(e for e in exponents if isinstance(e, int))
+        whole = [int(v.scaleb(-unit, _WIDE)) for v in (value, *seen)]
+        return Decimal(_shift(whole[0], whole[1:], r)).scaleb(unit, _WIDE)
+    if isinstance(value, int):
+        low, high = min(seen), max(seen)
+        step = reduce(gcd, (v - low for v in seen))
+        steps = (high - low) // step
+        return low + step * r.randint(-(steps // len(seen)), steps + steps // len(seen)) - value
+    if not all(isinstance(v, float) and isfinite(v) for v in (value, *seen)):
+        return None
     low, high = min(seen), max(seen)
-    if isinstance(value, float):
-        wide = (high - low) / len(seen)
-        return float(r.uniform(low - wide, high + wide)) - value
-    unit = min((Decimal(v).as_tuple().exponent for v in seen), key=int) if isinstance(value, Decimal) else 0
-    scaled = [int(Decimal(v).scaleb(-int(unit))) for v in seen]
-    first, last = min(scaled), max(scaled)
-    step = reduce(gcd, (v - first for v in scaled))
-    more = (last - first) // (len(seen) * step)
-    to = first + step * int(r.integers(-more, (last - first) // step + more + 1))
-    return (Decimal(to).scaleb(int(unit)) if isinstance(value, Decimal) else to) - value
+    found = r.uniform(low, high) - value
+    return found if isfinite(found) else None
+
+
+def _moved(value: Any, shift: Any) -> Any:
+    if shift is None or value is NAN:
+        return value
+    found = _WIDE.add(value, shift) if isinstance(value, Decimal) else value + shift
+    return found if not isinstance(found, float) or isfinite(found) else value
 
 
 class _Domains:
@@ -247,26 +272,24 @@ class _Domains:
     def __init__(self, sample: Sample) -> None:
         self._rows = sample.rows
         self._by_text = {term_text(t): t for t in sample.rows.columns}
-        self._words: dict[str, tuple[list[str], np.ndarray]] = {}
+        self._words: dict[str, tuple[list[str], list[int]]] = {}
         self.truths: dict[Predicate, Bits] = {}
 
-    def other(
-        self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: np.random.Generator
-    ) -> Predicate:
+    def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
         """The atom about other values; equal values of one query become equal ones."""
         match atom:
             case Compare(term, op, literal):
-                (value,) = self._values(term, (literal.value,), seen, known, r)
+                (value,) = self._values(term, literal.kind, (literal.value,), seen, known, r)
                 return self._asked(term, op, literal.kind, value)
             case In(term, literals) if literals:
                 kind = literals[0].kind
-                values = self._values(term, tuple(x.value for x in literals), seen, known, r)
+                values = self._values(term, kind, tuple(x.value for x in literals), seen, known, r)
                 if len(values) <= 3:
                     return disjunction(*(self._asked(term, "=", kind, v) for v in values))
                 return In(term, tuple(Literal(kind, v) for v in values))
             case Prefix(term, prefix):
-                domain = self._domain(term)
-                return Prefix(term, domain[r.integers(len(domain))][: len(prefix)]) if domain else atom
+                domain = [v for v in self._domain(term) if v]
+                return Prefix(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
             case Opaque(sql, (column,)):
                 return self._like(atom, column, sql, r)
         return atom
@@ -276,7 +299,7 @@ class _Domains:
         return self._rows.ranked[found].values if found in self._rows.ranked else []
 
     def _values(
-        self, term: Term, old: Values, seen: Sequence[Values], known: dict[Any, Any], r: np.random.Generator
+        self, term: Term, kind: str, old: Values, seen: Sequence[Values], known: dict[Any, Any], r: Random
     ) -> Values:
         """New values of the column, as many as the old ones. Where values came back, some of those seen."""
         domain = self._domain(term)
@@ -284,16 +307,16 @@ class _Domains:
             return old
         all_seen = [v for values in seen for v in values]
         again = 1 - len(set(all_seen)) / len(all_seen)
-        for value in old:
-            taken = set(known.values())
+        for value in (v for v in old if (kind, v) not in known):
+            taken = {v for (k, _), v in known.items() if k == kind}
             for _ in range(8):
-                if value in known:
-                    break
-                pick = all_seen[r.integers(len(all_seen))] if r.random() < again else domain[r.integers(len(domain))]
+                pick = r.choice(all_seen if r.random() < again else domain)
                 if pick not in taken:
-                    known[value] = pick
-            known.setdefault(value, value)
-        return tuple(dict.fromkeys(known[value] for value in old))
+                    break
+            else:
+                pick = next((v for v in domain if v not in taken), value)
+            known[kind, value] = pick
+        return tuple(dict.fromkeys(known[kind, value] for value in old))
 
     def _asked(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
         """`term = value`; of a column with many values blocks know the bounds only, so there it is a narrow range."""
@@ -301,8 +324,6 @@ class _Domains:
         domain = self._domain(term)
         if op != "=" or len(domain) <= MAX_DISTINCT:
             return exact
-        from bisect import bisect_right
-
         at = bisect_right(domain, value)
         if kind in (kinds.INT, kinds.DATE) and at < len(domain) and domain[at] == value + 1:
             at += 1  # else the range would be read as the value again
@@ -310,7 +331,7 @@ class _Domains:
             return Compare(term, ">=", Literal(kind, value))
         return conjunction(Compare(term, ">=", Literal(kind, value)), Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Opaque, column: Term, sql: str, r: np.random.Generator) -> Predicate:
+    def _like(self, atom: Opaque, column: Term, sql: str, r: Random) -> Predicate:
         found = _LIKE_WORD.fullmatch(sql)
         domain = self._domain(column)
         if found is None or not domain or not isinstance(domain[0], str) or found["column"] != term_text(column):
@@ -318,7 +339,7 @@ class _Domains:
         words, chances = self._words_of(column, domain, r)
         if not words:
             return atom
-        word = words[int(r.choice(len(words), p=chances))]
+        word = r.choices(words, chances)[0]
         new = Opaque(f"{term_text(column)} LIKE {quote_string(f'%{word}%')}", atom.columns)
         if new not in self.truths and new not in self._rows.truths:
             ranked = self._rows.ranks(column)
@@ -326,14 +347,11 @@ class _Domains:
             self.truths[new] = holds[ranked.places]  # NULL is place -1, the last
         return new
 
-    def _words_of(self, column: Term, domain: list[str], r: np.random.Generator) -> tuple[list[str], np.ndarray]:
+    def _words_of(self, column: Term, domain: list[str], r: Random) -> tuple[list[str], list[int]]:
         key = term_text(column)
         if key not in self._words:
-            places = self._rows.ranks(column).places
-            some = r.choice(places, min(len(places), _ROWS_FOR_WORDS), replace=False)
-            texts = [domain[place] for place in some.tolist() if place >= 0]
-            counts = Counter(word for value in texts for word in re.findall(r"\w+", value))
-            words = counts.most_common(_MOST_WORDS)
-            total = sum(n for _, n in words)
-            self._words[key] = [w for w, _ in words], np.array([n / max(1, total) for _, n in words])
+            places = self._rows.ranks(column).places.tolist()
+            texts = [domain[place] for place in r.sample(places, min(len(places), _ROWS_FOR_WORDS)) if place >= 0]
+            counts = Counter(word for value in texts for word in re.findall(_WORD, value)).most_common(_MOST_WORDS)
+            self._words[key] = [word for word, _ in counts], [n for _, n in counts]
         return self._words[key]

@@ -45,8 +45,10 @@ class QdTree:
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
         if self.criterion not in ("skip", "gain_ratio"):
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
-        if self.cells < 1:
-            raise LayoutError(f"a block has at least one cell, not cells={self.cells}")
+        if not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf:
+            raise LayoutError(f"a qd-tree's eps is a number from 0 on, not {self.eps!r}")
+        if not isinstance(self.cells, int) or isinstance(self.cells, bool) or self.cells < 1:
+            raise LayoutError(f"a block has at least one cell, a whole number, not cells={self.cells!r}")
         if not problem.cuts:
             return TreeLayout((), ())
         if self.overlap:
