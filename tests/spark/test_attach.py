@@ -50,7 +50,8 @@ def both(spark: SparkSession, sql: str) -> tuple[list[Scan], list[Scan]]:
     found, opened = ask(spark.sql(sql))
     assert found == expected, sql
     told = sorted(report.files_opened for report in hr.last_query(spark))
-    if len(told) == len(opened):  # Spark may see that it needs no scan, or that two are one
+    # Spark may see that it needs no scan, or that two are one, or skip by the name of a file.
+    if len(told) == len(opened) and "_metadata" not in sql:
         assert told == sorted(scan.files for scan in opened), sql
     return plainly, opened
 

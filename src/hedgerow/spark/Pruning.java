@@ -10,6 +10,7 @@
  */
 package hedgerow;
 
+import java.io.FileNotFoundException;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -174,11 +175,13 @@ public class Pruning extends Rule {
         }
         visit.sawFiles = true;
         String root = isDelta ? call(location, "path").toString() : rootOf((PartitioningAwareFileIndex) location);
-        if (root == null) {
+        String lists = root == null ? null : lists(root, files);
+        if (lists == null) {
             return relation;
         }
         StringBuilder request = new StringBuilder("{\"root\":");
         quote(root, request);
+        request.append(",\"lists\":").append(lists);
         request.append(",\"settings\":").append(settings());
         if (isDelta) {
             Object metadata = call(call(call(location, "preparedScan"), "scannedSnapshot"), "metadata");
@@ -198,6 +201,26 @@ public class Pruning extends Rule {
             ? delta(relation, files, location, skip, answer[1], start, visit)
             : parquet(relation, files, (PartitioningAwareFileIndex) location, root, skip, answer[1], start, visit);
         return found;
+    }
+
+    /** The names in the folder that makes a table a managed one, as JSON; null where it is not. */
+    private static String lists(String root, HadoopFsRelation files) throws Exception {
+        Path side = new Path(root, "_hedgerow");
+        FileStatus[] found;
+        try {
+            found = side.getFileSystem(files.sparkSession().sparkContext().hadoopConfiguration()).listStatus(side);
+        } catch (FileNotFoundException none) {
+            return null;
+        }
+        StringBuilder out = new StringBuilder("[");
+        for (int i = 0; i < found.length; i++) {
+            String name = found[i].getPath().getName();
+            if (name.endsWith(".json") && (name.startsWith("manifest-") || name.startsWith("delta-"))) {
+                out.append(out.length() > 1 ? "," : "");
+                quote(name, out);
+            }
+        }
+        return out.length() > 1 ? out.append("]").toString() : null;
     }
 
     /** The names and sizes of the files that Python said no to. */

@@ -8,8 +8,6 @@ as usual; what is neither is unknown.
 from __future__ import annotations
 
 import json
-import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ZONE = "spark.sql.session.timeZone"
-_FRESH = 0.2  # seconds for which a folder is not looked at again; an older list of files is never wrong, only shorter
 _MOST = 100  # tables that are remembered
 
 
@@ -82,7 +79,7 @@ class Answers:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._seen: dict[str, tuple[float, Table | None]] = {}
+        self._tables: dict[str, Table] = {}  # by their root
 
     class Java:
         implements: ClassVar = ["java.util.function.Function"]
@@ -90,49 +87,47 @@ class Answers:
     def apply(self, request: str) -> str:
         """Three lines: which list of files, the table's name, and for each file 1 to open or 0 to skip it.
 
-        An empty line if the table is not managed; another single line says what went wrong.
+        A single line says what went wrong.
         """
         try:
             if request.startswith("files "):
                 return self._files(request.removeprefix("files "))
             asked = json.loads(request)
-            table = self._table(asked["root"])
-            return "" if table is None else f"{table.handle}\n{table.name}\n{_bits(table.to_open(asked))}"
+            table = self._table(asked["root"], asked["lists"])
+            return f"{table.handle}\n{table.name}\n{_bits(table.to_open(asked))}"
         except Exception as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
     def _files(self, handle: str) -> str:
-        found = [table for _, table in self._seen.values() if table is not None and table.handle == handle]
+        found = [table for table in self._tables.values() if table.handle == handle]
         return "\n".join(f"{size} {name}" for name, size in found[0].files) if found else ""
 
-    def _table(self, root: str) -> Table | None:
-        """The table there as it is now, or was a moment ago."""
-        now = time.monotonic()
-        looked, known = self._seen.get(root, (-_FRESH, None))
-        if now - looked >= _FRESH:
-            known = _opened(self._spark, root, known)
-            if len(self._seen) > _MOST:
-                self._seen.clear()
-            self._seen[root] = now, known
-        return known
+    def _table(self, root: str, lists: Sequence[str]) -> Table:
+        """The table as its newest list says."""
+        kind, number = max((_numbered(name) for name in lists), key=lambda one: one[1])
+        handle = f"{kind} {number} {root}"
+        found = self._tables.get(root)
+        if found is None or found.handle != handle:
+            found = _opened(self._spark, root, kind, number, handle)
+            if len(self._tables) > _MOST:
+                self._tables.clear()
+            self._tables[root] = found
+        return found
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    kind, _, number = name.removesuffix(".json").partition("-")
+    return kind, int(number)
 
 
 def _bits(opened: Bools) -> str:
     return (opened.astype(np.uint8) + ord("0")).tobytes().decode()
 
 
-def _opened(spark: SparkSession, root: str, before: Table | None) -> Table | None:
-    side = Folder(spark, f"{root}/{SIDE}")
-    found = [re.fullmatch(r"(manifest|delta)-(\d+)\.json", name) for name in side.sizes()]
-    lists = [(m[1], int(m[2])) for m in found if m]
-    if not lists:
-        return None
-    kind, number = max(lists, key=lambda one: one[1])
-    handle = f"{kind} {number} {root}"
-    if before is not None and before.handle == handle:
-        return before
+def _opened(spark: SparkSession, root: str, kind: str, number: int, handle: str) -> Table:
     if kind == "manifest":
         return _Parquet(handle, ParquetTable.open(spark, root))
+    side = Folder(spark, f"{root}/{SIDE}")
     listed = read_list(side, number)
     return _Delta(handle, str(listed["name"]), [Segment(side, meta) for meta in listed["segments"]])
 
