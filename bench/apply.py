@@ -38,7 +38,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, scale, seed))
         for learner, blocks, share in CASES:
             progress(f"apply: {learner}")
-            params: dict[str, Any] = {"columns": (COLUMN,)} if learner == "range" else {}
+            params: dict[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": tpch.PLAIN_TREE}.get(learner, {})
             start = time.perf_counter()
             least = max(100, round(share * rows / blocks))
             learned = hedgerow.learn(spark, source, workload, learner, block_rows=least, seed=seed, **params)

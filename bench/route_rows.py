@@ -22,8 +22,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     form, seed = options.form, options.seed
     scale = options.sf or SCALE[form]
     import hedgerow
+    from hedgerow.spark.assign import settings_for
     from hedgerow.spark.session import configured, local_session
-    from hedgerow.spark.write import HUGE_METHOD
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
@@ -39,7 +39,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 "plain": lambda one: _plain(spark, source, one),
             }
             times: dict[str, list[float]] = {"routed": [], "plain": []}
-            with configured(spark, codegen__hugeMethodLimit=HUGE_METHOD):
+            with configured(spark, **settings_for(learned.layout)):
                 for turn in range(TURNS + 1):
                     for name, way in ways.items():
                         start = time.perf_counter()
@@ -85,7 +85,9 @@ def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: 
 
     least = rows // leaves
     while True:
-        learned = hedgerow.learn(spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed)
+        learned = hedgerow.learn(
+            spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed, **tpch.PLAIN_TREE
+        )
         if learned.blocks >= leaves or least < 100:
             return learned
         least = round(least * max(0.3, learned.blocks / leaves * 0.9))

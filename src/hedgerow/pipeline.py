@@ -26,7 +26,6 @@ from hedgerow.core.redraw import Recurrence, redrawn, searched
 from hedgerow.core.replicas import fit_beside
 from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
-from hedgerow.spark.assign import with_block
 from hedgerow.spark.attach import install, remove
 from hedgerow.spark.attach import last_query as last_query
 from hedgerow.spark.delta import is_delta
@@ -190,8 +189,7 @@ def learn(
             nonlocal measured
             since = perf_counter()
             items = {sql_of(item): item for item in (*needed(predicates), *noted, *layout.features)}
-            frame = with_block(opened.frame, layout, opened.schema)
-            found = collect_blocks(frame, list(items.values()), opened.schema, layout.blocks)
+            found = collect_blocks(opened.frame, layout, list(items.values()), opened.schema)
             measured += perf_counter() - since
             return found
 

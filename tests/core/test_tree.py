@@ -153,3 +153,19 @@ def test_a_tree_that_is_one_long_chain() -> None:
     assert tree.assign_sql().endswith("END" + " END" * (n - 1))
     assert text(tree.describe(700)) == "x >= 699 AND x < 700"
     assert layout_from_json(layout_to_json(tree)) == tree
+
+
+def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
+    r = np.random.default_rng(0)
+    values: dict[Term, Any] = {x: pa.array([*r.integers(0, 40, 300).tolist(), None])}
+    for _ in range(20):
+        cuts: dict[int, Predicate] = {}
+        nodes: list[Node] = []
+        halves(0, 32, nodes, cuts)
+        tree = TreeLayout(tuple(cuts[i] for i in range(len(cuts))), tuple(nodes))
+        block_of = r.integers(0, r.integers(1, 5), tree.blocks)
+        block_of = np.unique(block_of, return_inverse=True)[1]
+        joined = tree.relabelled(block_of.tolist())
+        assert joined.assign(Rows(values)).tolist() == block_of[tree.assign(Rows(values))].tolist()
+        assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
+        assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))

@@ -93,12 +93,28 @@ class TreeLayout:
         return done.get(0, "0")
 
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
-        """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block."""
+        """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block, and a cut with the
+        same block on both sides is none."""
+        new: dict[int, int] = {}  # by node: its block as ~b, or itself if it still cuts
 
-        def new(child: int) -> int:
-            return child if child >= 0 else ~int(block_of[~child])
+        def child(old: int) -> int:
+            return new[old] if old >= 0 else ~int(block_of[~old])
 
-        return TreeLayout(self.cuts, tuple((cut, new(left), new(right)) for cut, left, right in self.nodes))
+        order = self._top_down()
+        for node in reversed(order):
+            left, right = map(child, self.nodes[node][1:])
+            new[node] = left if left == right and left < 0 else node
+        cutting = [node for node in order if new[node] == node]
+        place = {node: i for i, node in enumerate(cutting)}
+        cuts = sorted({self.nodes[node][0] for node in cutting})
+        cut_place = {cut: i for i, cut in enumerate(cuts)}
+
+        def kid(old: int) -> int:
+            found = child(old)
+            return place[found] if found >= 0 else found
+
+        nodes = tuple((cut_place[c], kid(a), kid(b)) for c, a, b in (self.nodes[node] for node in cutting))
+        return TreeLayout(tuple(self.cuts[c] for c in cuts), nodes)
 
     def _top_down(self) -> list[int]:
         order, todo = [], [0] if self.nodes else []

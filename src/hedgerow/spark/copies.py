@@ -19,11 +19,11 @@ from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.stats import concat, regroup
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.assign import BLOCK, with_block
+from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.evaluate import Item, lasting
 from hedgerow.spark.session import configured
 from hedgerow.spark.stats import collect_by
-from hedgerow.spark.write import HUGE_METHOD, block_of_file
+from hedgerow.spark.write import block_of_file
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +57,7 @@ def write_copies(
     """`frame` is what was written; `path` the folder of copies."""
     from pyspark.sql import functions as f
 
-    with configured(frame.sparkSession, codegen__hugeMethodLimit=HUGE_METHOD):
+    with configured(frame.sparkSession, **settings_for(layout.tree)):
         block = f.expr(f"CAST({COPY} DIV {len(layout.home)} AS INT)")
         routed = copied(frame, layout, schema).repartitionById(layout.blocks, block)
         if sort_by:

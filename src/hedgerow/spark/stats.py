@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.expr import Predicate, text
-from hedgerow.core.layout import sql_of
+from hedgerow.core.layout import Layout, sql_of
 from hedgerow.core.stats import Feature, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.assign import BLOCK
+from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.evaluate import (
     Computed,
     Item,
@@ -74,8 +74,8 @@ def collect_by(
     return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
 
 
-def collect_blocks(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], blocks: int) -> Stats:
-    """Entry i of the result is block i of a frame that has a column of block ids, before anything is written."""
+def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:
+    """Entry i of the result is block i of the layout, before anything is written."""
     items, _ = usable(frame, lasting(wanted), schema)
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
@@ -92,13 +92,14 @@ def collect_blocks(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str
         data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
         yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
-    read = frame.select(BLOCK, *columns(terms), *outcomes(predicates)).repartition(BLOCK)
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
+    routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(predicates))
+    read = routed.repartition(BLOCK)
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings_for(layout)):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
-        return Stats(np.zeros(blocks, np.int64), {}, {})
+        return Stats(np.zeros(layout.blocks, np.int64), {}, {})
     parts = [index_of_bytes(r["data"]).blocks for r in results]
-    return regroup(concat(parts), [i for r in results for i in r["ids"]], blocks)
+    return regroup(concat(parts), [i for r in results for i in r["ids"]], layout.blocks)
 
 
 def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

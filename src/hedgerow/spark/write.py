@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.layout import Layout
 from hedgerow.core.types import Type
-from hedgerow.spark.assign import BLOCK, with_block
+from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.checksum import Checksum, observed
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-HUGE_METHOD = 8000  # bytes of code; beyond it Spark interprets the CASE of a big tree row by row
 
 
 def write_blocks(
@@ -30,7 +28,7 @@ def write_blocks(
     """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several; what went in."""
     from pyspark.sql import functions as f
 
-    with configured(frame.sparkSession, codegen__hugeMethodLimit=HUGE_METHOD), observed(frame) as (noted, found):
+    with configured(frame.sparkSession, **settings_for(layout)), observed(frame) as (noted, found):
         routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
         if sort_by:
             routed = routed.sortWithinPartitions(*sort_by)

@@ -20,6 +20,7 @@ from hedgerow.core.expr import Column, Predicate, columns, quote_name, term_text
 from hedgerow.core.layout import Layout
 from hedgerow.core.stats import Stats
 from hedgerow.core.views import BlockIndex, View
+from hedgerow.spark.assign import settings_for
 from hedgerow.spark.checksum import Checksum, checksum, observed
 from hedgerow.spark.delta import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.evaluate import Item
@@ -27,7 +28,7 @@ from hedgerow.spark.folder import Folder
 from hedgerow.spark.place import placed
 from hedgerow.spark.progress import step
 from hedgerow.spark.session import configured, first_line, settings, spark_errors
-from hedgerow.spark.write import HUGE_METHOD, block_of_file
+from hedgerow.spark.write import block_of_file
 from hedgerow.tables.delta import DeltaTable, collected, measured, open_log, schema_at
 from hedgerow.tables.segments import note, operation, speaks_of, with_segment, without_segment, write_segment
 
@@ -74,7 +75,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> DeltaTable:
     written: Written | None = None
     segment: dict[str, Any] | None = None
     try:
-        with step(log.spark, "writing"), configured(log.spark, codegen__hugeMethodLimit=HUGE_METHOD):
+        with step(log.spark, "writing"), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (noted, found):
                 written = transaction.write(_arranged(noted, plan, snapshot), options_of(plan.writing))
@@ -218,7 +219,7 @@ def append(table: DeltaTable, frame: DataFrame) -> DeltaTable:
     log, snapshot, segment = table.log, table.snapshot(), table.newest
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     try:
-        with configured(log.spark, codegen__hugeMethodLimit=HUGE_METHOD):
+        with configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
             rows = _sorted(rows, partitions, segment.meta["writing"]["sort_by"])
