@@ -19,7 +19,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import NoneType, UnionType
-from typing import IO, TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import IO, TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -30,6 +30,9 @@ from hedgerow.core.errors import HedgerowError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from rich.table import Table
+
+    from hedgerow.core.cuts import Kind
+    from hedgerow.core.redraw import Recurrence
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _ANY_WIDTH = 1 << 20  # a table that goes into a file or a pipe is never cut
@@ -178,6 +181,9 @@ def learn(
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
     given: Annotated[Many, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None,
+    cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, or atoms+subtrees.")] = "atoms",
+    recurrence: Annotated[str, typer.Option(help="How likely literals come back, 0 to 1; auto asks the log.")] = "auto",
+    exact: Annotated[bool, typer.Option("--exact/--from-sample", help="Count small cells in all rows.")] = True,
     param: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: Json = False,
 ) -> None:
@@ -198,6 +204,9 @@ def learn(
             block_bytes=block_bytes,
             table=table,
             given=given or (),
+            cuts=cast("Kind", cuts),
+            recurrence=_recurrence(recurrence),
+            exact=exact,
             **params,
         )
     learned.save(out)
@@ -413,6 +422,13 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not (key and equals):
         raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
     return key, value
+
+
+def _recurrence(value: str) -> Recurrence:
+    try:
+        return "auto" if value == "auto" else float(value)
+    except ValueError:
+        raise HedgerowError(f"--recurrence is a number from 0 to 1, or auto, not {value!r}") from None
 
 
 def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal as Choice
+from typing import get_args
 
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Const, Predicate, atoms, text, walk
 from hedgerow.core.rewrite import normalise
 
@@ -24,6 +26,8 @@ def cuts_of(
     >>> [text(c) for c in cuts_of([p], kind="atoms+subtrees")]
     ['x >= 5', 'x >= 5 AND y = 1', 'y = 1']
     """
+    if kind not in get_args(Kind):
+        raise LayoutError(f"cuts are {' or '.join(get_args(Kind))}, not {kind!r}")
     found: dict[Predicate, float] = {}
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
