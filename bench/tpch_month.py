@@ -130,7 +130,7 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
         bytes_read=round(score.bytes_read, 4),
         bytes_read_unseen=round(unseen.bytes_read, 4),
         learn_seconds=round(learned_at - start, 1),
-        fit_seconds=layout.provenance.get("fit_seconds"),
+        fit_seconds=layout.fit_seconds,
         apply_seconds=round(applied_at - learned_at, 1),
         seed=options.seed,
     )

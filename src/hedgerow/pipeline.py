@@ -67,6 +67,7 @@ class Learned:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
+    fit_seconds: float | None = None  # how long the learner thought, Spark's passes apart; not saved
 
     @property
     def blocks(self) -> int:
@@ -209,14 +210,13 @@ def learn(
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,
-        "fit_seconds": round(seconds, 2),
         "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
     }
     if paired is not None:
         provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused), noted)
+    return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused), noted, round(seconds, 2))
 
 
 def score(
