@@ -2,9 +2,12 @@
 
 A cell is some rows that stay together: a leaf of a tree, a group of rows, a tuple of logical trees. Of each one knows
 its size and which cuts are sometimes TRUE and sometimes not on its rows. A joined block knows that for all its cells
-together, so queries that could skip each of them may have to read it. Joining i and j costs what is read in vain:
+together, so queries that could skip each of them may have to read it. Joining i and j costs what is read in vain, for
+each row that the two no longer lack to be as large as a block (so that two halves are joined rather than two nearly full):
 
     size_i (w(i+j) - w(i)) + size_j (w(i+j) - w(j))        w: weight of the queries that cannot skip
+    -----------------------------------------------
+           lack_i + lack_j - lack_(i+j)                    lack: max(0, least - size)
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from hedgerow.core.kernels import emit, join, move
 from hedgerow.core.stats import Bools, Ints
 
 AT_ONCE = 5000  # cells that are joined together; time and memory grow with the square
-
 TRIES = 1  # cells for each block with which a new one is begun
 
 
