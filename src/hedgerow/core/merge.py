@@ -3,7 +3,7 @@
 A cell is some rows that stay together: a leaf of a tree, a group of rows, a tuple of logical trees. Of each one knows
 its size and which cuts are sometimes TRUE and sometimes not on its rows. A joined block knows that for all its cells
 together, so queries that could skip each of them may have to read it. Joining i and j costs what is read in vain, for
-each row that the two no longer lack to be as large as a block (so that two halves are joined rather than two nearly full):
+each row that the two no longer lack to be a block (so that halves are joined rather than two that are nearly full):
 
     size_i (w(i+j) - w(i)) + size_j (w(i+j) - w(j))        w: weight of the queries that cannot skip
     -----------------------------------------------
