@@ -81,7 +81,8 @@ import scala.runtime.AbstractPartialFunction;
 public class Pruning extends Rule {
     /** Options that change which rows a relation of Parquet files has, or what is in them. */
     static final String[] ODD_OPTIONS = {
-        "mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "pathGlobFilter", "modifiedBefore", "modifiedAfter"
+        "mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "pathGlobFilter", "modifiedBefore", "modifiedAfter",
+        "recursiveFileLookup"
     };
     /** What decides the meaning of expressions, beside all that is set of the old ways. */
     static final String[] MEANING = {
@@ -199,7 +200,7 @@ public class Pruning extends Rule {
         Map skip = toSkip(answer[0], answer[2]);
         LogicalRelation found = isDelta
             ? delta(relation, files, location, skip, answer[1], start, visit)
-            : parquet(relation, files, (PartitioningAwareFileIndex) location, root, skip, answer[1], start, visit);
+            : parquet(relation, files, (PartitioningAwareFileIndex) location, skip, answer[1], start, visit);
         return found;
     }
 
@@ -225,25 +226,35 @@ public class Pruning extends Rule {
 
     /** The names and sizes of the files that Python said no to. */
     private Map toSkip(String handle, String bits) {
-        String[] known = (String[]) names.get(handle);
+        Object[] known = (Object[]) names.get(handle);
         if (known == null) {
             String listed = (String) python.apply("files " + handle);
-            known = listed.length() == 0 ? new String[0] : listed.split("\n", -1);
+            known = parsed(listed.length() == 0 ? new String[0] : listed.split("\n", -1));
             if (names.size() > 100) {
                 names.clear();
             }
             names.put(handle, known);
         }
         Map skip = new HashMap();
-        if (known.length == bits.length()) { // else the table changed between the two questions
-            for (int i = 0; i < known.length; i++) {
+        if (known.length == 2 * bits.length()) { // else the table changed between the two questions
+            for (int i = 0; i < bits.length(); i++) {
                 if (bits.charAt(i) == '0') {
-                    int space = known[i].indexOf(' ');
-                    skip.put(known[i].substring(space + 1), Long.valueOf(known[i].substring(0, space)));
+                    skip.put(known[2 * i], known[2 * i + 1]);
                 }
             }
         }
         return skip;
+    }
+
+    /** Lines of a size and a name, as names and sizes in turn. */
+    private static Object[] parsed(String[] lines) {
+        Object[] found = new Object[2 * lines.length];
+        for (int i = 0; i < lines.length; i++) {
+            int space = lines[i].indexOf(' ');
+            found[2 * i] = lines[i].substring(space + 1);
+            found[2 * i + 1] = Long.valueOf(lines[i].substring(0, space));
+        }
+        return found;
     }
 
     private static boolean isPlainParquet(HadoopFsRelation files) {
@@ -279,13 +290,13 @@ public class Pruning extends Rule {
     }
 
     private static LogicalRelation parquet(LogicalRelation relation, HadoopFsRelation files,
-            PartitioningAwareFileIndex base, String root, Map skip, String table, long start, Visit visit) {
+            PartitioningAwareFileIndex base, Map skip, String table, long start, Visit visit) {
         long[] all = {0, 0};
         long[] opened = {0, 0};
         for (Iterator each = base.allFiles().iterator(); each.hasNext();) {
             FileStatus file = (FileStatus) each.next();
             count(all, file.getLen());
-            if (!PrunedIndex.skips(skip, root, file.getPath(), file.getLen())) {
+            if (!PrunedIndex.skips(skip, file.getPath(), file.getLen())) {
                 count(opened, file.getLen());
             }
         }
@@ -294,7 +305,7 @@ public class Pruning extends Rule {
         if (opened[0] == all[0]) {
             return relation;
         }
-        return with(relation, files, new PrunedIndex(base, root, skip, opened[1], told));
+        return with(relation, files, new PrunedIndex(base, skip, opened[1], told));
     }
 
     private LogicalRelation delta(LogicalRelation relation, HadoopFsRelation files, FileIndex prepared,
@@ -713,15 +724,13 @@ public class Pruning extends Rule {
     /** Spark's list of files without some; equal to another if it hides the same, so that scans are shared. */
     public static class PrunedIndex implements FileIndex, Decided {
         private final FileIndex base;
-        private final String root;
         private final Map skip;
         private final long bytes;
         private final String told;
         private final int hash;
 
-        PrunedIndex(FileIndex base, String root, Map skip, long bytes, String told) {
+        PrunedIndex(FileIndex base, Map skip, long bytes, String told) {
             this.base = base;
-            this.root = root;
             this.skip = skip;
             this.bytes = bytes;
             this.told = told;
@@ -732,9 +741,10 @@ public class Pruning extends Rule {
             return told;
         }
 
-        static boolean skips(Map skip, String root, Path file, long bytes) {
+        /** All files lie in one folder, so their names tell them apart. */
+        static boolean skips(Map skip, Path file, long bytes) {
             Object known = skip.get(file.getName());
-            return known != null && ((Long) known).longValue() == bytes && file.getParent().toString().equals(root);
+            return known != null && ((Long) known).longValue() == bytes;
         }
 
         public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -744,7 +754,7 @@ public class Pruning extends Rule {
                 List kept = new ArrayList();
                 for (Iterator files = directory.files().iterator(); files.hasNext();) {
                     FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
-                    if (!skips(skip, root, file.getPath(), file.getLen())) {
+                    if (!skips(skip, file.getPath(), file.getLen())) {
                         kept.add(file);
                     }
                 }

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from hedgerow.core.bind import path_of
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import quote_name, quote_string
 from hedgerow.core.stats import Ints
@@ -214,12 +215,23 @@ class Snapshot:
         properties makes writes that are under way fail.
         """
         found = self._measured_columns()
-        wanted = [c for c in columns if _MEASURED.match(type_text(self._field(c)))] if columns else []
-        missing = [c for c in dict.fromkeys(wanted) if c not in found]
+        kept = {path_of(c.lower()) for c in found}
+        missing = [
+            c
+            for c in dict.fromkeys(columns)
+            if _MEASURED.match(type_text(self._field(c)))
+            and not any(path_of(c.lower())[:n] in kept for n in range(1, 9))
+        ]
         if not missing:
             return
         value = ",".join([*found, *missing]).replace("'", "''")
-        self.log.spark.sql(f"ALTER TABLE {self.log.sql_name} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{value}')")
+        change = f"ALTER TABLE {self.log.sql_name} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{value}')"
+        try:
+            self.log.spark.sql(change)
+        except spark_errors() as error:
+            raise _conflict(error, self.log.path) or HedgerowError(
+                f"{self.log.path} cannot be told to keep statistics of {missing[0]}: {first_line(error)}"
+            ) from error
 
     def _measured_columns(self) -> list[str]:
         """Those that it keeps by now."""
