@@ -168,4 +168,5 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         joined = tree.relabelled(block_of.tolist())
         assert joined.assign(Rows(values)).tolist() == block_of[tree.assign(Rows(values))].tolist()
         assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
+        assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))

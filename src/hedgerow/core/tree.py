@@ -94,7 +94,7 @@ class TreeLayout:
 
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
         """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block, and a cut with the
-        same block on both sides is none."""
+        same block on both sides is none (but no cuts at all are block 0, so of another block one stays)."""
         new: dict[int, int] = {}  # by node: its block as ~b, or itself if it still cuts
 
         def child(old: int) -> int:
@@ -103,7 +103,7 @@ class TreeLayout:
         order = self._top_down()
         for node in reversed(order):
             left, right = map(child, self.nodes[node][1:])
-            new[node] = left if left == right and left < 0 else node
+            new[node] = left if left == right and left < 0 and (node or left == ~0) else node
         cutting = [node for node in order if new[node] == node]
         place = {node: i for i, node in enumerate(cutting)}
         cuts = sorted({self.nodes[node][0] for node in cutting})
