@@ -194,9 +194,9 @@ def learn(
             measured += perf_counter() - since
             return found
 
-        asked, weights, sample = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
+        asked, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
         problem = Problem.build(sample, asked, least, weights, cuts, seed)
-        problem = replace(problem, measure=measure if exact else None)
+        problem = replace(problem, seen=seen, measure=measure if exact else None)
         paired = fit_beside(fitted, problem, best_of(beside, asked)) if beside else None
         layout = fitted.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - measured

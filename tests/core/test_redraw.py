@@ -93,7 +93,7 @@ def bound(p: Predicate, name: str, op: str) -> Any:
 def draws(queries: Sequence[Predicate], **given: Any) -> list[list[Predicate]]:
     """By query of one shape, what was drawn from it."""
     given = {"times": TIMES, "recurrence": 0.0, **given}
-    found, _, _ = redrawn(queries, [1.0] * len(queries), given.pop("sample", SAMPLE), **given)
+    found, *_ = redrawn(queries, [1.0] * len(queries), given.pop("sample", SAMPLE), **given)
     new, n = found[len(queries) :], given["times"]
     return [list(new[i * n : (i + 1) * n]) for i in range(len(queries))]
 
@@ -132,7 +132,7 @@ def test_weights_keep_their_sum_and_queries_stay(random: Random) -> None:
     queries = (*one_shape(random), *one_shape(random), TRUE)
     weights = tuple(random.uniform(0.1, 5) for _ in queries)
     recurrence: Any = random.choice(("auto", 0.0, 0.4, 0.99))
-    found, shared, _ = redrawn(queries, weights, SAMPLE, recurrence, seed=3)
+    found, shared, *_ = redrawn(queries, weights, SAMPLE, recurrence, seed=3)
     assert sum(shared) == pytest.approx(sum(weights))
     assert min(shared) > 0
     assert {text(normalise(q)) for q in queries} <= {text(normalise(q)) for q in found}
@@ -188,7 +188,7 @@ def test_other_seeds_draw_others() -> None:
 @given(random=randoms)
 def test_recurrence_1_changes_nothing(random: Random) -> None:
     queries = one_shape(random)
-    found, weights, sample = redrawn(queries, [2.0] * len(queries), SAMPLE, 1)
+    found, weights, sample, _ = redrawn(queries, [2.0] * len(queries), SAMPLE, 1)
     assert found == queries
     assert weights == (2.0,) * len(queries)
     assert sample is SAMPLE
@@ -199,14 +199,14 @@ def test_recurrence_1_changes_nothing(random: Random) -> None:
 
 def test_a_log_that_repeats_itself_keeps_its_weight() -> None:
     queries = [Compare(col("city"), "=", lit(city + "town")) for city in "ABCDE"] * 40
-    found, weights, _ = redrawn(queries, [1.0] * 200, SAMPLE)
+    found, weights, *_ = redrawn(queries, [1.0] * 200, SAMPLE)
     assert sum(weights[:200]) > 0.95 * 200
     assert found[:200] == tuple(queries)
 
 
 def test_a_log_that_never_repeats_gives_most_of_it_away() -> None:
     queries = [Compare(col("key"), "<", lit(k)) for k in range(0, 3000, 30)]
-    _, weights, _ = redrawn(queries, [1.0] * 100, SAMPLE)
+    _, weights, *_ = redrawn(queries, [1.0] * 100, SAMPLE)
     assert sum(weights[:100]) == pytest.approx(OWN * 100)
 
 
@@ -214,7 +214,7 @@ def test_shapes_are_judged_one_by_one() -> None:
     dashboard = [Compare(col("city"), "=", lit(c)) for c in ("Atown", "Btown")] * 20
     analyst = [Compare(col("key"), "<", lit(k)) for k in range(40)]
     mixed = [q for pair in zip(dashboard, analyst, strict=True) for q in pair]
-    found, weights, _ = redrawn(mixed, [1.0] * 80, SAMPLE, times=1)
+    found, weights, *_ = redrawn(mixed, [1.0] * 80, SAMPLE, times=1)
     # by shape: those seen, then those drawn
     assert found[:40] == tuple(dashboard)
     assert found[80:120] == tuple(analyst)
@@ -231,7 +231,7 @@ def test_recurrence_is_a_chance(asked: list[tuple[int]]) -> None:
 
 def test_a_single_query_of_its_shape_is_not_redrawn() -> None:
     queries = [Compare(col("city"), "=", lit("Atown")), Compare(col("key"), "<", lit(7)), like("red")]
-    found, weights, sample = redrawn(queries, [1.0, 2.0, 3.0], SAMPLE, 0.0)
+    found, weights, sample, _ = redrawn(queries, [1.0, 2.0, 3.0], SAMPLE, 0.0)
     assert found == tuple(queries)
     assert weights == (1.0, 2.0, 3.0)
     assert sample is SAMPLE
@@ -379,7 +379,7 @@ def test_like_is_true_where_the_word_is() -> None:
     queries = [like("green"), like("red"), like("nowhere")]
     truths = {q: np.ones(len(SAMPLE), np.uint8) for q in queries[:1]}
     given = Sample.of_table(TABLE, truths=truths)
-    found, _, sample = redrawn(queries, [1.0] * 3, given, 0.0, times=20)
+    found, _, sample, _ = redrawn(queries, [1.0] * 3, given, 0.0, times=20)
     drawn = {p for p in found if p not in queries}
     assert len(drawn) >= 5
     assert searched(found) == [col("note")]
@@ -405,7 +405,7 @@ def test_like_is_true_where_the_word_is() -> None:
 def test_other_opaque_conditions_stay(sqls: tuple[str, str]) -> None:
     column = re.search("note|key|gone", sqls[0])[0]
     queries = [Opaque(sql, (col(column),)) for sql in sqls]
-    found, _, sample = redrawn(queries, [1.0, 1.0], SAMPLE, 0.0)
+    found, _, sample, _ = redrawn(queries, [1.0, 1.0], SAMPLE, 0.0)
     assert set(found) == set(queries)
     assert sample is SAMPLE
 
@@ -414,7 +414,7 @@ def test_other_opaque_conditions_stay(sqls: tuple[str, str]) -> None:
 
 
 def test_nothing_asked() -> None:
-    assert redrawn((), (), SAMPLE) == ((), (), SAMPLE)
+    assert redrawn((), (), SAMPLE) == ((), (), SAMPLE, 1.0)
 
 
 GONE = col("gone")

@@ -170,3 +170,11 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
         assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
+
+
+def test_what_is_cut_where() -> None:
+    assert TREE.cuts_by_level() == {"note": [0, 0, 1], "x": [1, 0, 0], "y": [0, 1, 0]}
+    assert TREE.outline(0) == "x < 10\n  3 leaves\n  block 2"
+    assert TREE.outline().split("\n")[2:5] == ["    block 0", f"    {text(LIKE)}", "      block 1"]
+    assert TreeLayout((), ()).outline() == "block 0"
+    assert TreeLayout((), ()).cuts_by_level() == {}

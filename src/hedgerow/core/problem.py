@@ -37,6 +37,7 @@ class Problem:
     truth: Bools
     block_rows: int
     seed: int = 0
+    seen: float = 1.0  # the share of the weight that queries have which were really asked; the others are drawn
     measure: Callable[[Layout], Stats] | None = None  # what all rows say of each block; only the sample does without it
 
     @staticmethod

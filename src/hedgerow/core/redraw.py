@@ -23,7 +23,7 @@ from functools import reduce
 from itertools import islice
 from math import gcd, isfinite
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
 import numpy as np
@@ -72,6 +72,15 @@ _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, 
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 
 
+class Redrawn(NamedTuple):
+    """`sample` knows the drawn conditions; `seen` is the share of the weight that the queries seen have kept."""
+
+    predicates: tuple[Predicate, ...]
+    weights: tuple[float, ...]
+    sample: Sample
+    seen: float
+
+
 def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
     """How likely the next query of a shape repeats literals seen, from those that did so far.
 
@@ -94,15 +103,16 @@ def redrawn(
     recurrence: Recurrence = "auto",
     seed: int = 0,
     times: int = TIMES,
-) -> tuple[tuple[Predicate, ...], tuple[float, ...], Sample]:
-    """The queries and those drawn from them, with weights of the same sum; the sample knows the drawn conditions."""
+) -> Redrawn:
+    """The queries and those drawn from them, with weights of the same sum."""
     if recurrence != "auto" and not 0 <= recurrence <= 1:
         raise LayoutError(f"recurrence is between 0 and 1, or auto, not {recurrence}")
     if recurrence == 1:
-        return tuple(predicates), tuple(weights), sample
+        return Redrawn(tuple(predicates), tuple(weights), sample, 1.0)
     r = Random(seed)
     domains = _Domains(sample)
     found: Weighted = []
+    seen = 0.0
     for group in _groups(predicates, weights):
         known = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
         lots = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
@@ -110,10 +120,12 @@ def redrawn(
         share = OWN + (1 - OWN) * known if drawn else 1.0
         found += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
         found += [(p, (1 - share) * w) for p, w in drawn]
+        seen += share * sum(group.weights)
     kept = [(p, w) for p, w in found if w > 0]
     truths = {**sample.rows.truths, **domains.truths}
     sample = replace(sample, rows=Rows(sample.rows.columns, truths)) if domains.truths else sample
-    return tuple(p for p, _ in kept), tuple(w for _, w in kept), sample
+    total = sum(w for _, w in kept)
+    return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, seen / total if total else 1.0)
 
 
 def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_Group]:

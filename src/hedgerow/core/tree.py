@@ -161,6 +161,51 @@ class TreeLayout:
         found = [self._of_path(path) for b, path in self.paths() if b == block]
         return normalise(disjunction(*found))
 
+    def cuts_by_level(self) -> dict[str, list[int]]:
+        """How many cuts at each depth ask about each column, the most asked for first (the paper's Fig. 9)."""
+        depths = self._depths()
+        found: dict[str, list[int]] = {}
+        for node, depth in depths.items():
+            for column in columns(self.cuts[self.nodes[node][0]]):
+                found.setdefault(term_text(column), [0] * (1 + max(depths.values())))[depth] += 1
+        return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
+
+    def outline(self, deepest: int = 4) -> str:
+        """The tree as text, what lies deeper as a number of leaves.
+
+        >>> from hedgerow.core.expr import Compare, col, lit
+        >>> x = col("x")
+        >>> print(TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2))).outline())
+        x < 9
+          x < 5
+            block 1
+            block 2
+          block 0
+        """
+        leaves: dict[int, int] = {}
+        for node in reversed(self._top_down()):
+            leaves[node] = sum(1 if kid < 0 else leaves[kid] for kid in self.nodes[node][1:])
+        lines = []
+        todo = [(0 if self.nodes else ~0, 0)]
+        while todo:
+            node, depth = todo.pop()
+            if node < 0:
+                said = f"block {~node}"
+            elif depth > deepest:
+                said = f"{leaves[node]:,} leaves"
+            else:
+                cut, left, right = self.nodes[node]
+                said = text(self.cuts[cut])
+                todo += [(right, depth + 1), (left, depth + 1)]
+            lines.append("  " * depth + said)
+        return "\n".join(lines)
+
+    def _depths(self) -> dict[int, int]:
+        found = {0: 0} if self.nodes else {}
+        for node in self._top_down():
+            found |= {kid: found[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
+        return found
+
     def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
         parts = []
         for s in allowed_by(self.cuts, path).values():

@@ -28,7 +28,8 @@ Criterion = Choice["skip", "gain_ratio"]
 @dataclass(frozen=True)
 class QdTree:
     """`criterion`: how much a cut lets be skipped ("skip", the paper's), or that for each bit of the split's entropy
-    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured).
+    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured: by default the more, the less
+    of the problem was really asked).
 
     `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
     much smaller than a block and joined by what the joined blocks cost.
@@ -38,14 +39,14 @@ class QdTree:
     """
 
     criterion: Criterion = "gain_ratio"
-    eps: float = 0.1
+    eps: float | None = None
     cells: int = 6
     overlap: bool = False
 
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
         if self.criterion not in ("skip", "gain_ratio"):
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
-        if not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf:
+        if self.eps is not None and (not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf):
             raise LayoutError(f"a qd-tree's eps is a number from 0 on, not {self.eps!r}")
         if not isinstance(self.cells, int) or isinstance(self.cells, bool) or self.cells < 1:
             raise LayoutError(f"a block has at least one cell, a whole number, not cells={self.cells!r}")
@@ -61,7 +62,8 @@ class QdTree:
     def _grown(self, problem: Problem, least: int) -> TreeLayout:
         """Depth first, left before right."""
         clauses = problem.clauses.lists
-        eps = self.eps if self.criterion == "gain_ratio" else -1.0
+        eps = max(0.05, 0.25 - 0.2 * problem.seen) if self.eps is None else self.eps
+        eps = eps if self.criterion == "gain_ratio" else -1.0
         shared = SMALL * least if self.overlap else 0.0
         by_cells = self.cells > 1 and not self.overlap
         nodes: list[list[int]] = []
