@@ -7,6 +7,7 @@ and, for Delta, with Delta's own skipping turned off; planning is timed apart, a
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import tempfile
@@ -14,6 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from bench.options import Options
 from bench.record import line, progress
@@ -39,7 +44,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         for files in FILES[form]:
             for kind in ("parquet", "delta"):
                 progress(f"attach: {files} files of {kind}")
-                name = _table(spark, str(folder / f"{kind}{files}"), kind, files, seed)
+                name = _table(spark, str(folder / f"{kind}{files}"), kind, files)
                 for what, condition in QUERIES.items():
                     sql = f"SELECT count(*), max(k) FROM {name} WHERE {_bounds(condition, files)}"
                     yield _measured(spark, sql, kind, what, files, form, seed)
@@ -55,23 +60,59 @@ def _bounds(condition: str, files: int) -> str:
     return condition.format(low=share, high=2 * share, one=files // 2)
 
 
-def _table(spark: SparkSession, path: str, kind: str, files: int, seed: int) -> str:
-    """A managed table with one block a file; its name in SQL."""
-    import hedgerow
+def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
+    """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
+    from hedgerow.core.layout import layout_to_json
+    from hedgerow.core.views import BlockIndex, View
+    from hedgerow.spark.delta import delta_log
+    from hedgerow.spark.folder import Folder
+    from hedgerow.spark.session import settings
+    from hedgerow.tables.delta import schema_at
+    from hedgerow.tables.parquet import SIDE, commit
+    from hedgerow.tables.segments import note, operation, with_segment, write_segment
 
-    word = f"concat('w-', CAST(id / {ROWS_OF_A_FILE} AS INT), '-', id % 7)"
-    rows = spark.range(files * ROWS_OF_A_FILE).selectExpr("id AS k", f"{word} AS word", "id * 31 % 1000 AS v")
-    asked = ["SELECT * FROM t WHERE k < 100", f"SELECT * FROM t WHERE word LIKE '%-{files // 2}-%'"]
-    workload = hedgerow.Workload.from_sql(asked)
-    source: Any = rows
-    if kind == "delta":
-        rows.repartition(4).write.format("delta").save(path)
-        source = path
-    learned = hedgerow.learn(
-        spark, source, workload, "range", ROWS_OF_A_FILE, files * ROWS_OF_A_FILE, seed, columns=["k"], table="t"
-    )
-    hedgerow.apply(spark, source, learned, None if kind == "delta" else path)
+    layout, stats, known = _written(path, files)
+    if kind == "parquet":
+        schema = json.loads(spark.read.parquet(f"{path}/{known.names[0]}").schema.json())
+        Folder(spark, f"{path}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
+        manifest = {"version": 1, "number": 1, "name": "t", "schema": schema, "settings": settings(spark)}
+        commit(spark, path, {**manifest, "statistics": [], "writing": {}}, BlockIndex((View(stats),)), known)
+    else:
+        spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
+        log = delta_log(spark, path)
+        snapshot = log.snapshot()
+        meta = {
+            "columns": snapshot.columns,
+            "schema": {name: str(type_) for name, type_ in schema_at(snapshot).items()},
+            **{"settings": settings(spark), "statistics": [], "writing": {"sort_by": []}},
+        }
+        segment = write_segment(log, meta, layout, stats, known)
+        note(log, lambda m: with_segment({"name": "t", **m}, segment, snapshot, operation("apply", 0, segment)))
     return f"{kind}.`{path}`"
+
+
+def _written(path: str, files: int) -> tuple[Any, Any, Any]:
+    """The files; a layout, for a table has to have one; what the files cannot contain; and their list."""
+    from hedgerow.core.expr import col, text
+    from hedgerow.core.stats import F_BIT, T_BIT, Feature, Stats, collect
+    from hedgerow.core.tree import TreeLayout
+    from hedgerow.sql.workload import where
+    from hedgerow.tables.files import KnownFiles
+
+    Path(path).mkdir(parents=True)
+    keys = np.arange(files * ROWS_OF_A_FILE, dtype=np.int64)
+    rows = pa.table({"k": keys, "word": [f"w-{k // ROWS_OF_A_FILE}-{k % 7}" for k in keys], "v": keys * 31 % 1000})
+    names = [f"part-{i:05d}-bench.parquet" for i in range(files)]
+    for i, name in enumerate(names):
+        pq.write_table(rows.slice(i * ROWS_OF_A_FILE, ROWS_OF_A_FILE), f"{path}/{name}")
+    stats = collect({col("k"): rows["k"], col("word"): rows["word"]}, entry=keys // ROWS_OF_A_FILE, entries=files)
+    asked = where(QUERIES["like"].format(one=files // 2))
+    bits = np.full(files, F_BIT, np.uint8)
+    bits[files // 2] = T_BIT
+    stats = Stats(stats.rows, stats.terms, {text(asked): Feature(asked, bits)})
+    sizes = np.array([Path(path, name).stat().st_size for name in names], np.int64)
+    known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
+    return TreeLayout((), ()), stats, known
 
 
 def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, form: str, seed: int) -> dict[str, Any]:

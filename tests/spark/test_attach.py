@@ -105,7 +105,7 @@ def test_questions(attached: SparkSession, events: dict[str, str], name: str) ->
     if name not in events:
         pytest.skip("no Delta")
     r, counts = random.Random(11), []
-    for shape in SHAPES[:: 1 if name == "view" else 3]:
+    for shape in SHAPES[:: 2 if name == "view" else 4]:
         counts.append(check_question(attached, shape(EVENTS, r).sql, events[name]))
     # what minimum and maximum of a column, Delta's own means, do not tell
     for c in ("length(replace(word, 'a', '')) = 9", "month(day) = 12 AND number < 900"):
@@ -208,7 +208,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("zone", ["America/New_York", pytest.param("UTC", marks=pytest.mark.long)])
 def test_odd_conditions(attached: SparkSession, things: str, zone: str) -> None:
     with set_to(attached, session__timeZone=zone):
         for c in ODD:
@@ -227,7 +227,7 @@ def test_the_hour_that_comes_twice(attached: SparkSession, tmp_path: Path) -> No
     learned = hr.learn(attached, rows, workload, "range", 10, 4000, columns=["ts"], table="t")
     path = hr.apply(attached, rows, learned, str(tmp_path / "t")).path
     with set_to(attached, session__timeZone="America/New_York"):
-        for minutes in (3209, 3210, 3211, 3269, 3270, 3271):  # around 05:30 and 06:30 in UTC
+        for minutes in (3210, 3269, 3270):  # around 05:30 and 06:30 in UTC
             c = f"ts = TIMESTAMP_LTZ '2024-11-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, 0, {minutes})"
             found, scans = ask(attached.sql(f"SELECT * FROM parquet.`{path}` WHERE {c}"))
             assert found.rows == 1 and files(scans) == 1, c

@@ -77,8 +77,14 @@ class DeltaTable:
     @property
     def newest(self) -> Segment:
         """That of the last write that came to its end."""
-        ended = {o.get("segment") for o in self.manifest["operations"] if "version" in o}
-        return next((s for s in reversed(self.segments) if s.id in ended), self.segments[-1])
+        return next((s for s in reversed(self.segments) if self._has_ended(s.id)), self.segments[-1])
+
+    def _has_ended(self, segment: str) -> bool:
+        """Its commit was noted; or there are its files, and who made them was killed before the note."""
+        if any(o.get("segment") == segment and "version" in o for o in self.manifest["operations"]):
+            return True
+        here = self.snapshot().files.place
+        return any(name in here for s in self.segments if s.id == segment for name in s.known.names)
 
     @property
     def layout(self) -> Layout:
@@ -307,8 +313,12 @@ class DeltaTable:
         return rewrite.rollback(self)
 
     def history(self) -> list[dict[str, Any]]:
-        """What Hedgerow did to the table, the newest first, each with the table's version and its score."""
-        return [dict(o) for o in reversed(self.manifest["operations"]) if "version" in o]
+        """What Hedgerow did to the table, the newest first, each with the table's version and its score.
+
+        The version is None where a run was killed right after its commit.
+        """
+        done = [o for o in self.manifest["operations"] if "version" in o or self._has_ended(o.get("segment", ""))]
+        return [{"version": None, **o} for o in reversed(done)]
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:
