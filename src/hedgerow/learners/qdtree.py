@@ -62,7 +62,7 @@ class QdTree:
     def _grown(self, problem: Problem, least: int) -> TreeLayout:
         """Depth first, left before right."""
         clauses = problem.clauses.lists
-        eps = max(0.05, 0.25 - 0.2 * problem.seen) if self.eps is None else self.eps
+        eps = max(0.1, 0.25 - 0.2 * problem.seen) if self.eps is None else self.eps
         eps = eps if self.criterion == "gain_ratio" else -1.0
         shared = SMALL * least if self.overlap else 0.0
         by_cells = self.cells > 1 and not self.overlap
