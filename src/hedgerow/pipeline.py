@@ -241,7 +241,8 @@ def score(
     wanted = _positive("sample_rows", sample_rows) or sample_size(opened.rows, max(1, opened.rows // plain.blocks))
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
-        found = cost.score(plain, sample, queries, opened.name)
+        noted = layout.noted if isinstance(layout, Learned) else unanswered(predicates, sample)
+        found = cost.score(plain, sample.noting(noted), queries, opened.name)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     return found
 

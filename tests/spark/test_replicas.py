@@ -34,7 +34,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     first = hr.learn(spark, source, workload, "zorder", 300, 3_000)
     table = hr.apply(spark, source, first, str(tmp_path_factory.mktemp("ours") / "events"))
     alone = table.score(workload)
-    second = hr.learn(spark, source, workload, "qdtree", 300, 3_000, given=[table])
+    second = hr.learn(spark, source, workload, "qdtree", 300, 3_000, given=[table], recurrence=1)
     told = second.provenance["given"]
     assert told["together"] <= told["alone"] == pytest.approx(alone.rows_read)
     table = hr.apply(spark, source, second, table.path, replica="second")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +33,14 @@ class Sample:
     @property
     def fraction(self) -> float:
         return len(self) / self.table_rows if self.table_rows else 1.0
+
+    def noting(self, predicates: Iterable[Predicate]) -> Sample:
+        """The same rows with the outcomes of these noted, as an index would note them."""
+        truths = dict(self.rows.truths)
+        for p in predicates:
+            with suppress(LayoutError):
+                truths[p] = self.rows.evaluate(p)
+        return replace(self, rows=Rows(self.rows.columns, truths))
 
     @cached_property
     def _selectivities(self) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from hedgerow.core.expr import Predicate
 from hedgerow.core.layout import Feature, Layout, layout_from_json, layout_to_json, sql_of
 from hedgerow.core.steady import steady
 from hedgerow.core.types import Type
-from hedgerow.spark.evaluate import columns, computed, needed, rows_of, tried, usable
+from hedgerow.spark.evaluate import columns, computed, needed, rows_of, settings_of, tried, usable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,8 @@ _HUGE_METHOD, _HUGE_TEXT = 8000, 40_000
 def settings_for(layout: Layout) -> dict[str, int | bool]:
     """With which `configured` makes the routing of rows fast."""
     huge = len(layout.assign_sql() or "") > _HUGE_TEXT
-    return {"codegen__hugeMethodLimit": _HUGE_METHOD, **({"codegen__wholeStage": False} if huge else {})}
+    whole = {"codegen__wholeStage": False} if huge else {}
+    return {"codegen__hugeMethodLimit": _HUGE_METHOD, **whole, **settings_of(layout.features)}
 
 
 def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> DataFrame:

@@ -87,6 +87,12 @@ def lasting(items: Iterable[Item]) -> list[Item]:
     return [i for i in items if steady(i) or set(_CALLED.findall(_STRING.sub("", sql_of(i)).lower())) <= known]
 
 
+def settings_of(items: Iterable[Item]) -> dict[str, bool]:
+    """With which `configured` keeps a failure where it is tried: Spark would evaluate what several expressions share
+    before any of them, outside of TryEval."""
+    return {} if all(map(steady, items)) else {"subexpressionElimination__enabled": False}
+
+
 def computed(items: Iterable[Item]) -> dict[str, Item]:
     return {f"_h{i}": item for i, item in enumerate(items)}
 

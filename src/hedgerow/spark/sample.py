@@ -10,8 +10,8 @@ from hedgerow.core.expr import Predicate, Term
 from hedgerow.core.layout import sql_of
 from hedgerow.core.sample import Sample
 from hedgerow.core.steady import steady
-from hedgerow.spark.evaluate import Item, columns, computed, needed, rows_of, usable
-from hedgerow.spark.session import first_line, spark_errors
+from hedgerow.spark.evaluate import Item, columns, computed, needed, rows_of, settings_of, usable
+from hedgerow.spark.session import configured, first_line, spark_errors
 from hedgerow.spark.source import Source
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ def draw(
 
 def _evaluated(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
     """The items' values on the rows, without those that bring the job down, such as a user's function."""
+    with configured(frame.sparkSession, **settings_of(items)):
+        return _tried(frame, items)
+
+
+def _tried(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
     try:
         return frame.select(*columns(computed(items))).toArrow(), {}
     except spark_errors() as error:

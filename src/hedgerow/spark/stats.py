@@ -30,6 +30,7 @@ from hedgerow.spark.evaluate import (
     outcomes,
     rows_of,
     seen,
+    settings_of,
     usable,
 )
 from hedgerow.spark.session import configured
@@ -66,7 +67,7 @@ def collect_by(
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
     read = frame.select(key.alias("_key"), *columns(terms), *outcomes(predicates))
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH):
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings_of(items)):
         results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
@@ -94,7 +95,8 @@ def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], sch
 
     routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(predicates))
     read = routed.repartition(BLOCK)
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings_for(layout)):
+    settings = {**settings_for(layout), **settings_of(items)}
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
         return Stats(np.zeros(layout.blocks, np.int64), {}, {})
