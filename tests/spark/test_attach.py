@@ -218,6 +218,7 @@ def test_odd_conditions(attached: SparkSession, things: str, zone: str) -> None:
         assert few == 1
 
 
+@pytest.mark.long
 def test_the_hour_that_comes_twice(attached: SparkSession, tmp_path: Path) -> None:
     """In New York 01:30 came twice on 3 November 2024: a literal is one of the two."""
     rows = attached.range(4000).selectExpr(
@@ -253,6 +254,7 @@ def test_a_function_with_the_name_of_one_of_spark(attached: SparkSession, things
         attached.sql("DROP TEMPORARY FUNCTION length")
 
 
+@pytest.mark.long
 def test_another_schema_over_the_files(attached: SparkSession, things: str) -> None:
     frame = attached.read.schema("id BIGINT, number INT, day DATE, word STRING").parquet(things)
     assert answer(frame.where("number < 20")).rows == 20
@@ -345,6 +347,7 @@ def test_writes_pass(attached: SparkSession, path: str, tmp_path: Path) -> None:
     assert changed(str(tmp_path / "on")) == expected
 
 
+@pytest.mark.long
 def test_streams_pass(attached: SparkSession, path: str, tmp_path: Path) -> None:
     streamed = attached.readStream.format("delta").load(path).where("number < 20")
     query = (

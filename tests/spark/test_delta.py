@@ -105,6 +105,7 @@ def test_deletion_vectors(delta: SparkSession, path: str) -> None:
     assert again.verify()["rows_compared"] == ROWS - ROWS // 100
 
 
+@pytest.mark.long
 def test_rows_keep_their_ids(delta: SparkSession, tmp_path: Path) -> None:
     path = write(delta, str(tmp_path / "things"), enableRowTracking="true")
 
@@ -119,6 +120,7 @@ def test_rows_keep_their_ids(delta: SparkSession, tmp_path: Path) -> None:
     assert ids() == before
 
 
+@pytest.mark.long
 def test_column_mapping_and_columns_that_become_others(delta: SparkSession, tmp_path: Path) -> None:
     path = write(delta, str(tmp_path / "things"), columnMapping__mode="name")
     table = by_number(delta, path, [*ASKED, "hour(ts) = 3"])
@@ -161,6 +163,7 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
         by_number(delta, path, where=["x.parquet"])
 
 
+@pytest.mark.long
 def test_properties_and_statistics_for_every_reader(delta: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "wide")
     many = delta.range(ROWS).selectExpr(
@@ -175,6 +178,7 @@ def test_properties_and_statistics_for_every_reader(delta: SparkSession, tmp_pat
     assert ask(plan)[1][0].files == 1, "Delta itself skips"
 
 
+@pytest.mark.long
 def test_a_name_of_the_catalog(delta: SparkSession, path: str) -> None:
     delta.sql(f"CREATE TABLE things_d USING delta LOCATION '{path}'")
     try:
@@ -321,6 +325,7 @@ def test_a_conflict(
     check(delta, table)
 
 
+@pytest.mark.long
 def test_a_conflict_that_is_tried_again(
     delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
