@@ -23,7 +23,7 @@ from hedgerow.core.stats import Bools, Ints
 Matrix = npt.NDArray[np.float32]
 Clause = frozenset[int]  # 2 i: cut i is TRUE on some row; 2 i + 1: it is not on some row
 Listed = tuple[Ints, Ints, Ints, Ints, npt.NDArray[np.float64]]
-MOST = 64  # clauses of one query; beyond, an OR of ANDs counts as something that may always hold
+MOST = 64  # choices of one clause from each side of an OR; beyond, only those about the same columns
 
 
 @dataclass(frozen=True)

@@ -328,6 +328,19 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
     )
 
 
+def agree(said: Stats, fresh: Stats) -> Bools:
+    """Of each entry, whether two looks at it say the same."""
+    n, both = len(said), concat([said, fresh])
+    same: Bools = both.rows[:n] == both.rows[n:]
+    for t in both.terms.values():
+        noted: list[Any] = [t.low, t.high, t.nulls, t.nan, *([t.sets.set_of] if t.sets else [])]
+        for values in noted:
+            same = same & (values[:n] == values[n:])
+    for feature in both.features.values():
+        same = same & (feature.bits[:n] == feature.bits[n:])
+    return same
+
+
 def repeat(stats: Stats, owner: Ints) -> Stats:
     """Entry i of the result is what is known of entry `owner[i]`."""
     terms = {

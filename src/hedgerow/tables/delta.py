@@ -25,7 +25,7 @@ from hedgerow.core.errors import HedgerowError, SchemaError, WorkloadError, warn
 from hedgerow.core.expr import TRUE, Predicate, columns, quote_name
 from hedgerow.core.layout import Layout
 from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import Bools, Ints, Stats, concat, repeat
+from hedgerow.core.stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.types import Type
 from hedgerow.core.workload import Workload
 from hedgerow.spark.checksum import Checksum, checksum
@@ -334,14 +334,7 @@ def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
 
 def differences(said: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:
     """A sentence for each file of which two looks say different things."""
-    n, both = len(names), concat([said, fresh])
-    same = both.rows[:n] == both.rows[n:]
-    for t in both.terms.values():
-        noted: list[Any] = [t.low, t.high, t.nulls, t.nan, *([t.sets.set_of] if t.sets else [])]
-        for values in noted:
-            same = same & (values[:n] == values[n:])
-    for feature in both.features.values():
-        same = same & (feature.bits[:n] == feature.bits[n:])
+    same = agree(said, fresh)
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
 
 

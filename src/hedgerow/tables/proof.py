@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.overlap import OverlapLayout
-from hedgerow.core.stats import concat, repeat
+from hedgerow.core.stats import agree, repeat
 from hedgerow.spark.checksum import Checksum, checksum
 from hedgerow.spark.copies import copied
 from hedgerow.spark.progress import step
@@ -85,15 +85,8 @@ def _lies(table: ParquetTable, places: Sequence[int]) -> list[str]:
     with configured(table.spark, **as_arguments(table.manifest["settings"])):
         fresh = collect_files(table.frame(names), table.statistics, table.schema, names)
     said = repeat(table.stored_index.blocks, np.array(places))
-    n, both = len(places), concat([said, fresh])
-    same = both.rows[:n] == both.rows[n:]
-    for t in both.terms.values():
-        noted: list[Any] = [t.low, t.high, t.nulls, t.nan, *([t.sets.set_of] if t.sets else [])]
-        for values in noted:
-            same = same & (values[:n] == values[n:])
-    for feature in both.features.values():
-        same = same & (feature.bits[:n] == feature.bits[n:])
-    same = same | ((both.rows[:n] == 0) & (both.rows[n:] == 0))  # of no rows anything may be said
+    same = agree(said, fresh)
+    same = same | ((said.rows == 0) & (fresh.rows == 0))  # of no rows anything may be said
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
 
 
