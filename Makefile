@@ -22,8 +22,8 @@ bootstrap: ## make or update .venv (every target below does it by itself)
 demo: bootstrap ## see Hedgerow at work on a small table
 	@$(python) -m hedgerow.demo
 
-test: bootstrap ## all but the slow tests
-	@$(python) -m pytest -m "not long" -q
+test: bootstrap ## all but the slow tests, in two processes with a Spark session each
+	@$(python) -m pytest -m "not long" -q -n 2 --dist loadfile
 
 test-long: bootstrap ## all tests, the properties with many more examples
 	@HEDGEROW_HYPOTHESIS=full $(python) -m pytest -q

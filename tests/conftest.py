@@ -53,6 +53,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.databricks.delta.snapshotPartitions": "2",  # of Delta's own state, which is tiny here
+        # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m",
     }
     session = start("4g", "local[2]", **own)
     yield session

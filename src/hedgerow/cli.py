@@ -487,20 +487,22 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
 def _summary(found: Mapping[str, Any]) -> dict[str, str | None]:
     """What `describe` knows, for people."""
     rows, versions = found["rows_per_block"], found.get("versions", {})
-    strange, missing = found["unknown_files"], found["missing_files"]
+    strange, missing, copied = found["unknown_files"], found["missing_files"], found.get("copied_rows")
+    kept = found.get("layout_files_left")  # of a Delta table, whose files others may compact
     return {
-        "table": f"{found['table']} in {found['path']}",
+        "table": f"{found['table']} in {found['path']}" + (f", version {found['version']}" if kept is not None else ""),
         "source": found.get("source"),
         "written": f"{found['created']} by hedgerow {versions['hedgerow']}" if "created" in found else None,
         "layout": found["layout"] + (f", by {found['learner']}" if "learner" in found else ""),
-        "rows": f"{found['rows']:,}" + (f", and copies of {found['copied_rows']:,}" if found["copied_rows"] else ""),
+        "rows": f"{found['rows']:,}" + (f", and copies of {copied:,}" if copied else ""),
         "blocks": f"{found['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{found['files']:,}, {_size(found['bytes'])}",
         "not ours": f"{len(strange):,} files, always opened: {strange[0]}..." if strange else None,
-        "missing": f"{len(missing):,} files: {missing[0]}..." if missing else None,
+        "missing": f"{len(missing):,} files: {missing[0]}..." if missing and kept is None else None,
+        "in place": f"{kept:,} of the layout's {found['layout_files']:,} files" if kept is not None else None,
         "statistics": ", ".join(found["statistics"]) or None,
         "conditions": f"{found['features']:,}" if found["features"] else None,
-        "replicas": ", ".join(map(_replica, found["replicas"])) or None,
+        "replicas": ", ".join(map(_replica, found.get("replicas", ()))) or None,
         "settings": "not those it was written under: a part of the index is of use" if found["steady_only"] else None,
     }
 

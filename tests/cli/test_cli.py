@@ -144,6 +144,23 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     assert "sort_by" in hedgerow.table(spark, str(to)).manifest["writing"]
 
 
+def test_a_delta_table_in_place(
+    run: Run, delta: SparkSession, shop: Path, learned: hedgerow.Learned, tmp_path: Path
+) -> None:
+    place = tmp_path / "orders"
+    assert learned.layout.blocks > 1
+    delta.read.parquet(str(shop / "orders")).repartition(4).write.format("delta").save(str(place))
+    result = run("apply", place, shop / "layout.json", "--retries", 1, "--json")
+    found = answer(result)
+    assert found == hedgerow.table(delta, str(place)).describe()
+    assert (found["rows"], found["version"], found["unknown_files"]) == (ROWS, 1, [])
+    assert facts(run("verify", place))["rows"] == "4,000, all compared"
+    sql = f"SELECT count(*) AS n FROM delta.`{place}` WHERE days < 5"
+    assert answer(run("query", sql, "--json")) == {"n": 200}
+    nowhere = run("apply", shop / "orders", shop / "layout.json")
+    assert (nowhere.exit_code, nowhere.stdout) == (1, "") and len(nowhere.stderr.splitlines()) == 1
+
+
 def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
     place = shop / "mixed"
     hedgerow.apply(spark, str(shop / "orders"), table.layout, str(place))

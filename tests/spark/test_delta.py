@@ -358,7 +358,7 @@ ROUTED = [
 ]
 
 
-@pytest.mark.parametrize("name", ["path", "view", pytest.param("table", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["view", *(pytest.param(name, marks=pytest.mark.long) for name in ("path", "table"))])
 def test_routed(delta: SparkSession, path: str, name: str) -> None:
     by_number(delta, path)
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 10 = 3")

@@ -114,6 +114,21 @@ def test_what_if_agrees_with_what_is_written(
     assert exact.rows_read == pytest.approx(managed.score(workload).rows_read, abs=0.02)
 
 
+def test_a_query_asked_again_opens_just_the_files_with_its_rows(
+    spark: SparkSession, source: str, tmp_path: Path
+) -> None:
+    condition = "number % 7 = 3 AND id % 1000 < 50 AND word < 'm'"
+    asked = Workload.from_sql(
+        [f"SELECT id FROM events WHERE {c}" for c in (condition, "id < 500", "id BETWEEN 900 AND 2000", condition)]
+    )
+    learned = learn(spark, source, asked, "range", block_rows=200, columns=["id"])
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    rows = table.read().where(condition).selectExpr("_metadata.file_name AS file").distinct().collect()
+    files = table.files(where=condition)
+    assert sorted(files) == sorted(row["file"] for row in rows)
+    assert 0 < len(files) < len(table.files(where="word < 'm'"))
+
+
 def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
     def refused(call: Callable[[], object], words: str) -> None:
         with pytest.raises(HedgerowError, match=words) as caught:

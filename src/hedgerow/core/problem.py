@@ -84,9 +84,11 @@ class Problem:
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
-    """Conditions that bounds and few values of a block do not answer: columns against each other, and equalities on a
-    column of many values. The most asked for; of these the index should note the outcomes themselves."""
-    counts: Counter[Predicate] = Counter()
+    """What bounds and few values of a block do not answer: columns against each other, equalities on a column of many
+    values, and whole queries asked more than once, whose rows may be in fewer blocks than those of each condition.
+    The most asked for; of these the index should note the outcomes themselves."""
+    whole = Counter(map(normalise, predicates))
+    counts = Counter({p: n for p, n in whole.items() if n > 1 and len(set(atoms(p))) > 1})
     for atom in (a for p in predicates for a in set(atoms(normalise(p)))):
         match atom:
             case CompareTerms():

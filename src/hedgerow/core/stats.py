@@ -329,13 +329,15 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
 
 
 def agree(said: Stats, fresh: Stats) -> Bools:
-    """Of each entry, whether two looks at it say the same."""
+    """Of each entry, whether two looks at it say the same; only the fresh one has to have sets of values."""
     n, both = len(said), concat([said, fresh])
     same: Bools = both.rows[:n] == both.rows[n:]
     for t in both.terms.values():
-        noted: list[Any] = [t.low, t.high, t.nulls, t.nan, *([t.sets.set_of] if t.sets else [])]
-        for values in noted:
+        for values in (t.low, t.high, t.nulls, t.nan):
             same = same & (values[:n] == values[n:])
+        if t.sets:
+            said_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
+            same = same & ((said_set < 0) | (said_set == fresh_set))
     for feature in both.features.values():
         same = same & (feature.bits[:n] == feature.bits[n:])
     return same

@@ -41,13 +41,26 @@ if TYPE_CHECKING:
 _BATCH = 1 << 16
 
 
-def collect_files(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type], files: Sequence[str]) -> Stats:
-    """Entry i of the result is `files[i]`, a path below the table's; `frame` reads just these files."""
+def collect_files(
+    frame: DataFrame,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None = None,
+) -> Stats:
+    """Entry i of the result is `files[i]`, a path below the table's; `frame` reads just these files.
+
+    `known`: of which terms nothing has to be collected.
+    """
     from pyspark.sql import functions as f
 
-    names, found = collect_by(frame, f.col("_metadata.file_name"), wanted, schema)
+    settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
+    names, found = collect_by(
+        frame, f.col("_metadata.file_name"), [i for i in wanted if sql_of(i) not in settled], schema
+    )
     place = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
-    return regroup(found, [place[name] for name in names], len(files))
+    collected = regroup(found, [place[name] for name in names], len(files))
+    return replace(collected, terms={**collected.terms, **settled})
 
 
 def collect_by(

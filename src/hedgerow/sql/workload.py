@@ -100,12 +100,12 @@ class Workload(core.Workload):
         return core.Workload.bind(found, dict(known.values()), session)
 
 
-def where(text: str, dialect: str = "spark") -> Predicate:
-    """A condition as it would stand after WHERE.
+def where(text: str, dialect: str = "spark", schema: Iterable[str] = ()) -> Predicate:
+    """A condition as it would stand after WHERE; columns get the case in which the schema has them.
 
     >>> from hedgerow.core.expr import text as text_of
-    >>> text_of(where("NOT (x < 5 OR y IS NULL)"))
-    'x >= 5 AND y IS NOT NULL'
+    >>> text_of(where("NOT (x < 5 OR length(y) IS NULL)", schema=["x", "Y"]))
+    'x >= 5 AND LENGTH(Y) IS NOT NULL'
     """
     select = _parse(f"SELECT 1 FROM t WHERE {text}", dialect, "the condition")
     condition = select[0].args["where"].this if len(select) == 1 and isinstance(select[0], exp.Select) else None
@@ -118,7 +118,13 @@ def where(text: str, dialect: str = "spark") -> Predicate:
     found = implied(condition, lambda column: True)
     if found is None or (dialect == "spark" and not Written(text).is_plain):
         return TRUE
-    p = predicate_of(found, _by_own_name)
+    own = {name.strip("`").lower(): name.strip("`") for name in schema}
+
+    def named(column: exp.Column) -> Column:
+        first, *rest = _by_own_name(column).path
+        return Column((own.get(first.lower(), first), *rest))
+
+    p = predicate_of(found, named)
     return normalise(as_written(p, text) if dialect == "spark" else p)
 
 

@@ -152,8 +152,9 @@ class DeltaTable:
         if where is None or not same_grammar(self.spark):
             return TRUE
         try:
-            p = parse_where(where) if isinstance(where, str) else where
-            return normalise(bind(p, schema_at(snapshot), meaning(self.spark)))
+            schema = schema_at(snapshot)
+            p = parse_where(where, schema=schema) if isinstance(where, str) else where
+            return normalise(bind(p, schema, meaning(self.spark)))
         except (WorkloadError, SchemaError):
             return TRUE
 

@@ -41,7 +41,7 @@ from hedgerow.core.workload import Workload
 from hedgerow.spark.checksum import Checksum, checksum
 from hedgerow.spark.copies import COPIES, COPY, check_cuts, collect_parts, write_copies
 from hedgerow.spark.folder import Folder
-from hedgerow.spark.footers import footers_of
+from hedgerow.spark.footers import footers_of, ranges
 from hedgerow.spark.progress import step
 from hedgerow.spark.session import (
     configured,
@@ -244,7 +244,7 @@ class ParquetTable:
         if where is None or not same_grammar(self.spark):
             return TRUE
         try:
-            p = parse_where(where) if isinstance(where, str) else where
+            p = parse_where(where, schema=self.schema) if isinstance(where, str) else where
             return normalise(bind(p, self.schema, meaning(self.spark)))
         except (WorkloadError, SchemaError):
             return TRUE
@@ -417,13 +417,13 @@ class ParquetTable:
         """Statistics and sizes of all files."""
         own, hidden = data_files(self.spark, self.path), self._hidden()
         sizes = dict(sorted({**own, **hidden}.items()))
-        frame = self.frame(list(own))
+        frame, footers = self.frame(list(own)), footers_of(Folder(self.spark, self.path), sizes)
         if isinstance(layout, OverlapLayout):
             copies = self.with_copies(list(hidden)) if hidden else None
             index = collect_parts(frame, copies, layout, self.statistics, self.schema, list(sizes))
         else:
-            index = BlockIndex((View(collect_files(frame, self.statistics, self.schema, list(sizes))),))
-        footers = footers_of(Folder(self.spark, self.path), sizes)
+            known = ranges(footers, self.schema)
+            index = BlockIndex((View(collect_files(frame, self.statistics, self.schema, list(sizes), known)),))
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
         files = KnownFiles(
             tuple(sizes),

@@ -1,0 +1,85 @@
+"""What a footer says of a column is what a pass over its rows finds, and says nothing where a set could be kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hedgerow.core.expr import Column
+from hedgerow.core.stats import agree
+from hedgerow.spark.folder import Folder
+from hedgerow.spark.footers import footers_of, ranges
+from hedgerow.spark.session import configured
+from hedgerow.spark.source import schema_of
+from hedgerow.spark.stats import collect_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 6_000
+OF = "CAST(id * 7919 % {most} AS {type})"
+MANY = {
+    "whole": OF.format(most=ROWS, type="INT"),
+    "long": "id * 1000003",
+    "below_zero": "-id - 5",
+    "cents": "CAST(id * 7919 % 5000 / 100 AS DECIMAL(12, 2))",
+    "huge": "CAST(id * 7919 AS DECIMAL(30, 2))",
+    "shipped": "date_add(DATE '1900-02-03', CAST(id * 7919 % 90000 AS INT))",
+    "moment": "timestamp_micros(id * 7919999 - 1000)",
+    "word": "concat('wört-', id * 7919 % 5003)",
+    "raw": "CAST(concat('x', id) AS BINARY)",
+    "holes": "IF(id % 3 = 0, NULL, id)",
+    "odd": "IF(id % 5 = 0, CAST('NaN' AS DOUBLE), -id / 3)",
+    "mostly_null": "IF(id % 700 = 0, id, NULL)",
+    "far": "IF(id = 17, DATE '+12345-01-01', date_add(DATE '2000-01-01', CAST(id AS INT)))",
+}
+FEW = {
+    "digit": OF.format(most=10, type="INT"),
+    "just_few": OF.format(most=64, type="BIGINT"),
+    "one": "7",
+    "nothing": "CAST(NULL AS INT)",
+    "flag": "id % 2 = 0",
+    "mode": "element_at(array('AIR', 'RAIL', 'SHIP'), CAST(id % 3 + 1 AS INT))",
+    "few_days": "date_add(DATE '2020-01-01', CAST(id % 40 AS INT))",
+}
+WRITTEN = {
+    "plain": {},
+    "small_groups": {"parquet.block.size": "4096", "parquet.page.size": "1024"},
+    "no_dictionary": {"parquet.enable.dictionary": "false"},
+    "none_for_one": {"parquet.enable.dictionary#just_few": "false"},
+    "uncompressed": {"compression": "uncompressed"},
+    "version_2": {"parquet.writer.version": "v2"},
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "times"),
+    [
+        ("plain", "TIMESTAMP_MICROS"),
+        ("none_for_one", "INT96"),
+        *(pytest.param(how, "TIMESTAMP_MICROS", marks=pytest.mark.long) for how in WRITTEN if how != "plain"),
+    ],
+)
+def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how: str, times: str) -> None:
+    path = str(tmp_path / "t")
+    frame = spark.range(ROWS).selectExpr("id", *(f"{e} AS {n}" for n, e in {**MANY, **FEW}.items()))
+    with configured(spark, parquet__outputTimestampType=times):
+        parts = frame.repartitionByRange(3, "id").sortWithinPartitions("whole")
+        parts.union(parts.limit(0)).write.options(**WRITTEN[how]).parquet(path)
+    read, sizes = spark.read.parquet(path), Folder(spark, path).sizes()
+    files = sorted(n for n in sizes if n.endswith(".parquet"))
+    schema = schema_of(read.schema)
+    found = ranges(footers_of(Folder(spark, path), {n: sizes[n] for n in files}), schema)
+
+    wanted = [Column((name,)) for name in read.columns]
+    asked, saved = collect_files(read, wanted, schema, files), collect_files(read, wanted, schema, files, found)
+    assert agree(saved, asked).all()
+    assert all(saved.terms[name] is found[name] for name in found)
+    few = [name for name in FEW if asked.terms[name].sets and (asked.terms[name].sets.set_of >= 0).all()]
+    assert set(few) == set(FEW)
+    assert not found.keys() & (FEW.keys() - ({"just_few"} if how == "none_for_one" else set()))
+    if how in ("plain", "uncompressed"):
+        surely = {"whole", "long", "cents", "shipped", "word", "holes"} | ({"moment"} if times != "INT96" else set())
+        assert surely <= found.keys()
