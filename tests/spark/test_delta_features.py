@@ -10,6 +10,7 @@ import pytest
 import hedgerow as hr
 from tests.spark.agreement import answer
 from tests.spark.test_delta import ASKED, FILES, ROWS, by_number, check, now, write
+from tests.spark.things import COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,9 +78,12 @@ def test_identity_and_generated_columns(delta: SparkSession, tmp_path: Path) -> 
 
 
 def test_constraints(delta: SparkSession, tmp_path: Path) -> None:
-    path = write(delta, str(tmp_path / "things"))
+    path = str(tmp_path / "things")
+    columns = "id BIGINT NOT NULL, number INT, price DECIMAL(6, 2), kind STRING, word STRING"
+    delta.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta")
     delta.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (number < 1000000)")
-    delta.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN id SET NOT NULL")
+    rows = delta.range(ROWS).selectExpr(*COLUMNS).select("id", "number", "price", "kind", "word")
+    rows.repartition(3, "price").write.format("delta").mode("append").save(path)
     table = by_number(delta, path)
     assert check(delta, table) > FILES
     for odd in ("CAST(2000000 AS INT) AS number", "CAST(NULL AS BIGINT) AS id"):

@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BLOCK = "_hedgerow_block"
-# Spark makes one Java method of a whole stage. Beyond so many bytes it is better split; of so long a text it cannot be
-# compiled at all, so that is not tried.
-_HUGE_METHOD, _HUGE_TEXT = 8000, 40_000
+_HUGE_TEXT = 40_000  # of so long a text Spark cannot compile one method for a whole stage, so that is not tried
 
 
 def settings_for(layout: Layout) -> dict[str, int | bool]:
     """With which `configured` makes the routing of rows fast."""
     huge = len(layout.assign_sql() or "") > _HUGE_TEXT
     whole = {"codegen__wholeStage": False} if huge else {}
-    return {"codegen__hugeMethodLimit": _HUGE_METHOD, **whole, **settings_of(layout.features)}
+    return {**whole, **settings_of(layout.features)}
 
 
 def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> DataFrame:

@@ -87,10 +87,14 @@ def lasting(items: Iterable[Item]) -> list[Item]:
     return [i for i in items if steady(i) or set(_CALLED.findall(_STRING.sub("", sql_of(i)).lower())) <= known]
 
 
-def settings_of(items: Iterable[Item]) -> dict[str, bool]:
-    """With which `configured` keeps a failure where it is tried: Spark would evaluate what several expressions share
-    before any of them, outside of TryEval."""
-    return {} if all(map(steady, items)) else {"subexpressionElimination__enabled": False}
+def settings_of(items: Iterable[Item]) -> dict[str, int | bool]:
+    """With which `configured` lets Spark evaluate many expressions, fast and each by itself.
+
+    Spark makes one Java method of a whole stage, and Java never compiles one of more than 8000 bytes. What several
+    expressions share Spark would evaluate before any of them, outside of the TryEval where it may fail.
+    """
+    shared = {} if all(map(steady, items)) else {"subexpressionElimination__enabled": False}
+    return {"codegen__hugeMethodLimit": 8000, **shared}
 
 
 def computed(items: Iterable[Item]) -> dict[str, Item]:
