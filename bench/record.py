@@ -12,12 +12,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-# The names that stay the same from suite to suite; a line has those that the suite measures.
+# The names that stay the same from suite to suite; a line has those that the suite measures. What is particular to one
+# suite is in `details`; `params` say only what was asked for, so that the same lines of two runs find each other.
 FIELDS = (
     *("suite", "learner", "params", "sf", "month", "rows", "blocks", "block_rows", "least_block", "queries"),
     *("queries_unseen", "bound", "bound_unseen", "rows_read", "rows_read_unseen", "blocks_read", "blocks_read_unseen"),
     *("bytes_read", "bytes_read_unseen", "learn_seconds", "fit_seconds", "apply_seconds", "peak_mb", "p50_ms"),
-    *("p99_ms", "mrows_per_s", "ratio", "seed", "commit", "versions"),
+    *("p99_ms", "mrows_per_s", "ratio", "details", "run_seconds", "seed", "commit", "versions"),
 )
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
 

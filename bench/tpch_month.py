@@ -13,8 +13,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from bench.matching import matching
 from bench.options import Case, Options
 from bench.record import line, progress
 from bench.tpch_templates import conditions, queries
@@ -79,20 +81,9 @@ def month_of(options: Options, name: str) -> Month:
     # Learned seeds are 0 and more, so these are never among them.
     seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
     learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
-    (rows, bound), (_, bound_unseen) = (_selectivity(folder, conditions(*s)) for s in seeds)
+    (rows, matched), (_, matched_unseen) = (matching(folder, conditions(*s)) for s in seeds)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
-    return Month(name, str(folder), rows, block_rows, learned, unseen, bound, bound_unseen)
-
-
-def _selectivity(folder: Path, asked: Sequence[str]) -> tuple[int, float]:
-    """How many rows there are, and the share of them that matches, on average."""
-    import duckdb
-
-    counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in asked)
-    with duckdb.connect(config={"threads": 2}) as con:
-        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
-        ((rows, *found),) = con.sql(f"SELECT count(*), {counts} FROM '{folder}/*.parquet'").fetchall()
-    return rows, sum(found) / len(found) / rows
+    return Month(name, str(folder), rows, block_rows, learned, unseen, fmean(matched), fmean(matched_unseen))
 
 
 def measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:

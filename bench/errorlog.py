@@ -1,0 +1,69 @@
+"""Two crash-report logs, in memory: the rows with ErrorLog of Table 2 of the qd-tree paper.
+
+The log as it came is sorted by the time of ingestion, which is the paper's baseline. `errorlog_data` says what the
+tables look like, `errorlog_queries` what is asked: 1,000 queries to learn from, and 1,000 of the same teams later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from bench.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, table
+from bench.errorlog_queries import conditions, queries
+from bench.matching import matching
+from bench.memory import InMemory, measured
+from bench.options import Case, Options
+
+ROWS = {"quick": 100_000, "full": 2_000_000}
+BLOCKS = {"quick": 200, "full": 2_000}
+QUERIES = {"quick": 300, "full": 1_000}
+CASES: tuple[Case, ...] = (
+    ("random", {}),
+    ("range", {"columns": "ingest_time"}),
+    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
+    ("qdtree", {}),
+)
+
+
+def internal(options: Options) -> Iterator[dict[str, Any]]:
+    return run(INTERNAL, options)
+
+
+def external(options: Options) -> Iterator[dict[str, Any]]:
+    return run(EXTERNAL, options)
+
+
+def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
+    data = load(shape, options)
+    found = []
+    for case in options.cases(CASES):
+        found.append(measured(data, case, options.form, options.seed))
+        yield found[-1]
+    check(found)
+
+
+def load(shape: Shape, options: Options) -> InMemory:
+    form = options.form
+    folder = table(shape, ROWS[form])
+    seeds = (options.seed, ~options.seed)  # learned seeds are 0 and more, so these are never among them
+    bounds = [fmean(matching(folder, conditions(shape, s, QUERIES[form]))[1]) for s in seeds]
+    texts = [queries(shape, s, QUERIES[form]) for s in seeds]
+    rows = pq.read_table(folder, columns=["ingest_time", *ASKED])
+    return InMemory.of(shape.name, rows, texts, bounds, ROWS[form] // BLOCKS[form])
+
+
+def check(lines: Sequence[dict[str, Any]]) -> None:
+    """No one reads less than what matches, and a qd-tree reads a small part of what the log as it came does."""
+    for found in lines:
+        for kind in ("", "_unseen"):
+            read, bound = found[f"rows_read{kind}"], found[f"bound{kind}"]
+            assert read >= bound, f"{found['learner']} reads {read}, but {bound} match"
+    for read, share in (("rows_read", 0.2), ("rows_read_unseen", 0.4)):
+        ranges = [found[read] for found in lines if found["learner"] == "range"]
+        for found in lines:
+            if ranges and found["learner"] == "qdtree":
+                assert found[read] < share * min(ranges), f"{read}: {found[read]}, by time {min(ranges)}"
