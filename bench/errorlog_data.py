@@ -12,9 +12,6 @@ month, and 3,600 names of events, six for each application.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -24,13 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bench.cache import cache_folder, partial, publish
-from bench.record import progress
+from bench.cache import generated
 
 FIRST_DAY = date(2019, 3, 4)  # of the log
-ROWS_OF_A_FILE = 250_000
 ASKED = ("event_type", "os_build_date", "os_version", "client_ingest_date", "is_valid")
 KINDS = (
     *("user_crash", "app_hang", "live_kernel_event", "device_crash", "blue_screen", "boot_failure", "update_rollback"),
@@ -179,15 +173,9 @@ def _versions(shape: Shape, branch: npt.NDArray[np.int64], day: npt.NDArray[np.i
 
 
 def table(shape: Shape, rows: int) -> Path:
-    """The folder of the table's Parquet files, made once."""
-    made_by = hashlib.sha256(inspect.getsource(sys.modules[__name__]).encode()).hexdigest()[:8]
-    folder = cache_folder() / f"{shape.name}-{made_by}" / str(rows)
-    if not folder.exists():
-        progress(f"{shape.name}: making {rows:,} rows, once")
-        with partial(folder) as here:
-            (here / "table").mkdir()
-            for i, start in enumerate(range(0, rows, ROWS_OF_A_FILE)):
-                some = rows_of(shape, rows, start, min(rows, start + ROWS_OF_A_FILE))
-                pq.write_table(some, here / "table" / f"part-{i:03}.parquet", compression="zstd")
-            publish(here / "table", folder)
-    return folder
+    """The folder of the table's Parquet files."""
+
+    def some(start: int, end: int) -> pa.Table:
+        return rows_of(shape, rows, start, end)
+
+    return generated(shape.name, rows, some)

@@ -20,6 +20,7 @@ FIELDS = (
     *("bytes_read", "bytes_read_unseen", "learn_seconds", "fit_seconds", "apply_seconds", "peak_mb", "p50_ms"),
     *("p99_ms", "mrows_per_s", "ratio", "details", "run_seconds", "seed", "commit", "versions"),
 )
+LEFT = ("bench/results", "docs/results.md", "docs/results.html")
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
 
 
@@ -50,18 +51,18 @@ def _peak_mb() -> float:
 
 
 def _commit() -> str:
-    """The checkout's commit, with a + where files differ from it."""
-    here = Path(__file__).parent
+    """The checkout's commit, with a + where the code differs from it; what runs leave behind is no code."""
     try:
-        run = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
+        changed = _git(
+            "status", "--porcelain", "--untracked-files=no", "--", ":/", *(f":(top,exclude){p}" for p in LEFT)
         )
+        return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     return run.stdout.strip()
 
 
