@@ -6,7 +6,7 @@ tables look like, `errorlog_queries` what is asked: 1,000 queries to learn from,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
@@ -17,10 +17,12 @@ from bench.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import InMemory, measured
 from bench.options import Case, Options
+from bench.quality import check
 
 ROWS = {"quick": 100_000, "full": 2_000_000}
 BLOCKS = {"quick": 200, "full": 2_000}
 QUERIES = {"quick": 300, "full": 1_000}
+SHARES = 0.2, 0.4  # of what the log as it came reads, on learned and on unseen queries
 CASES: tuple[Case, ...] = (
     ("random", {}),
     ("range", {"columns": "ingest_time"}),
@@ -43,7 +45,7 @@ def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
     for case in options.cases(CASES):
         found.append(measured(data, case, options.form, options.seed))
         yield found[-1]
-    check(found)
+    check(found, "range", *SHARES)
 
 
 def load(shape: Shape, options: Options) -> InMemory:
@@ -54,16 +56,3 @@ def load(shape: Shape, options: Options) -> InMemory:
     texts = [queries(shape, s, QUERIES[form]) for s in seeds]
     rows = pq.read_table(folder, columns=["ingest_time", *ASKED])
     return InMemory.of(shape.name, rows, texts, bounds, ROWS[form] // BLOCKS[form])
-
-
-def check(lines: Sequence[dict[str, Any]]) -> None:
-    """No one reads less than what matches, and a qd-tree reads a small part of what the log as it came does."""
-    for found in lines:
-        for kind in ("", "_unseen"):
-            read, bound = found[f"rows_read{kind}"], found[f"bound{kind}"]
-            assert read >= bound, f"{found['learner']} reads {read}, but {bound} match"
-    for read, share in (("rows_read", 0.2), ("rows_read_unseen", 0.4)):
-        ranges = [found[read] for found in lines if found["learner"] == "range"]
-        for found in lines:
-            if ranges and found["learner"] == "qdtree":
-                assert found[read] < share * min(ranges), f"{read}: {found[read]}, by time {min(ranges)}"

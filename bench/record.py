@@ -53,9 +53,8 @@ def _peak_mb() -> float:
 def _commit() -> str:
     """The checkout's commit, with a + where the code differs from it; what runs leave behind is no code."""
     try:
-        changed = _git(
-            "status", "--porcelain", "--untracked-files=no", "--", ":/", *(f":(top,exclude){p}" for p in LEFT)
-        )
+        code = (":/", *(f":(top,exclude){path}" for path in LEFT))
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", *code)
         return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

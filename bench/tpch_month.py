@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.matching import matching
 from bench.options import Case, Options
+from bench.quality import check
 from bench.record import line, progress
 from bench.tpch_templates import conditions, queries
 from bench.tpch_wide import MONTHS, wide
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
+SHARES = 0.8, 0.9  # of what blocks at random read, on learned and on unseen queries
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
     "full": (
@@ -67,7 +69,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             for case in options.cases(CASES[options.form]):
                 found.append(measured(spark, month, case, options, folder / "table"))
                 yield found[-1]
-            check(found)
+            check(found, "random", *SHARES)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -125,15 +127,3 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
         apply_seconds=round(applied_at - learned_at, 1),
         seed=options.seed,
     )
-
-
-def check(lines: Sequence[dict[str, Any]]) -> None:
-    """No one reads less than what matches, and a qd-tree reads clearly less than blocks at random."""
-    for found in lines:
-        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
-            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
-    for read, share in (("rows_read", 0.8), ("rows_read_unseen", 0.9)):
-        random = [found[read] for found in lines if found["learner"] == "random"]
-        for found in lines:
-            if random and found["learner"] == "qdtree":
-                assert found[read] < share * min(random), f"{read}: {found[read]}, at random {min(random)}"

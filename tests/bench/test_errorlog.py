@@ -80,21 +80,6 @@ def test_the_quick_form_holds(shape: Shape, tmp_path: Path, monkeypatch: pytest.
     assert ranges["rows_read"] > 0.8  # late reports: the order of ingestion says little about the client's dates
 
 
-def test_what_must_hold() -> None:
-    def line(learner: str, read: float, bound: float = 0.001) -> dict[str, object]:
-        return {
-            **{"learner": learner, "rows_read": read, "rows_read_unseen": read},
-            "bound": bound,
-            "bound_unseen": bound,
-        }
-
-    errorlog.check([line("range", 1.0), line("qdtree", 0.05)])
-    with pytest.raises(AssertionError, match="by time"):
-        errorlog.check([line("range", 1.0), line("qdtree", 0.3)])
-    with pytest.raises(AssertionError, match="match"):
-        errorlog.check([line("qdtree", 0.0001)])
-
-
 @pytest.mark.long
 def test_in_memory_as_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tree, and what the written table's index says it reads, to the last row."""
