@@ -15,7 +15,7 @@ def line(learner: str, read: float, unseen: float | None = None, bound: float = 
 def test_what_must_hold() -> None:
     check([line("random", 0.7), line("qdtree", 0.4)], "random", 0.8, 0.9)
     check([line("range", 0.7), line("qdtree", 0.65)], "random", 0.8, 0.9)
-    with pytest.raises(AssertionError, match="rows_read: 0.6, random: 0.7"):
+    with pytest.raises(AssertionError, match=r"rows_read: 0\.6, random: 0\.7"):
         check([line("random", 0.7), line("qdtree", 0.6)], "random", 0.8, 0.9)
     with pytest.raises(AssertionError, match="rows_read_unseen"):
         check([line("random", 0.7), line("qdtree", 0.4, unseen=0.65)], "random", 0.8, 0.9)
