@@ -64,20 +64,23 @@ def _habits(shape: Shape) -> Habits:
     return INSIDE if shape is INTERNAL else OUTSIDE
 
 
-def conditions(shape: Shape, seed: int, n: int) -> list[str]:
-    """What a row must satisfy to matter, query by query; more of a seed begin with the same ones."""
-    r = random.Random(f"{shape.name}, {seed}")
+def conditions(shape: Shape, seed: int, n: int, today: int | None = None) -> list[str]:
+    """What a row must satisfy to matter, query by query; more of a seed begin with the same ones.
+
+    `today` is the day of the log on which they are asked, the last by default.
+    """
+    r = random.Random(f"{shape.name}, {seed}" if today is None else f"{shape.name}, {seed}, day {today}")
+    today = shape.days - 1 if today is None else today
     known = teams(shape)
     often = list(accumulate(1 / (k + 10) for k in range(len(known))))
-    return [_condition(shape, r.choices(known, cum_weights=often)[0], r) for _ in range(n)]
+    return [_condition(shape, r.choices(known, cum_weights=often)[0], today, r) for _ in range(n)]
 
 
 def queries(shape: Shape, seed: int, n: int) -> list[str]:
     return [f"SELECT * FROM errors WHERE {condition}" for condition in conditions(shape, seed, n)]
 
 
-def _condition(shape: Shape, team: Team, r: random.Random) -> str:
-    today = shape.days - 1
+def _condition(shape: Shape, team: Team, today: int, r: random.Random) -> str:
     age = int(r.expovariate(1 / shape.half_life))
     build = int(built_on(shape, today - age))
     text = version(shape, team.branch, build)

@@ -115,9 +115,9 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     progress(f"{data.suite}: seed {seed}, {learner}({shown})")
     _ = data.noted  # reading the table is not learning
     start = time.perf_counter()
-    layout = _learned(data, case, seed)
+    layout = learned_layout(data, case, seed)
     seconds = time.perf_counter() - start
-    index = _index(layout, data)
+    index = index_of(layout, data)
     reads, unseen = (_reads(index, workload, data.name) for workload in (data.learned, data.unseen))
     blocks = index.blocks.rows[index.own & (index.blocks.rows > 0)]
     return line(
@@ -141,7 +141,8 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     )
 
 
-def _learned(data: InMemory, case: Case, seed: int) -> Layout:
+def learned_layout(data: InMemory, case: Case, seed: int) -> Layout:
+    """What a learner makes of a sample of the table and the queries to learn from."""
     learner, params = case
     weights = [q.weight for q in data.learned]
     recurrence, kind = params.get("recurrence", "auto"), params.get("cuts", "atoms")
@@ -156,8 +157,8 @@ def _learned(data: InMemory, case: Case, seed: int) -> Layout:
     return make_learner(learner, **own).fit(problem)
 
 
-def _index(layout: Layout, data: InMemory) -> BlockIndex:
-    """The index of a table so written."""
+def index_of(layout: Layout, data: InMemory) -> BlockIndex:
+    """The index of the table, written in a layout."""
     noted = replace(data.all_rows, rows=_noted(layout, data))
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)

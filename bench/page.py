@@ -16,7 +16,7 @@ MORE_IS_BETTER = ("mrows_per_s",)
 FIGURES = {
     "rows_read": "rows read",
     "p99_ms": "99th percentile",
-    "ratio": "times as long as without us",
+    "ratio": "of what it takes without us",
     "mrows_per_s": "million rows a second",
 }
 
