@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bench import apply, attach, correlated_like, errorlog, fig3, fig4, prune, replay, route_rows, tpch_month
+from bench import (
+    apply,
+    attach,
+    correlated_like,
+    errorlog,
+    fig3,
+    fig4,
+    prune,
+    replay,
+    route_rows,
+    tpch_month,
+    tpch_tables,
+)
 from bench.options import Options
 
 
@@ -28,6 +40,7 @@ SUITES: dict[str, Suite] = {
     "errorlog-int": Suite(errorlog.internal, "Crash reports of many branches with builds every day", 20),
     "errorlog-ext": Suite(errorlog.external, "Crash reports of thousands of applications on few releases", 20),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
+    "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
     "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 5, "ratio"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 2, "p99_ms"),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
