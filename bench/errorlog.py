@@ -1,6 +1,7 @@
 """Two crash-report logs, in memory: the rows with ErrorLog of Table 2 of the qd-tree paper.
 
-The log as it came is sorted by the time of ingestion, which is the paper's baseline. `errorlog_data` says what the
+The log as it came is sorted by the time of ingestion, which is the paper's baseline: once with the bounds that every
+Parquet file has, once with our index, which also knows few values of a block and what was searched for in it. `errorlog_data` says what the
 tables look like, `errorlog_queries` what is asked: 1,000 queries to learn from, and 1,000 of the same teams later.
 """
 
@@ -25,6 +26,7 @@ QUERIES = {"quick": 100, "full": 1_000}
 SHARES = 0.2, 0.4  # of what the log as it came reads, on learned and on unseen queries
 CASES: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
+    ("range", {"columns": "ingest_time", "recurrence": 1, "index": "bounds"}),
     ("range", {"columns": "ingest_time", "recurrence": 1}),
     ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
     ("qdtree", {}),

@@ -29,8 +29,8 @@ from hedgerow.core.problem import Problem, unanswered
 from hedgerow.core.redraw import redrawn
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import BIT, Bits, Ints, Stats
-from hedgerow.core.views import BlockIndex
+from hedgerow.core.stats import BIT, Bits, Ints, Stats, collect
+from hedgerow.core.views import BlockIndex, View
 from hedgerow.pipeline import make_learner
 from hedgerow.spark.sample import sample_size
 from hedgerow.sql.workload import Workload
@@ -38,7 +38,7 @@ from hedgerow.sql.workload import Workload
 MOST_FEATURES = 200  # of a tree's cuts, as many as `apply` notes
 AT_ONCE = 250_000
 _LIKE = re.compile(r"(?P<column>\w+) LIKE '(?P<pattern>[^'\\]*)'")
-OF_LEARNING = ("recurrence", "exact", "cuts")  # all other parameters are the learner's own
+NOT_ITS_OWN = ("recurrence", "exact", "cuts", "index")  # all other parameters are the learner's
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     start = time.perf_counter()
     layout = learned_layout(data, case, seed)
     seconds = time.perf_counter() - start
-    index = index_of(layout, data)
+    index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
     reads, unseen = (_reads(index, workload, data.name) for workload in (data.learned, data.unseen))
     blocks = index.blocks.rows[index.own & (index.blocks.rows > 0)]
     return line(
@@ -153,7 +153,7 @@ def learned_layout(data: InMemory, case: Case, seed: int) -> Layout:
         return _noted(layout, data).stats(_assigned(layout, data.all_rows.rows), layout.blocks)
 
     problem = replace(problem, seen=seen, measure=measure if params.get("exact", True) else None)
-    own = {name: value for name, value in params.items() if name not in OF_LEARNING}
+    own = {name: value for name, value in params.items() if name not in NOT_ITS_OWN}
     return make_learner(learner, **own).fit(problem)
 
 
@@ -163,6 +163,13 @@ def index_of(layout: Layout, data: InMemory) -> BlockIndex:
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)
     return cost.index_of_assignment(_assigned(layout, data.all_rows.rows), layout.blocks, noted)
+
+
+def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
+    """The index that any Parquet reader has: each column's least and greatest value in a block."""
+    rows = data.all_rows.rows
+    found = collect(rows.ranked, None, _assigned(layout, rows), layout.blocks, max_distinct=0)
+    return BlockIndex((View(found),))
 
 
 def _noted(layout: Layout, data: InMemory) -> Rows:

@@ -74,10 +74,10 @@ def test_the_quick_form_holds(shape: Shape, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(errorlog.BLOCKS, "quick", 40)
     monkeypatch.setitem(errorlog.QUERIES, "quick", 60)
     lines = list(errorlog.run(shape, Options("quick")))  # what must hold is checked there
-    assert [line["learner"] for line in lines] == ["random", "range", "qdtree", "qdtree"]
+    assert [line["learner"] for line in lines] == ["random", "range", "range", "qdtree", "qdtree"]
     assert all(line["least_block"] >= 0.5 * 500 for line in lines)
-    ranges = lines[1]
-    assert ranges["rows_read"] > 0.8  # late reports: the order of ingestion says little about the client's dates
+    # Reports come late, so the bounds of the log as it came say little about the client's dates; our index says more.
+    assert lines[1]["rows_read"] > 0.9 > 0.6 > lines[2]["rows_read"]
 
 
 @pytest.mark.long
