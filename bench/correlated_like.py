@@ -111,7 +111,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     form = options.form
     folder = table(ROWS[form])
     asked = [conditions(seed, QUERIES[form]) for seed in (options.seed, ~options.seed)]
-    bounds = [fmean(matching(folder, those)[1]) for those in asked]
+    bounds = [fmean(matching(folder, those, list(FORMS))[1]) for those in asked]
     texts = [[f"SELECT * FROM runs WHERE {condition}" for condition in those] for those in asked]
     data = InMemory.of("correlated-like", pq.read_table(folder), texts, bounds, ROWS[form] // BLOCKS[form])
     found = []

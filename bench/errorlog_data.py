@@ -64,7 +64,7 @@ class Shape:
         return World.of(self)
 
 
-INTERNAL = Shape("errorlog-int", 50, 8, 7, 400, 1, 120, 10, 0.9)
+INTERNAL = Shape("errorlog-int", 50, 8, 7, 700, 1, 120, 10, 0.7)
 EXTERNAL = Shape("errorlog-ext", 58, 3600, 15, 12, 30, 720, 120, 1.0)
 
 

@@ -29,8 +29,8 @@ class Habits:
     popular: bool
 
 
-INSIDE = Habits((1, 2), (1, 3), (1, 3, 7, 14), False)
-OUTSIDE = Habits((2, 20), (60, 360), (3, 7, 14, 30), True)
+INSIDE = Habits((1, 2), (1, 2), (7, 14, 30), False)
+OUTSIDE = Habits((2, 20), (60, 360), (15, 30), True)
 
 
 @dataclass(frozen=True, slots=True)
