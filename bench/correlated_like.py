@@ -28,7 +28,7 @@ from bench.quality import check
 ROWS = {"quick": 50_000, "full": 1_000_000}
 BLOCKS = {"quick": 50, "full": 200}
 QUERIES = {"quick": 50, "full": 100}
-SHARES = 0.6, 0.9  # of what blocks at random read, on learned and on unseen queries
+SHARES = 0.8, 0.95  # of what blocks at random read, on learned and on unseen queries
 SUBJECTS, FAMILIES, OWN = 80, 12, 0.85
 FORMS = {
     "table_read": "{family}_{word}_{n}",

@@ -53,6 +53,11 @@ def _q19(r: random.Random) -> Literals:
     return {**drawn, **between}
 
 
+def _q6(r: random.Random) -> Literals:
+    drawn = TEMPLATES[6].draw(r)
+    return {**drawn, "quantity": f"l_quantity < {drawn['quantity']}"}
+
+
 def _year(r: random.Random) -> Literals:
     start = r.randrange(1993, 1998)
     return {"start": date(start, 1, 1), "end": date(start + 1, 1, 1)}
@@ -64,7 +69,7 @@ DRAWS: dict[int, Callable[[random.Random], Literals]] = {
         **{"size": f"p_size = {r.randrange(1, 51)}", "metal": r.choice(TYPES).split()[2]},
         "region": r.choice(list(REGIONS)),
     },
-    6: lambda r: (d := TEMPLATES[6].draw(r)) | {"quantity": f"l_quantity < {d['quantity']}"},
+    6: _q6,
     11: lambda r: {"nation": r.choice(list(NATIONS))},
     13: lambda r: {"one": r.choice(_WORDS[0]), "other": r.choice(_WORDS[1])},
     15: months(date(1993, 1, 1), date(1997, 10, 1), 3),
