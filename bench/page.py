@@ -12,6 +12,7 @@ from bench.lines import Line, form, grouped, label, middle, value
 from bench.papers import PEERS, THEIRS, Theirs
 from bench.suites import SUITES, Suite
 
+NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
 MORE_IS_BETTER = ("mrows_per_s",)
 FIGURES = {
     "rows_read": "rows read",
@@ -129,7 +130,7 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
     if best is None or best.value is None:
         return Beside(theirs, None, None, 0.0)
     worse = best.value / theirs.value - 1 if less else theirs.value / best.value - 1
-    return Beside(theirs, best, best.value, max(0.0, worse) if worse > 0.005 else 0.0)
+    return Beside(theirs, best, best.value, worse if worse > NEAR else 0.0)
 
 
 def _is(theirs: Theirs, row: Row) -> bool:

@@ -94,11 +94,19 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
     )
 
 
-def commands(section_form: str, name: str) -> str:
+def about(section: Section) -> str:
+    took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
+    return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
+
+
+def full_form(name: str) -> str:
     suite = SUITES[name]
-    full = " ".join(filter(None, (f"python -m bench {name}", suite.options)))
-    what = "These are lines of the quick form" if section_form == "quick" else "These are lines of the full form"
-    return f"{what}. The full form: `{full}`, about {suite.minutes:g} minutes a seed on two cores."
+    command = " ".join(filter(None, (f"python -m bench {name}", suite.options)))
+    return f"The full form: `{command}`, about {suite.minutes:g} min a seed on two cores."
+
+
+def missing(found: Page) -> list[str]:
+    return [f"`{name}`: {SUITES[name].what}. {full_form(name)}" for name in found.missing]
 
 
 # --- Markdown -------------------------------------------------------------------------------------
@@ -115,17 +123,12 @@ def markdown(found: Page) -> str:
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
-        parts += [f"## {section.suite}", f"{section.about.what}. {commands(section.form, section.suite)}"]
+        parts += [f"## {section.suite}", about(section)]
         parts += [_table(heads, rows)]
         if section.beside:
             parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
     if found.missing:
-        parts += [
-            "## Not measured yet",
-            "\n".join(
-                f"* `{name}`: {SUITES[name].what}. {commands('', name).split('. ', 1)[1]}" for name in found.missing
-            ),
-        ]
+        parts += ["## Not measured yet", "\n".join(f"* {said}" for said in missing(found))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,6 +162,7 @@ STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #1c1e21; }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px; }
 td, th { border-bottom: 1px solid #d8dbe0; padding: .25em .7em; text-align: left; vertical-align: top; }
+td:first-child { overflow-wrap: anywhere; }
 svg { display: block; max-width: 100%; height: auto; margin: 1em 0; }
 code { background: #f2f3f5; padding: 0 .25em; }
 """
@@ -174,11 +178,12 @@ def html(found: Page) -> str:
     parts.append("<ul>" + "".join(f"<li>{escape(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
-        about = f"{section.about.what}. {commands(section.form, section.suite)}"
-        parts += [f"<h2>{section.suite}</h2><p>{_code(about)}</p>", picture(section)]
+        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", picture(section)]
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
     if found.missing:
-        parts.append(f"<h2>Not measured yet</h2><p>{', '.join(found.missing)}</p>")
+        parts.append(
+            "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
+        )
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title><style>{STYLE}</style>'
     return head + "\n".join(parts) + "</html>\n"
 
@@ -198,7 +203,7 @@ def picture(section: Section) -> str:
         if row.value is not None:
             given.append(Bar(row.name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
-            given.append(Bar(f"{row.name}, unseen", row.unseen, shown(figure, row.unseen), "unseen"))
+            given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
     return bars(f"{section.suite}: {FIGURES[figure]}", given)
 
 

@@ -102,7 +102,7 @@ def test_pictures_are_drawings(tmp_path: Path) -> None:
     drawing = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
     names = [t.text for t in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert names[0] == "errorlog-int: rows read (logarithmic)"
-    assert {"qdtree", "qdtree, unseen", "greedy (Qd-tree, SIGMOD 2020, Table 2)"} <= set(names)
+    assert {"qdtree", "on unseen queries", "greedy (Qd-tree, SIGMOD 2020, Table 2)"} <= set(names)
 
 
 def test_bars_are_as_long_as_their_values() -> None:
