@@ -102,7 +102,7 @@ def about(section: Section) -> str:
 def full_form(name: str) -> str:
     suite = SUITES[name]
     command = " ".join(filter(None, (f"python -m bench {name}", suite.options)))
-    return f"The full form: `{command}`, about {suite.minutes:g} min a seed on two cores."
+    return f"The full form: `{command}`, by estimate {suite.minutes:g} min a seed on two cores."
 
 
 def missing(found: Page) -> list[str]:
