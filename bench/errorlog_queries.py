@@ -2,7 +2,8 @@
 
 A team always asks for the same events of one branch, in one of three forms; builds and dates move on. Some teams ask
 far more often than others. So event lists and branches come back, in the queries learned from and in unseen ones, and
-exact versions and dates less often. All teams ask within a day of the log's end, as if it were the present.
+exact versions and dates less often. All teams ask about the days before theirs, which is the log's last if none is
+named; most look back farther than the log goes.
 """
 
 from __future__ import annotations

@@ -74,13 +74,13 @@ def run(data: Several, cases: Sequence[Case], options: Options) -> Iterator[dict
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for case in options.cases(tuple(cases)):
-            yield _measured(spark, data, case, options, folder / "table")
+            yield measured(spark, data, case, options, folder / "table")
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _measured(spark: SparkSession, data: Several, case: Case, options: Options, to: Path) -> dict[str, Any]:
+def measured(spark: SparkSession, data: Several, case: Case, options: Options, to: Path) -> dict[str, Any]:
     import hedgerow
     from hedgerow.core.expr import TRUE
 

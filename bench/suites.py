@@ -24,7 +24,7 @@ from bench.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`figure` is the field of a line that the page compares, `minutes` an estimate of what the full form takes a seed."""
+    """`figure` is the field of a line that the page compares, `minutes` an estimate of what the full form takes."""
 
     run: Callable[[Options], Iterator[dict[str, Any]]]
     what: str
