@@ -9,6 +9,8 @@ too_old = Hedgerow needs Python 3.10 or newer: install one, or name it with make
 # A JAVA_HOME of your own wins over the one that the bootstrap found.
 python = JAVA_HOME="$${JAVA_HOME:-$$(cat .venv/java-home 2>/dev/null)}" .venv/bin/python
 
+lines = bench/results/quick.jsonl
+
 .DEFAULT_GOAL := help
 .PHONY: help bootstrap demo test test-long lint bench clean
 
@@ -28,14 +30,20 @@ test: bootstrap ## all but the slow tests, in two processes with a Spark session
 test-long: bootstrap ## all tests, the properties with many more examples
 	@HEDGEROW_HYPOTHESIS=full $(python) -m pytest -q
 
-lint: bootstrap ## style, types and who imports whom
+lint: bootstrap ## style, types, who imports whom, and that the results are those of their lines
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy src scripts $(if $(wildcard bench/*.py),bench)
 	@.venv/bin/lint-imports
+	@$(python) -m bench report --check
 
-bench: bootstrap ## the quick benchmark
-	@$(python) -m bench quick
+# Lines of a run that did not end well are not taken for results.
+bench: bootstrap ## the quick form of every benchmark, and the page of results made of it
+	@rm -f $(lines).partial
+	@mkdir -p $(dir $(lines))
+	@$(python) -m bench quick --json $(lines).partial
+	@mv $(lines).partial $(lines)
+	@$(python) -m bench report
 
 clean: ## remove .venv and every cache; the way to change to another Python
 	rm -rf .venv dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,31 +1,27 @@
-"""`python -m bench SUITE [options]`; `python -m bench quick` runs the quick form of all."""
+"""`python -m bench SUITE [options]`; `quick` runs the quick form of all, `compare` and `report` read what runs left."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+import sys
+import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import apply, attach, fig3, fig4, prune, route_rows, tpch_month
+from bench import compare, report
 from bench.options import Options
 from bench.record import emit
+from bench.suites import SUITES
 
-SUITES: dict[str, Callable[[Options], Iterator[dict[str, Any]]]] = {
-    "prune": prune.run,
-    "apply": apply.run,
-    "route-rows": route_rows.run,
-    "fig3": fig3.run,
-    "fig4": fig4.run,
-    "tpch-month": tpch_month.run,
-    "attach": attach.run,
-}
+READERS = {"compare": compare.main, "report": report.main}
 
 
 def main() -> None:
+    if len(sys.argv) > 1 and sys.argv[1] in READERS:
+        return READERS[sys.argv[1]](sys.argv[2:])
     given = _parser().parse_args()
     if given.params and not given.learners:
         raise SystemExit("--param says something of a learner: name it with --learner")
@@ -39,19 +35,22 @@ def main() -> None:
     )
     for name in SUITES if everything else [given.suite]:
         for seed in range(given.seed, given.seed + given.seeds):
-            for record in SUITES[name](replace(options, seed=seed)):
-                emit(record, given.json)
+            started = time.perf_counter()
+            for record in SUITES[name].run(replace(options, seed=seed)):
+                ended = time.perf_counter()
+                emit({**record, "run_seconds": round(ended - started, 1)}, given.json)
+                started = ended
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Hedgerow: one JSON line a run.")
     add = parser.add_argument
-    add("suite", choices=[*SUITES, "quick"], help="what to measure; quick: a short form of everything")
+    add("suite", choices=[*SUITES, "quick", *READERS], help="what to measure; quick: a short form of everything")
     add("--quick", action="store_true", help="the short form of this suite")
     add("--seed", type=int, default=0, help="the first seed (0)")
     add("--seeds", type=int, default=1, metavar="N", help="how many seeds, one run each (1)")
     add("--json", type=Path, metavar="FILE", help="also append the lines to this file")
-    learning = parser.add_argument_group("suites that learn (fig3, tpch-month)")
+    learning = parser.add_argument_group("suites that learn (fig3, errorlog-int, errorlog-ext, tpch-month)")
     add = learning.add_argument
     add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
     add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")

@@ -156,11 +156,8 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
     middle = statistics.median
     return line(
         suite="attach",
-        params={
-            "form": form,
-            "kind": kind,
-            "query": what,
-            "files": files,
+        params={"form": form, "kind": kind, "query": what, "files": files},
+        details={
             "files_opened": opened,
             "decision_ms": round(1000 * middle(decisions), 1),
             **{f"plan_ms_{way}": round(1000 * middle(found), 1) for way, found in plans.items()},

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.record import progress
+
+ROWS_OF_A_FILE = 250_000
 
 
 def cache_folder() -> Path:
@@ -34,3 +43,22 @@ def publish(made: Path, target: Path) -> None:
     except OSError:
         if not target.exists():
             raise
+
+
+def generated(name: str, rows: int, rows_of: Callable[[int, int], pa.Table]) -> Path:
+    """The folder of a table's Parquet files, made once; `rows_of` makes some rows, from one to below another.
+
+    Another text of the module that makes the rows is another table.
+    """
+    module = inspect.getmodule(rows_of)
+    assert module is not None
+    folder = cache_folder() / f"{name}-{hashlib.sha256(inspect.getsource(module).encode()).hexdigest()[:8]}" / str(rows)
+    if not folder.exists():
+        progress(f"{name}: making {rows:,} rows, once")
+        with partial(folder) as here:
+            (here / "table").mkdir()
+            for i, start in enumerate(range(0, rows, ROWS_OF_A_FILE)):
+                some = rows_of(start, min(rows, start + ROWS_OF_A_FILE))
+                pq.write_table(some, here / "table" / f"part-{i:03}.parquet", compression="zstd")
+            publish(here / "table", folder)
+    return folder

@@ -61,7 +61,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         yield line(
             suite="fig4",
             learner="qdtree",
-            params={"overlap": learner.overlap},
+            params={"form": options.form, "overlap": learner.overlap},
             rows=len(sample),
             blocks=layout.blocks,
             block_rows=n,

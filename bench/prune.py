@@ -45,12 +45,13 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         p50, p99 = np.percentile(times, (50, 99))
         yield line(
             suite="prune",
-            params={"form": form, "columns": NUMBERS + WORDS + FEW, "us_per_block": round(float(p50) * 1e3 / n, 4)},
+            params={"form": form, "columns": NUMBERS + WORDS + FEW},
             blocks=n,
             queries=len(queries),
             blocks_read=round(float(np.mean(opened)), 4),
             p50_ms=round(float(p50), 3),
             p99_ms=round(float(p99), 3),
+            details={"us_per_block": round(float(p50) * 1e3 / n, 4)},
             seed=seed,
         )
 

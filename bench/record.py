@@ -12,13 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-# The names that stay the same from suite to suite; a line has those that the suite measures.
+# The names that stay the same from suite to suite; a line has those that the suite measures. What is particular to one
+# suite is in `details`; `params` say only what was asked for, so that the same lines of two runs find each other.
 FIELDS = (
     *("suite", "learner", "params", "sf", "month", "rows", "blocks", "block_rows", "least_block", "queries"),
     *("queries_unseen", "bound", "bound_unseen", "rows_read", "rows_read_unseen", "blocks_read", "blocks_read_unseen"),
     *("bytes_read", "bytes_read_unseen", "learn_seconds", "fit_seconds", "apply_seconds", "peak_mb", "p50_ms"),
-    *("p99_ms", "mrows_per_s", "ratio", "seed", "commit", "versions"),
+    *("p99_ms", "mrows_per_s", "ratio", "details", "run_seconds", "seed", "commit", "versions"),
 )
+LEFT = ("bench/results", "docs/results.md", "docs/results.html")
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
 
 
@@ -49,18 +51,17 @@ def _peak_mb() -> float:
 
 
 def _commit() -> str:
-    """The checkout's commit, with a + where files differ from it."""
-    here = Path(__file__).parent
+    """The checkout's commit, with a + where the code differs from it; what runs leave behind is no code."""
     try:
-        run = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        code = (":/", *(f":(top,exclude){path}" for path in LEFT))
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", *code)
+        return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     return run.stdout.strip()
 
 

@@ -50,11 +50,12 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             yield line(
                 suite="route-rows",
                 learner="qdtree",
-                params={"form": form, "features": len(learned.layout.features), "plain": round(speed["plain"], 2)},
+                params={"form": form, "leaves": leaves},
                 sf=scale,
                 rows=rows,
                 blocks=learned.blocks,
                 mrows_per_s=round(speed["routed"], 2),
+                details={"features": len(learned.layout.features), "plain_mrows_per_s": round(speed["plain"], 2)},
                 ratio=round(speed["plain"] / speed["routed"], 2),
                 seed=seed,
             )

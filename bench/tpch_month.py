@@ -10,12 +10,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from bench.matching import matching
 from bench.options import Case, Options
+from bench.quality import check
 from bench.record import line, progress
 from bench.tpch_templates import conditions, queries
 from bench.tpch_wide import MONTHS, wide
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
+SHARES = 0.8, 0.9  # of what blocks at random read, on learned and on unseen queries
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
     "full": (
@@ -65,7 +69,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             for case in options.cases(CASES[options.form]):
                 found.append(measured(spark, month, case, options, folder / "table"))
                 yield found[-1]
-            check(found)
+            check(found, "random", *SHARES)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -79,20 +83,9 @@ def month_of(options: Options, name: str) -> Month:
     # Learned seeds are 0 and more, so these are never among them.
     seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
     learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
-    (rows, bound), (_, bound_unseen) = (_selectivity(folder, conditions(*s)) for s in seeds)
+    (rows, matched), (_, matched_unseen) = (matching(folder, conditions(*s)) for s in seeds)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
-    return Month(name, str(folder), rows, block_rows, learned, unseen, bound, bound_unseen)
-
-
-def _selectivity(folder: Path, asked: Sequence[str]) -> tuple[int, float]:
-    """How many rows there are, and the share of them that matches, on average."""
-    import duckdb
-
-    counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in asked)
-    with duckdb.connect(config={"threads": 2}) as con:
-        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
-        ((rows, *found),) = con.sql(f"SELECT count(*), {counts} FROM '{folder}/*.parquet'").fetchall()
-    return rows, sum(found) / len(found) / rows
+    return Month(name, str(folder), rows, block_rows, learned, unseen, fmean(matched), fmean(matched_unseen))
 
 
 def measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:
@@ -134,15 +127,3 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
         apply_seconds=round(applied_at - learned_at, 1),
         seed=options.seed,
     )
-
-
-def check(lines: Sequence[dict[str, Any]]) -> None:
-    """No one reads less than what matches, and a qd-tree reads clearly less than blocks at random."""
-    for found in lines:
-        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
-            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
-    for read, share in (("rows_read", 0.8), ("rows_read_unseen", 0.9)):
-        random = [found[read] for found in lines if found["learner"] == "random"]
-        for found in lines:
-            if random and found["learner"] == "qdtree":
-                assert found[read] < share * min(random), f"{read}: {found[read]}, at random {min(random)}"

@@ -55,13 +55,13 @@ def wide(scale: float, month: str) -> Path:
         missing = [m for m in dict.fromkeys((month, *MONTHS)) if not (folder / m).exists()]
         progress(f"tpch-month: making {', '.join(missing)} of scale factor {scale:g}, once")
         with partial(folder) as here:
-            _generate(here / "tables", scale)
+            generate(here / "tables", scale)
             for made in _months(here, missing):
                 publish(made, folder / made.name)
     return folder / month
 
 
-def _generate(folder: Path, scale: float) -> None:
+def generate(folder: Path, scale: float) -> None:
     beside = Path(sys.executable).with_name("tpchgen-cli")
     program = str(beside) if beside.exists() else shutil.which("tpchgen-cli") or "tpchgen-cli"
     options = ["-s", f"{scale:g}", "-T", ",".join(TABLES), "--parts", "4", "-o", str(folder), "--quiet"]

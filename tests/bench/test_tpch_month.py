@@ -9,6 +9,7 @@ import pytest
 
 from bench import tpch_month
 from bench.options import Options
+from bench.quality import check
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,18 +31,4 @@ def test_a_line(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found["least_block"] >= 50  # the sample is the whole table
     assert 1 < found["blocks"] <= 769 // 50
     assert 2 / 15 < found["bound"] < found["rows_read"] < 1  # two templates match everything
-    tpch_month.check([found])
-
-
-def test_what_must_hold() -> None:
-    def line(learner: str, rows_read: float, bound: float = 0.1) -> dict[str, object]:
-        return {
-            **{"learner": learner, "rows_read": rows_read, "rows_read_unseen": rows_read},
-            **{"bound": bound, "bound_unseen": bound},
-        }
-
-    tpch_month.check([line("random", 0.7), line("qdtree", 0.4)])
-    with pytest.raises(AssertionError, match="at random"):
-        tpch_month.check([line("random", 0.7), line("qdtree", 0.65)])
-    with pytest.raises(AssertionError, match="match"):
-        tpch_month.check([line("qdtree", 0.05)])
+    check([found], "random", *tpch_month.SHARES)

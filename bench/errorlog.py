@@ -1,0 +1,61 @@
+"""Two crash-report logs, in memory: the rows with ErrorLog of Table 2 of the qd-tree paper.
+
+The log as it came is sorted by the time of ingestion, which is the paper's baseline: once with the bounds that every
+Parquet file has, once with our index, which also knows few values of a block and what was searched for in it.
+`errorlog_data` says what the tables look like, `errorlog_queries` what is asked: 1,000 queries to learn from, and
+1,000 others of the same teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from bench.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, table
+from bench.errorlog_queries import conditions, queries
+from bench.matching import matching
+from bench.memory import InMemory, measured
+from bench.options import Case, Options
+from bench.quality import check
+
+ROWS = {"quick": 100_000, "full": 1_000_000}
+BLOCKS = {"quick": 200, "full": 2_000}
+QUERIES = {"quick": 100, "full": 1_000}
+SHARES = 0.3, 0.6  # of what the log as it came reads, on learned and on unseen queries
+CASES: tuple[Case, ...] = (
+    ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
+    ("range", {"columns": "ingest_time", "recurrence": 1, "index": "bounds"}),
+    ("range", {"columns": "ingest_time", "recurrence": 1}),
+    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
+    ("qdtree", {}),
+)
+
+
+def internal(options: Options) -> Iterator[dict[str, Any]]:
+    return run(INTERNAL, options)
+
+
+def external(options: Options) -> Iterator[dict[str, Any]]:
+    return run(EXTERNAL, options)
+
+
+def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
+    data = load(shape, options)
+    found = []
+    for case in options.cases(CASES):
+        found.append(measured(data, case, options.form, options.seed))
+        yield found[-1]
+    check(found, "range", *SHARES)
+
+
+def load(shape: Shape, options: Options) -> InMemory:
+    form = options.form
+    folder = table(shape, ROWS[form])
+    seeds = (options.seed, ~options.seed)  # learned seeds are 0 and more, so these are never among them
+    bounds = [fmean(matching(folder, conditions(shape, s, QUERIES[form]), ASKED)[1]) for s in seeds]
+    texts = [queries(shape, s, QUERIES[form]) for s in seeds]
+    rows = pq.read_table(folder, columns=["ingest_time", *ASKED])
+    return InMemory.of(shape.name, rows, texts, bounds, ROWS[form] // BLOCKS[form])

@@ -1,0 +1,138 @@
+"""What the page of results says, as plain values: ours, the papers' and the peers' figures of each suite.
+
+The medians are over seeds. A suite shows its full form where lines of it are held, else its quick form, and says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.lines import Line, form, grouped, label, middle, value
+from bench.papers import PEERS, THEIRS, Theirs
+from bench.suites import SUITES, Suite
+
+NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
+MORE_IS_BETTER = ("mrows_per_s",)
+FIGURES = {
+    "rows_read": "rows read",
+    "p99_ms": "99th percentile",
+    "ratio": "of what it takes without us",
+    "mrows_per_s": "million rows a second",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One of our methods: medians over `seeds` runs, with the least and the most where there are several."""
+
+    name: str
+    size: str
+    value: float | None
+    spread: tuple[float, float] | None
+    unseen: float | None
+    bound: float | None
+    blocks: float | None
+    learn_seconds: float | None
+    seeds: int
+    commits: tuple[str, ...]
+    params: Mapping[str, object]
+    learner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A figure of others and ours; `worse`: by how much of it, 0 where we are not."""
+
+    theirs: Theirs
+    ours: Row | None
+    value: float | None
+    worse: float
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    suite: str
+    about: Suite
+    form: str
+    rows: tuple[Row, ...]
+    beside: tuple[Beside, ...]
+    seconds: float | None  # what the runs took, a seed
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    sections: tuple[Section, ...]
+
+    @property
+    def worse(self) -> list[tuple[Section, Beside]]:
+        found = [(s, b) for s in self.sections for b in s.beside if b.worse > 0]
+        return sorted(found, key=lambda pair: -pair[1].worse)
+
+    @property
+    def missing(self) -> list[str]:
+        return [name for name in SUITES if name not in {s.suite for s in self.sections}]
+
+
+def page(lines: Sequence[Line]) -> Page:
+    unknown = {line["suite"] for line in lines} - set(SUITES)
+    if unknown:
+        raise SystemExit(f"there are lines of suites that do not exist: {', '.join(sorted(unknown))}")
+    found = []
+    for name, suite in SUITES.items():
+        own = [line for line in lines if line["suite"] == name]
+        full = [line for line in own if form(line) == "full"]
+        if own:
+            found.append(_section(name, suite, full or own))
+    return Page(tuple(found))
+
+
+def _section(name: str, suite: Suite, lines: Sequence[Line]) -> Section:
+    rows = tuple(_row(group, suite.figure) for group in grouped(lines))
+    known = [t for t in (*THEIRS, *PEERS) if t.suite == name]
+    seconds = sum(middle(g, "run_seconds") or 0.0 for g in grouped(lines))
+    return Section(name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in known), seconds)
+
+
+def _row(group: Sequence[Line], figure: str) -> Row:
+    values = [v for v in (value(line, figure) for line in group) if v is not None]
+    return Row(
+        label(group[0]) or group[0]["suite"],
+        _size(group[0]),
+        middle(group, figure),
+        (min(values), max(values)) if len(values) > 1 else None,
+        middle(group, f"{figure}_unseen"),
+        middle(group, "bound"),
+        middle(group, "blocks"),
+        middle(group, "learn_seconds"),
+        len(group),
+        tuple(dict.fromkeys(line["commit"] for line in group)),
+        group[0].get("params", {}),
+        group[0].get("learner", ""),
+    )
+
+
+def _size(line: Line) -> str:
+    rows = f"{line['rows']:,} rows" if "rows" in line else ""
+    return ", ".join(filter(None, (f"SF {line['sf']:g}" if "sf" in line else "", line.get("month", ""), rows)))
+
+
+def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
+    """Of several lines of ours the best counts: of the same method where there is one, else of all."""
+    less = figure not in MORE_IS_BETTER
+    if theirs.figure == "bound":
+        return Beside(theirs, rows[0], rows[0].bound, 0.0)
+    fitting = [r for r in rows if r.value is not None and _is(theirs, r)]
+    if theirs in PEERS:  # every line has the peer in it; where we are slowest says most
+        best = max(fitting, key=lambda r: r.value or 0.0, default=None)
+    else:
+        best = (min if less else max)(fitting, key=lambda r: r.value or 0.0, default=None)
+    if best is None or best.value is None:
+        return Beside(theirs, None, None, 0.0)
+    worse = best.value / theirs.value - 1 if less else theirs.value / best.value - 1
+    return Beside(theirs, best, best.value, worse if worse > NEAR else 0.0)
+
+
+def _is(theirs: Theirs, row: Row) -> bool:
+    own = {name: v for name, v in row.params.items() if name not in ("form", "recurrence")}
+    return not theirs.learner or (row.learner, own) == (theirs.learner, dict(theirs.params))

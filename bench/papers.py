@@ -1,0 +1,70 @@
+"""What the papers measured, and which line of ours to set beside it: the only place where their figures stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+QDTREE = "Qd-tree, SIGMOD 2020"
+THESIS = "Self-Organizing Data Layouts, thesis 2019, Fig. 6.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """A figure of a paper: of `suite`, in the field that the suite is judged by, unless `figure` names another.
+
+    `learner` and `params` (`recurrence` apart) say which of our lines is the same method; without a learner our best
+    line stands beside it.
+    """
+
+    suite: str
+    who: str
+    value: float
+    place: str
+    learner: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    figure: str = ""
+    note: str = ""
+
+
+ALGORITHM_1: dict[str, Any] = {"criterion": "skip", "cells": 1}
+_TABLE_2 = f"{QDTREE}, Table 2"
+_WOODBLOCK = "WOODBLOCK"
+
+THEIRS = (
+    Theirs("fig3", "greedy", 0.505, f"{QDTREE}, Fig. 3", "qdtree", ALGORITHM_1),
+    Theirs("fig3", _WOODBLOCK, 0.104, f"{QDTREE}, Fig. 3", note="of a draw of their own; see bench/fig3.py"),
+    Theirs(
+        "fig4", "without overlap", 0.4375, f"{QDTREE}, 6.2", "qdtree", {"overlap": False}, note="3N extra tuples of 4N"
+    ),
+    Theirs("fig4", "with overlap", 0.25, f"{QDTREE}, 6.2", "qdtree", {"overlap": True}, note="no extra tuples"),
+    Theirs("tpch-month", "random", 0.56, _TABLE_2, "random"),
+    Theirs("tpch-month", "bottom-up", 0.461, _TABLE_2, "bottom_up"),
+    Theirs("tpch-month", "greedy", 0.263, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("tpch-month", _WOODBLOCK, 0.258, _TABLE_2),
+    Theirs("tpch-month", "rows that match", 0.213, f"{QDTREE}, 7.2", figure="bound"),
+    Theirs("errorlog-int", "range", 1.0, _TABLE_2, "range", {"columns": "ingest_time", "index": "bounds"}),
+    Theirs("errorlog-int", "bottom-up", 1.0, _TABLE_2, "bottom_up"),
+    Theirs("errorlog-int", "bottom-up, tuned", 0.056, _TABLE_2, "bottom_up"),
+    Theirs("errorlog-int", "greedy", 0.031, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("errorlog-int", _WOODBLOCK, 0.004, _TABLE_2),
+    Theirs("errorlog-int", "rows that match", 0.000005, f"{QDTREE}, 7.2", figure="bound"),
+    Theirs("errorlog-ext", "range", 1.0, _TABLE_2, "range", {"columns": "ingest_time", "index": "bounds"}),
+    Theirs("errorlog-ext", "bottom-up", 0.969, _TABLE_2, "bottom_up"),
+    Theirs("errorlog-ext", "bottom-up, tuned", 0.122, _TABLE_2, "bottom_up"),
+    Theirs("errorlog-ext", "greedy", 0.017, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("errorlog-ext", _WOODBLOCK, 0.002, _TABLE_2),
+    Theirs("errorlog-ext", "rows that match", 0.000697, f"{QDTREE}, 7.2", figure="bound"),
+    # The thesis has 1 / 3.2 and 1 / (3.2 / 1.5) of the time without anything, inserts and scans together.
+    Theirs("replay", "one manual Z-order", 0.469, THESIS, "zorder", {"when": "once"}, note="time, not rows"),
+    Theirs("replay", "automatic", 0.3125, THESIS, note="time, not rows"),
+    Theirs("prune", "the slowest of 150 queries", 16.0, f"{QDTREE}, Fig. 6b", note="a tree of about 770 blocks"),
+    Theirs("route-rows", "on 64 threads", 0.4, f"{QDTREE}, Fig. 6a", note="in Python; ours on 2 cores"),
+)
+
+# What we ran ourselves in the same run, as a ratio: above 1 we are slower.
+PEERS = (
+    Theirs("apply", "Spark: repartitionByRange, sort, write", 1.0, "the same run"),
+    Theirs("attach", "Spark without `attach`", 1.0, "the same run"),
+)

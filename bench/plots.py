@@ -1,0 +1,76 @@
+"""Bars as a plain inline SVG: no script, no font and no file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import log10
+
+WIDTH, LEFT, RIGHT, ROW, BAR = 860, 330, 90, 24, 15
+COLOURS = {"theirs": "#8a8f98", "ours": "#2f7d4f", "unseen": "#9ccfae", "peer": "#c7782b"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`kind` is a key of COLOURS; `mark`, where given, is the least that is possible."""
+
+    name: str
+    value: float
+    shown: str
+    kind: str
+    mark: float | None = None
+
+
+def bars(title: str, given: Sequence[Bar]) -> str:
+    """One bar below the other; on a logarithmic scale where the values lie far apart, and then it says so."""
+    values = [v for b in given for v in (b.value, b.mark) if v]
+    scale = _Scale.over(values)
+    height = ROW * len(given) + 44
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="12">',
+        f'<text x="0" y="14" font-weight="bold">{escape(title)}{scale.said}</text>',
+    ]
+    for i, bar in enumerate(given):
+        y = 26 + ROW * i
+        end = scale.x(bar.value)
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(_short(bar.name))}</text>')
+        parts.append(
+            f'<rect x="{LEFT}" y="{y}" width="{max(1.0, end - LEFT):.1f}" height="{BAR}" fill="{COLOURS[bar.kind]}"/>'
+        )
+        parts.append(f'<text x="{max(end, LEFT + 1) + 5:.1f}" y="{y + 12}">{escape(bar.shown)}</text>')
+        if bar.mark:
+            x = scale.x(bar.mark)
+            parts.append(
+                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y - 3}" y2="{y + BAR + 3}" stroke="#b3261e" stroke-width="2"/>'
+            )
+    parts.append(f'<line x1="{LEFT}" x2="{LEFT}" y1="20" y2="{height - 16}" stroke="#444"/></svg>')
+    return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    low: float  # 0: linear
+    high: float
+
+    @staticmethod
+    def over(values: Sequence[float]) -> _Scale:
+        if not values:
+            return _Scale(0, 1)
+        far = max(values) > 50 * min(values)
+        return _Scale(10 ** (int(log10(min(values)) // 1)) if far else 0, max(values))
+
+    @property
+    def said(self) -> str:
+        return " (logarithmic)" if self.low else ""
+
+    def x(self, value: float) -> float:
+        share = value / self.high
+        if self.low:
+            share = log10(max(value, self.low) / self.low) / log10(self.high / self.low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+
+def _short(name: str, most: int = 50) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,18 @@
+"""What must hold of a suite's lines, whatever the machine: quality, never time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def check(lines: Sequence[dict[str, Any]], beside: str, learned: float, unseen: float) -> None:
+    """No one reads less than what matches, and a qd-tree at most these shares of what `beside` reads."""
+    for found in lines:
+        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
+            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
+    for read, share in (("rows_read", learned), ("rows_read_unseen", unseen)):
+        theirs = [found[read] for found in lines if found["learner"] == beside]
+        for found in lines:
+            if theirs and found["learner"] == "qdtree":
+                assert found[read] < share * min(theirs), f"{read}: {found[read]}, {beside}: {min(theirs)}"

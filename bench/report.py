@@ -1,0 +1,224 @@
+"""`python -m bench report`: docs/results.md and docs/results.html, made from nothing but the lines in bench/results.
+
+`--check` writes nothing and fails where the pages are not what the lines say.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from bench.lines import read
+from bench.page import FIGURES, Beside, Page, Row, Section, page
+from bench.plots import Bar, bars
+from bench.suites import SUITES
+
+ROOT = Path(__file__).parent.parent
+LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
+HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
+INTRO = (
+    "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
+    "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
+    "a share of the table, averaged over the queries; the queries learned from come first, then unseen ones."
+)
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say whether the pages are what the lines say")
+    parser.add_argument("--lines", type=Path, default=LINES, metavar="FOLDER", help="of *.jsonl (bench/results)")
+    parser.add_argument("--to", type=Path, default=PAGES, metavar="FOLDER", help="of the pages (docs)")
+    given = parser.parse_args(arguments)
+    found = page(read(sorted(given.lines.glob("*.jsonl"))))
+    pages = {given.to / "results.md": markdown(found), given.to / "results.html": html(found)}
+    if given.check:
+        stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+        if stale:
+            raise SystemExit(f"not what the lines say: {', '.join(map(str, stale))}; run python -m bench report")
+        return
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+
+
+# --- both pages -----------------------------------------------------------------------------------
+
+
+def shown(figure: str, value: float | None) -> str:
+    """A value as people read it, a share with as many digits as it needs.
+
+    >>> shown("rows_read", 0.50482), shown("rows_read", 0.0000045), shown("ratio", 1.5), shown("p99_ms", 2.5)
+    ('50.5 %', '0.00045 %', '1.50×', '2.5 ms')
+    """
+    if value is None:
+        return ""
+    if figure == "p99_ms":
+        return f"{value:.3g} ms"
+    if figure == "ratio":
+        return f"{value:.2f}×"
+    if figure == "mrows_per_s":
+        return f"{value:.3g} M/s"
+    share = 100 * value
+    return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
+
+
+def worse(found: Page) -> list[str]:
+    """A sentence for each figure in which others are better, the farthest first."""
+    return [_sentence(section, beside) for section, beside in found.worse]
+
+
+def _sentence(section: Section, beside: Beside) -> str:
+    theirs, ours = beside.theirs, beside.ours
+    assert ours is not None
+    figure = section.about.figure
+    how = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
+    note = f"; {theirs.note}" if theirs.note else ""
+    quick = ", in the quick form" if section.form == "quick" else ""
+    return f"{section.suite}: {FIGURES[figure]} {how}, {theirs.place}{note}{quick}"
+
+
+def cells(section: Section, row: Row) -> tuple[str, ...]:
+    figure = section.about.figure
+    spread = "" if row.spread is None else " [{}, {}]".format(*(shown(figure, v).split(" ")[0] for v in row.spread))
+    return (
+        row.name,
+        row.size,
+        shown(figure, row.value) + spread,
+        shown(figure, row.unseen),
+        shown("rows_read", row.bound),
+        "" if row.blocks is None else f"{row.blocks:,.0f}",
+        "" if row.learn_seconds is None else f"{row.learn_seconds:,.1f} s",
+        str(row.seeds),
+        ", ".join(row.commits),
+    )
+
+
+def about(section: Section) -> str:
+    took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
+    return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
+
+
+def full_form(name: str) -> str:
+    suite = SUITES[name]
+    command = " ".join(filter(None, (f"python -m bench {name}", suite.options)))
+    return f"The full form: `{command}`, by estimate {suite.minutes:g} min a seed on two cores."
+
+
+def missing(found: Page) -> list[str]:
+    return [f"`{name}`: {SUITES[name].what}. {full_form(name)}" for name in found.missing]
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown(found: Page) -> str:
+    parts = [
+        "# Results",
+        INTRO,
+        "The same with pictures: `docs/results.html`.",
+        "## Where we are worse",
+        _listed(found),
+    ]
+    for section in found.sections:
+        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        rows = [cells(section, row) for row in section.rows]
+        parts += [f"## {section.suite}", about(section)]
+        parts += [_table(heads, rows)]
+        if section.beside:
+            parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
+    if found.missing:
+        parts += ["## Not measured yet", "\n".join(f"* {said}" for said in missing(found))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _listed(found: Page) -> str:
+    said = worse(found)
+    return "\n".join(f"* {s}" for s in said) if said else "Nowhere, by the lines held."
+
+
+def _pair(section: Section, beside: Beside) -> tuple[str, ...]:
+    theirs, figure = beside.theirs, section.about.figure
+    ours = "not run" if beside.ours is None else beside.ours.name if theirs.figure != "bound" else "rows that match"
+    said = f"{theirs.place}; {theirs.note}" if theirs.note else theirs.place
+    return (
+        theirs.who,
+        shown(theirs.figure or figure, theirs.value),
+        ours,
+        shown(theirs.figure or figure, beside.value),
+        said,
+    )
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    used = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
+    lines = [[heads[i] for i in used], ["---"] * len(used), *([row[i] for i in used] for row in rows)]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+# --- HTML -----------------------------------------------------------------------------------------
+
+STYLE = """
+body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #1c1e21; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 13px; }
+td, th { border-bottom: 1px solid #d8dbe0; padding: .25em .7em; text-align: left; vertical-align: top; }
+td:first-child { overflow-wrap: anywhere; }
+svg { display: block; max-width: 100%; height: auto; margin: 1em 0; }
+code { background: #f2f3f5; padding: 0 .25em; }
+"""
+LEGEND = (
+    "Grey: the papers. Dark green: ours on the queries learned from; light green: on unseen ones. Orange: peers that "
+    "ran beside us. Red line: the rows that match, the least anyone can read."
+)
+
+
+def html(found: Page) -> str:
+    parts = [f"<h1>Results</h1><p>{_code(INTRO)}</p><p>{LEGEND}</p><h2>Where we are worse</h2>"]
+    said = worse(found)
+    parts.append("<ul>" + "".join(f"<li>{escape(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
+    for section in found.sections:
+        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", picture(section)]
+        parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
+    if found.missing:
+        parts.append(
+            "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
+        )
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title><style>{STYLE}</style>'
+    return head + "\n".join(parts) + "</html>\n"
+
+
+def picture(section: Section) -> str:
+    figure = section.about.figure
+    given = []
+    for beside in section.beside:
+        theirs = beside.theirs
+        kind = "peer" if theirs.place == "the same run" else "theirs"
+        name = f"{theirs.who} ({theirs.place})"
+        if theirs.figure != "bound":
+            given.append(
+                Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
+            )
+    for row in section.rows:
+        if row.value is not None:
+            given.append(Bar(row.name, row.value, shown(figure, row.value), "ours", row.bound))
+        if row.unseen is not None:
+            given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
+    return bars(f"{section.suite}: {FIGURES[figure]}", given)
+
+
+def _match(section: Section) -> float | None:
+    """The rows that match in the paper's own data, if it says so."""
+    return next((b.theirs.value for b in section.beside if b.theirs.figure == "bound"), None)
+
+
+def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    used = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
+    head = "".join(f"<th>{escape(heads[i])}</th>" for i in used)
+    body = "".join("<tr>" + "".join(f"<td>{escape(row[i])}</td>" for i in used) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _code(text: str) -> str:
+    """Escaped, with `what stands so` as code."""
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(escape(text).split("`")))

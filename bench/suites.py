@@ -1,0 +1,49 @@
+"""The suites: how each is run, what it asks, and how long its full form takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bench import (
+    apply,
+    attach,
+    correlated_like,
+    errorlog,
+    fig3,
+    fig4,
+    prune,
+    replay,
+    route_rows,
+    tpch_month,
+    tpch_tables,
+)
+from bench.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """`figure` is the field of a line that the page compares, `minutes` an estimate of what the full form takes."""
+
+    run: Callable[[Options], Iterator[dict[str, Any]]]
+    what: str
+    minutes: float
+    figure: str = "rows_read"
+    options: str = ""  # of the full form's command
+
+
+SUITES: dict[str, Suite] = {
+    "fig3": Suite(fig3.run, "An OR that no single cut helps", 1),
+    "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
+    "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 15),
+    "errorlog-int": Suite(errorlog.internal, "Crash reports of many branches with builds every day", 20),
+    "errorlog-ext": Suite(errorlog.external, "Crash reports of thousands of applications on few releases", 20),
+    "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
+    "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
+    "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 5, "ratio"),
+    "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 2, "p99_ms"),
+    "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
+    "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
+    "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 15, "ratio"),
+}

@@ -1,0 +1,121 @@
+"""The pages say what the lines say, the worst first, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import report
+from bench.page import page
+from bench.plots import Bar, bars
+from bench.report import html, markdown, shown
+
+ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1}
+
+
+def line(suite: str, read: float, seed: int = 0, **more: object) -> dict[str, object]:
+    own = {"suite": suite, "learner": "qdtree", "params": {"form": "quick"}, "rows": 100, "rows_read": read}
+    return {**own, "seed": seed, "commit": "abc1234", **more}
+
+
+def test_medians_over_seeds_with_their_spread() -> None:
+    found = page([line("fig3", read, seed) for seed, read in enumerate((0.2, 0.1, 0.4))])
+    (row,) = found.sections[0].rows
+    assert (row.value, row.spread, row.seeds) == (0.2, (0.1, 0.4), 3)
+    assert "20.0 % [10.0, 40.0]" in markdown(found)
+
+
+def test_the_same_method_stands_beside_theirs() -> None:
+    subtrees = {**ALGORITHM_1, "cuts": "atoms+subtrees"}
+    lines = [line("fig3", 0.6, params=ALGORITHM_1), line("fig3", 0.11, params=subtrees), line("fig3", 0.12)]
+    greedy, woodblock = page(lines).sections[0].beside
+    assert (greedy.value, woodblock.value) == (0.6, 0.11)
+    assert greedy.worse == pytest.approx(0.6 / 0.505 - 1)
+
+
+def test_worse_comes_first_and_the_worst_of_it_at_the_top() -> None:
+    lines = [line("errorlog-int", 0.5), line("fig3", 0.2), line("errorlog-ext", 0.001)]
+    text = markdown(page(lines))
+    said = text[text.index("## Where we are worse") : text.index("## fig3")]
+    assert [s.split(":")[0] for s in said.splitlines() if s.startswith("*")] == ["* errorlog-int", "* fig3"]
+    assert text.index("## Where we are worse") == text.index("## ")
+    assert "50.0 % (qdtree) against 0.4 % (WOODBLOCK)" in said
+
+
+def test_more_is_better_for_speed() -> None:
+    def speed(found: float) -> float:
+        return page([line("route-rows", 0, mrows_per_s=found, ratio=1.0)]).sections[0].beside[0].worse
+
+    assert (speed(0.8), speed(0.1)) == (0.0, pytest.approx(3.0))
+
+
+def test_a_peer_in_the_same_run_counts() -> None:
+    apply = page(
+        [line("apply", 0.5, ratio=1.5, apply_seconds=[3.0, 1.0]), line("apply", 0.5, ratio=0.9, learner="range")]
+    )
+    ((_, beside),) = apply.worse
+    assert (beside.worse, beside.value) == (0.5, 1.5)
+
+
+def test_the_full_form_goes_before_the_quick_one() -> None:
+    found = page([line("fig3", 0.3), line("fig3", 0.2, params={"form": "full"})])
+    assert [row.value for row in found.sections[0].rows] == [0.2]
+    assert "fig4" in found.missing and "fig3" not in found.missing
+
+
+def test_a_line_of_no_suite_is_refused() -> None:
+    with pytest.raises(SystemExit, match="fig99"):
+        page([line("fig99", 0.3)])
+
+
+def test_a_changed_line_is_noticed(tmp_path: Path) -> None:
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(json.dumps(line("fig3", 0.3)) + "\n")
+    folders = ["--lines", str(tmp_path), "--to", str(tmp_path)]
+    report.main(folders)
+    report.main(["--check", *folders])
+    lines.write_text(json.dumps(line("fig3", 0.31)) + "\n")
+    with pytest.raises(SystemExit, match=r"results\.md.*results\.html"):
+        report.main(["--check", *folders])
+    report.main(folders)
+    (tmp_path / "results.html").write_text("by hand")
+    with pytest.raises(SystemExit, match=r"results\.html"):
+        report.main(["--check", *folders])
+
+
+def test_no_line_at_all_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"seed": 1}\n')
+    with pytest.raises(SystemExit, match="line 1"):
+        report.main(["--lines", str(tmp_path), "--to", str(tmp_path)])
+
+
+def test_the_pages_of_the_repository_are_what_its_lines_say() -> None:
+    assert list(report.LINES.glob("*.jsonl"))
+    report.main(["--check"])
+
+
+def test_pictures_are_drawings(tmp_path: Path) -> None:
+    text = html(page([line("errorlog-int", 0.02, rows_read_unseen=0.05, bound=0.00001)]))
+    drawing = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+    names = [t.text for t in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert names[0] == "errorlog-int: rows read (logarithmic)"
+    assert {"qdtree", "on unseen queries", "greedy (Qd-tree, SIGMOD 2020, Table 2)"} <= set(names)
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    drawing = ElementTree.fromstring(bars("<&>", [Bar("a", 1, "1", "ours"), Bar("b", 4, "4", "theirs", mark=2)]))
+    short, long = (float(r.attrib["width"]) for r in drawing.iter("{http://www.w3.org/2000/svg}rect"))
+    assert long == pytest.approx(4 * short, abs=0.2)
+
+
+def test_shares_keep_their_digits() -> None:
+    assert [shown("rows_read", v) for v in (None, 1.0, 0.0123, 0.00697, 0.0000052)] == [
+        "",
+        "100.0 %",
+        "1.2 %",
+        "0.7 %",
+        "0.00052 %",
+    ]
