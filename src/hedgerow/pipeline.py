@@ -51,6 +51,8 @@ LEARNERS = {
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
+    "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
+    "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
 }
 VERSION = 1
 _MANY_FEATURES = 200
