@@ -44,8 +44,20 @@ def _byte_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @njit(cache=True)
-def _price(i: int, k: int, vectors: Any, rows: Any, weigh: Any) -> float:
-    """What joining i and k gives up."""
+def _weight(i: int, vectors: Any, weigh: Any) -> float:
+    weight = 0.0
+    for b in range(vectors.shape[1]):
+        weight += weigh[b, vectors[i, b]]
+    return weight
+
+
+@njit(cache=True)
+def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
+    """What joining i and k gives up; infinite where their weights alone show that it is above `most`."""
+    vectors, rows, weight = blocks
+    more = weight[k] - weight[i]  # what k has more than i is new to i at least
+    if (more * rows[i] if more > 0 else -more * rows[k]) * (1 - 1e-9) > most:
+        return np.inf
     mine = theirs = 0.0
     for b in range(vectors.shape[1]):
         x, y = vectors[i, b], vectors[k, b]
@@ -56,12 +68,12 @@ def _price(i: int, k: int, vectors: Any, rows: Any, weigh: Any) -> float:
 
 
 @njit(cache=True)
-def _partner(i: int, open_: Any, vectors: Any, rows: Any, weigh: Any) -> Any:
+def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
     """The cheapest later partner of block i, the first of those, and its price; -1: there is none."""
     at, price = -1, np.inf
-    for k in range(i + 1, len(rows)):
+    for k in range(i + 1, len(open_)):
         if open_[k]:
-            found = _price(i, k, vectors, rows, weigh)
+            found = _price(i, k, blocks, weigh, price)
             if found < price:
                 at, price = k, found
     return at, price
@@ -75,12 +87,14 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
     `vectors` and `rows` become those of the blocks.
     """
     n = len(rows)
+    weight = np.array([_weight(i, vectors, weigh) for i in range(n)])
+    blocks = vectors, rows, weight
     into = np.arange(n)
     open_ = rows < least
     at, price, stale = np.full(n, -1), np.full(n, np.inf), np.zeros(n, np.bool_)
     for i in range(n):
         if open_[i]:
-            at[i], price[i] = _partner(i, open_, vectors, rows, weigh)
+            at[i], price[i] = _partner(i, open_, blocks, weigh)
     while True:
         i = -1
         for k in range(n):
@@ -89,29 +103,30 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
         if i < 0 or price[i] == np.inf:
             break
         if stale[i]:
-            at[i], price[i] = _partner(i, open_, vectors, rows, weigh)
+            at[i], price[i] = _partner(i, open_, blocks, weigh)
             stale[i] = False
             continue
         j = at[i]
         rows[i] += rows[j]
         vectors[i] |= vectors[j]
+        weight[i] = _weight(i, vectors, weigh)
         into[j] = i
         open_[j], open_[i] = False, rows[i] < least
         for k in range(j):
             if not open_[k] or k == i:
                 continue
-            found = _price(k, i, vectors, rows, weigh) if open_[i] and k < i else np.inf
+            found = _price(k, i, blocks, weigh, price[k]) if open_[i] and k < i else np.inf
             if found < price[k] or (found == price[k] and i < at[k]):
                 at[k], price[k], stale[k] = i, found, False
             elif at[k] == j or at[k] == i:
                 stale[k] = True
         if open_[i]:
-            at[i], price[i] = _partner(i, open_, vectors, rows, weigh)
+            at[i], price[i] = _partner(i, open_, blocks, weigh)
     if i >= 0:
         to, lowest = -1, np.inf
         for k in range(n):
             if into[k] == k and k != i:
-                found = _price(i, k, vectors, rows, weigh)
+                found = _price(i, k, blocks, weigh, lowest)
                 if found < lowest:
                     to, lowest = k, found
         if to >= 0:
