@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import apply, attach, fig3, fig4, prune, route_rows, tpch_month
+from bench import apply, attach, fig3, fig4, merge, prune, route_rows, tpch_month
 from bench.options import Options
 from bench.record import emit
 
@@ -20,6 +20,7 @@ SUITES: dict[str, Callable[[Options], Iterator[dict[str, Any]]]] = {
     "route-rows": route_rows.run,
     "fig3": fig3.run,
     "fig4": fig4.run,
+    "merge": merge.run,
     "tpch-month": tpch_month.run,
     "attach": attach.run,
 }

@@ -162,7 +162,9 @@ class CurveLayout:
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> CurveLayout:
-        return cls(tuple(map(_axis_from_dict, value["axes"])), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"])
+        return cls(
+            tuple(map(_axis_from_dict, value["axes"])), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"]
+        )
 
 
 def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:

@@ -83,7 +83,9 @@ def turns(axes: Sequence[Axis | BlockAxis]) -> list[int]:
     return [i for turn in range(max((a.bits for a in axes), default=0)) for i, a in enumerate(axes) if turn < a.bits]
 
 
-def order(problem: Problem, axes: Sequence[Axis | BlockAxis], pattern: Sequence[int], curve: str = "bits") -> CurveLayout:
+def order(
+    problem: Problem, axes: Sequence[Axis | BlockAxis], pattern: Sequence[int], curve: str = "bits"
+) -> CurveLayout:
     """The layout that cuts the curve into blocks of at least `block_rows`."""
     if not axes:
         return CurveLayout((), (), ())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from hedgerow.core.clauses import Clauses
 from hedgerow.core.cuts import Kind, cuts_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, CompareTerms, In, Predicate, atoms, text
+from hedgerow.core.expr import And, Compare, CompareTerms, In, Or, Predicate, text, walk
 from hedgerow.core.layout import Layout
 from hedgerow.core.merge import Cells
 from hedgerow.core.outcomes import outcomes
@@ -84,16 +85,18 @@ class Problem:
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
-    """Conditions that bounds and few values of a block do not answer: columns against each other, and equalities on a
-    column of many values. The most asked for; of these the index should note the outcomes themselves."""
+    """Conditions that bounds and few values of a block do not answer: columns against each other, equalities on a
+    column of many values, and ANDs and ORs that come again. The most asked for; of these the index should note the
+    outcomes themselves."""
     counts: Counter[Predicate] = Counter()
-    for atom in (a for p in predicates for a in set(atoms(normalise(p)))):
-        match atom:
-            case CompareTerms():
-                counts[atom] += 1
+    for part in (part for p in predicates for part in set(walk(normalise(p)))):
+        match part:
+            case CompareTerms() | And() | Or():
+                counts[part] += 1
             case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
-                counts[atom] += 1
-    return tuple(sorted((p for p, _ in counts.most_common(limit)), key=text))
+                counts[part] += 1
+    often = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
+    return tuple(sorted(islice(often, limit), key=text))
 
 
 class Learner(Protocol):

@@ -37,7 +37,7 @@ class RowGroups:
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, int) or isinstance(self.features, bool) or self.features < 1:
-            raise LayoutError(f"rows are grouped by at least one feature, a whole number, not features={self.features!r}")
+            raise LayoutError(f"rows are grouped by one feature or more, not by features={self.features!r}")
         if not isinstance(self.threshold, int | float) or not 0 <= self.threshold <= 1:
             raise LayoutError(f"the threshold of a feature is a share of the queries, 0 to 1, not {self.threshold!r}")
         if self.cost not in get_args(Cost):

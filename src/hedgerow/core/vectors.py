@@ -1,4 +1,4 @@
-"""Rows with equal features, joined pair by pair into blocks (Sun et al., 2014, as qd-tree 2.2.2 and the thesis tell it).
+"""Rows with equal features, joined pair by pair into blocks (Sun et al., 2014, as the qd-tree paper tells it in 2.2.2).
 
 A block's vector has a 1 for each feature that holds on some row of it. For every row, a 0 at feature j spares the w_j
 queries that feature j serves. So the cheapest pair to join is the one that gives up least:

@@ -1,7 +1,7 @@
 """Skipping-oriented partitions and Z-order in one (thesis, 4.1.2): row groups are one more dimension of a Z-order.
 
-    Z-order   terms compared with ever-changing literals    ip = '10.3.44.5', ip = '10.22.35.7', ...
-    SOP       conditions that come again                    info['courier'] = 'DHL', note LIKE '%broken%'
+Z-order   terms compared with ever-changing literals    ip = '10.3.44.5', ip = '10.22.35.7', ...
+SOP       conditions that come again                    info['courier'] = 'DHL', note LIKE '%broken%'
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import numpy as np
 from hedgerow.core.curve import BlockAxis, CurveLayout
 from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
+from hedgerow.core.expr import Compare, In, Prefix, Term, atoms, term_text, terms
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.problem import Problem
 from hedgerow.core.row_groups import Cost, RowGroups
-from hedgerow.core.stats import Bools
 from hedgerow.core.vectors import chained
 
 
