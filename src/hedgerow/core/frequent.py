@@ -76,7 +76,7 @@ def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least:
 
 
 def implied(these: Sequence[Predicate], those: Sequence[Predicate]) -> Bools:
-    """Which of these make sure of which of those. The rows on which each is TRUE are described as a block is, so that all
+    """Which of these make sure of which of those. The rows on which each is TRUE are described as a block is, so all
     are asked at once; `implies`, pair by pair, is for what bounds do not describe: ORs, NULL, values left out."""
     parts = [p.children if isinstance(p, And) else (p,) for p in these]
     of: dict[Predicate, list[int]] = {}

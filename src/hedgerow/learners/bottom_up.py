@@ -15,7 +15,7 @@ class BottomUp:
     BU+."""
 
     features: int = 15
-    threshold: float = 0.01
+    threshold: float = 0.001
     tuned: bool = False
     cost: Cost = "queries"
 

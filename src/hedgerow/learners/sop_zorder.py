@@ -31,7 +31,7 @@ class SopZOrder:
     most: int = 4
     points: int = 10
     features: int = 15
-    threshold: float = 0.01
+    threshold: float = 0.001
     tuned: bool = False
     cost: Cost = "queries"
     part: float = 1.0
