@@ -223,7 +223,7 @@ def learn(
         provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    warn(f"{len(own)} expressions call functions of your own and do not count", own)
+    warn(f"nothing is learned from {len(own)} expressions that call functions of your own", own)
     warnings = (*skipped, *refused, *own)
     return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2))
 
@@ -370,8 +370,8 @@ def _fitting(
 
 
 def _lasting(sample: Sample) -> tuple[Sample, list[str]]:
-    """The sample without what calls functions of the user's, and a sentence for each of these: no index can hold what
-    may be something else tomorrow, so to divide rows by it would spare nobody anything."""
+    """The sample without what calls functions of the user's, and a sentence for each of these: no index holds what may
+    be something else tomorrow, so to divide rows by it would spare nobody anything."""
     columns_, truths = sample.rows.columns, sample.rows.truths
     kept = set(lasting([*columns_, *truths]))
     if not kept:
