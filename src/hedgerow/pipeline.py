@@ -394,7 +394,7 @@ def _described(learned: Learned, limit: int) -> list[Item]:
     compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
     items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
     asked = Counter(x for p in learned.predicates for x in {*terms(p), *walk(normalise(p))})
-    first = set(learned.layout.features)
+    first = {*learned.layout.features, *(t for p in own for t in terms(p))}
     more = [x for x in items if not isinstance(x, Column)]
     more.sort(key=lambda x: (x not in first, -asked[x], sql_of(x)))
     return [x for x in items if isinstance(x, Column)] + more[:limit]
