@@ -2,8 +2,8 @@
 (Fig. 4.2): in memory and without Spark.
 
 Forty features, few of them frequent, as filters are; how many rows have a vector is as uneven. Zeros are counted in the
-vectors of files that were filled with one group after the other, with the groups in the order of `chained` and as they
-came; `ratio` is how many more there are.
+vectors of files that were filled with one group after the other, with the groups in the order of `chained` and in none;
+`ratio` is how many times as many there are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         own = np.array([np.logical_or.reduce(vectors[groups == g]) for g in range(groups.max() + 1)])
         sizes = np.bincount(groups, weights=rows)
         order = chained(own)
-        zeros = [zeros_of(own[o], sizes[o], int(rows.sum()) // BLOCKS) for o in (order, np.arange(len(own)))]
+        none = np.random.default_rng(options.seed).permutation(len(own))
+        zeros = [zeros_of(own[o], sizes[o], int(rows.sum()) // BLOCKS) for o in (order, none)]
         yield line(
             suite="merge",
             params={"form": options.form, "vectors": n, "features": FEATURES},

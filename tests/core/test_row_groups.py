@@ -17,7 +17,6 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import And, Compare, Opaque, Predicate, col, lit, text
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
-from hedgerow.core.outcomes import may_match
 from hedgerow.core.problem import Problem, unanswered
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
@@ -161,21 +160,6 @@ def test_groups_are_numbered_in_their_order() -> None:
         [["100", "000", "001", "011"]],
         [["011", "001", "000", "100"]],
     )
-
-
-def test_files_of_several_groups_have_more_zeros_in_order() -> None:
-    """Groups of a quarter of a block: files hold neighbours, and neighbours share zeros."""
-    r = np.random.default_rng(3)
-    sample = Sample.of_table(pa.table({f"c{i}": (r.random(20_000) < 0.12).astype(int) for i in range(9)}))
-    queries = tuple(Compare(col(f"c{i}"), "=", lit(1)) for i in range(9))
-    whole = Problem.build(sample, queries, 400)
-
-    def zeros(is_ordered: bool) -> int:
-        layout = SopZOrder(cost="features", part=0.25, ordered=is_ordered).fit(whole)
-        stats = sample.rows.stats(layout.assign(sample.rows), layout.blocks)
-        return sum(int((~may_match(q, stats)).sum()) for q in queries)
-
-    assert zeros(True) > 1.1 * zeros(False)
 
 
 # --- what the index notes beside -------------------------------------------------------------------

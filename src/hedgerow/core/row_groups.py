@@ -50,13 +50,12 @@ class RowGroups:
 
     def fit(self, problem: Problem, found: Frequent, least: int) -> GroupLayout:
         """Blocks of at least `least` rows."""
+        if not found.cuts:
+            return GroupLayout((), {})
         holds = problem.truth[found.cuts].T
-        packed = np.packbits(holds, axis=1) if found.cuts else np.zeros((len(holds), 1), np.uint8)
-        vectors = holds[np.unique(packed, axis=0, return_index=True)[1]]
+        vectors = holds[np.unique(np.packbits(holds, axis=1), axis=0, return_index=True)[1]]
         predicates = tuple(problem.cuts[c] for c in found.cuts)
         alone = GroupLayout(predicates, {text_of(v): i for i, v in enumerate(vectors)})
-        if not predicates:
-            return GroupLayout((), {})
         cells = problem.cells(alone)
         if self.cost == "queries":
             blocks = merge(cells, problem.clauses, least)

@@ -24,7 +24,7 @@ from hedgerow.core.vectors import chained
 class SopZOrder:
     """`columns`: what to Z-order by; by default the `most` terms most often filtered on, of those that are compared
     with `points` values or more. Everything else is for the row groups, see `core/row_groups`; a group has `part` times
-    the rows of a block or more. `ordered=False` leaves the groups in any order, to measure with.
+    the rows of a block or more.
     """
 
     columns: tuple[str, ...] = ()
@@ -35,16 +35,15 @@ class SopZOrder:
     tuned: bool = False
     cost: Cost = "queries"
     part: float = 1.0
-    ordered: bool = True
 
     def fit(self, problem: Problem) -> CurveLayout:
         if not isinstance(self.part, int | float) or not self.part > 0:
-            raise LayoutError(f"a group has more than part=0 times the rows of a block, not {self.part!r}")
+            raise LayoutError(f"a group has some part of a block's rows or more, not part={self.part!r}")
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
         left = [i for i, cut in enumerate(problem.cuts) if not terms(cut) or not terms(cut) <= set(along)]
         found = groups.fit(problem, groups.chosen(problem, left), max(1, round(self.part * problem.block_rows)))
-        apart = [BlockAxis(ordered(found) if self.ordered else found)] if found.blocks > 1 else []
+        apart = [BlockAxis(ordered(found))] if found.blocks > 1 else []
         axes = [*apart, *(axis_of(problem, t, bits_each(problem, len(along) + len(apart))) for t in along)]
         return order(problem, axes, turns(axes))
 
