@@ -6,14 +6,15 @@ SOP       conditions that come again                    info['courier'] = 'DHL',
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.core.curve import BlockAxis, CurveLayout
+from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, In, Prefix, Term, atoms, term_text, terms
+from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.problem import Problem
 from hedgerow.core.row_groups import Cost, RowGroups
@@ -41,10 +42,11 @@ class SopZOrder:
             raise LayoutError(f"a group has some part of a block's rows or more, not part={self.part!r}")
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
-        left = [i for i, cut in enumerate(problem.cuts) if not terms(cut) or not terms(cut) <= set(along)]
+        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms(cut))]
         found = groups.fit(problem, groups.chosen(problem, left), max(1, round(self.part * problem.block_rows)))
-        apart = [BlockAxis(ordered(found))] if found.blocks > 1 else []
-        axes = [*apart, *(axis_of(problem, t, bits_each(problem, len(along) + len(apart))) for t in along)]
+        axes: list[Axis | BlockAxis] = [BlockAxis(ordered(found))] if found.blocks > 1 else []
+        bits = bits_each(problem, len(axes) + len(along))
+        axes += [axis_of(problem, term, bits) for term in along]
         return order(problem, axes, turns(axes))
 
     def _changing(self, problem: Problem) -> list[Term]:
@@ -60,6 +62,10 @@ class SopZOrder:
                     points.setdefault(term_text(term), set()).add(prefix)
         often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
         return often[: self.most]
+
+
+def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
+    return bool(terms(atom)) and terms(atom) <= set(along)
 
 
 def ordered(layout: GroupLayout) -> GroupLayout:
