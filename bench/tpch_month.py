@@ -39,6 +39,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
         ("qdtree", {"recurrence": 1}),
         ("qdtree", {}),
+        ("bottom_up", {"cost": "features", "recurrence": 1}),  # the paper's Bottom-Up
+        ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1}),  # its BU+
+        ("bottom_up", {}),
+        ("sop_zorder", {}),
     ),
 }
 

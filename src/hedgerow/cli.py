@@ -174,7 +174,7 @@ def learn(
     source: Source,
     workload: Queries,
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
-    learner: Annotated[str, typer.Option(help="How to learn, such as qdtree, zorder, hilbert, range.")] = "qdtree",
+    learner: Annotated[str, typer.Option(help="Such as qdtree, zorder, bottom_up, sop_zorder.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
@@ -272,6 +272,7 @@ def apply(
     sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else by the most filtered.")] = None,
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
+    statistics: Annotated[int, typer.Option(min=0, help="Expressions and conditions that the index holds.")] = 300,
     as_json: Json = False,
 ) -> None:
     """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
@@ -292,6 +293,7 @@ def apply(
             sort_by=sort_by or None,
             options={"compression": compression} if compression else None,
             replica=replica,
+            statistics=statistics,
         )
         found = written.describe()
     Output(as_json).answer(found, _summary(found))

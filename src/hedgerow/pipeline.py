@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -19,17 +20,20 @@ from hedgerow.core.bind import path_of
 from hedgerow.core.codec import decode_predicate, encode
 from hedgerow.core.cuts import Kind
 from hedgerow.core.errors import FormatError, HedgerowError, LayoutError, WorkloadError, warn
-from hedgerow.core.expr import Column, Predicate, Term, columns, term_text, terms, text
+from hedgerow.core.expr import And, Column, Or, Predicate, Term, columns, term_text, terms, text, walk
 from hedgerow.core.layout import Layout, layout_from_dict, layout_to_dict, sql_of
 from hedgerow.core.problem import Learner, Problem, unanswered
 from hedgerow.core.redraw import Recurrence, redrawn, searched
 from hedgerow.core.replicas import fit_beside
+from hedgerow.core.rewrite import normalise
+from hedgerow.core.rows import Rows
+from hedgerow.core.sample import Sample
 from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
 from hedgerow.spark.attach import install, remove
 from hedgerow.spark.attach import last_query as last_query
 from hedgerow.spark.delta import is_delta
-from hedgerow.spark.evaluate import needed
+from hedgerow.spark.evaluate import Item, lasting, needed
 from hedgerow.spark.progress import step
 from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import is_remote, meaning
@@ -51,9 +55,11 @@ LEARNERS = {
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
+    "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
+    "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
 }
 VERSION = 1
-_MANY_FEATURES = 200
+MANY = 300  # expressions and conditions that an index describes
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -181,6 +187,7 @@ def learn(
         named: list[Term] = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
+        sample, own = _lasting(sample)
     noted = unanswered(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
@@ -216,7 +223,9 @@ def learn(
         provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    return Learned(layout, opened.name, predicates, provenance, (*skipped, *refused), noted, round(seconds, 2))
+    warn(f"nothing is learned from {len(own)} expressions that call functions of your own", own)
+    warnings = (*skipped, *refused, *own)
+    return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2))
 
 
 def score(
@@ -261,6 +270,7 @@ def apply(
     options: Mapping[str, str] | None = None,
     table: str | None = None,
     replica: str | None = None,
+    statistics: int = MANY,
 ) -> ParquetTable | DeltaTable:
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
@@ -273,6 +283,8 @@ def apply(
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
+        statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
+            columns: the layout's own, and of the others those that most queries ask for.
     """
     copy_of, place = None, to
     if replica is not None:
@@ -282,9 +294,8 @@ def apply(
         place = place_of(copy_of.path, replica)
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
-    features = [x for x in learned.layout.features if isinstance(x, Predicate)]
-    filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
-    items = needed([*learned.predicates, *features[:_MANY_FEATURES]], filtered) + list(learned.noted)
+    if statistics < 0:
+        raise LayoutError(f"statistics is how many more the index holds, 0 or more, not {statistics}")
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
     provenance = {
@@ -293,7 +304,7 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    statistics = [encode(item) for item in items]
+    described = [encode(item) for item in _described(learned, statistics)]
     writing = {
         "max_block_rows": _positive("max_block_rows", max_block_rows),
         "sort_by": list(sort_by),
@@ -306,7 +317,7 @@ def apply(
             opened,
             learned.layout,
             place,
-            statistics=statistics,
+            statistics=described,
             provenance=provenance,
             writing=writing,
             overwrite=overwrite,
@@ -315,7 +326,7 @@ def apply(
         return written if copy_of is None else ParquetTable.open(spark, copy_of.path)
     if not isinstance(source, str) or not is_delta(spark, source):
         raise HedgerowError(f"only a Delta table is rewritten in place: say where to write {opened.origin} with to=")
-    plan = Plan(learned.layout, opened.name, learned.predicates, statistics, provenance, writing, where)
+    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, where)
     return rewrite(spark, source, plan, retries)
 
 
@@ -358,9 +369,35 @@ def _fitting(
     return opened, bound.queries, bound.skipped
 
 
+def _lasting(sample: Sample) -> tuple[Sample, list[str]]:
+    """The sample without what calls functions of the user's, and a sentence for each of these: no index holds what may
+    be something else tomorrow, so to divide rows by it would spare nobody anything."""
+    columns_, truths = sample.rows.columns, sample.rows.truths
+    kept = set(lasting([*columns_, *truths]))
+    if not kept:
+        raise HedgerowError("the queries ask nothing but functions of your own, which may be others tomorrow")
+    rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
+    left_out = [f"{sql_of(x)} may be something else tomorrow" for x in (*columns_, *truths) if x not in kept]
+    return replace(sample, rows=rows), left_out
+
+
 def best_of(given: Sequence[ParquetTable | DeltaTable], predicates: Sequence[Predicate]) -> list[float]:
     """What each predicate reads of the given table that serves it best, as a share of its rows."""
     return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
+
+
+def _described(learned: Learned, limit: int) -> list[Item]:
+    """What the index says of blocks: the bounds of columns; of expressions and conditions the layout's own, and those
+    that most queries ask for."""
+    own = [x for x in learned.layout.features if isinstance(x, Predicate)]
+    filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
+    compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
+    items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
+    asked = Counter(x for p in learned.predicates for x in {*terms(p), *walk(normalise(p))})
+    first = {*learned.layout.features, *(t for p in own for t in terms(p))}
+    more = [x for x in items if not isinstance(x, Column)]
+    more.sort(key=lambda x: (x not in first, -asked[x], sql_of(x)))
+    return [x for x in items if isinstance(x, Column)] + more[:limit]
 
 
 def _positive(name: str, value: int | None) -> int | None:

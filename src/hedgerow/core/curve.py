@@ -4,6 +4,8 @@ Each term's values become ranks by sorted edges; `pattern` says from which term 
 significant first. All bits of one term and then all of the next is a sort; taking turns is Z-order.
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
+
+The blocks of another layout may be one more axis, with their numbers as ranks: SOP + Z-order.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ import numpy.typing as npt
 
 from hedgerow.core.codec import decode, encode
 from hedgerow.core.expr import In, Literal, Term, literal_text
-from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layout import (
+    BlockIds,
+    Feature,
+    Layout,
+    Let,
+    Write,
+    in_brackets,
+    layout_from_dict,
+    layout_to_dict,
+    sql_of,
+)
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import Stats
@@ -43,6 +55,10 @@ class Axis:
     edges: tuple[Value, ...]
 
     @property
+    def features(self) -> tuple[Feature, ...]:
+        return (self.term,)
+
+    @property
     def bits(self) -> int:
         return max(1, len(self.edges).bit_length())
 
@@ -61,6 +77,24 @@ class Axis:
         return f"{write(self.term)} >= {literal_text(Literal(self.kind, self.edges[rank - 1]))}"
 
 
+@dataclass(frozen=True)
+class BlockAxis:
+    """Another layout as an axis: a row's rank is its block there."""
+
+    layout: Layout
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return self.layout.features
+
+    @property
+    def bits(self) -> int:
+        return max(1, (self.layout.blocks - 1).bit_length())
+
+    def ranks(self, rows: Rows) -> Keys:
+        return self.layout.assign(rows).astype(np.uint64)
+
+
 def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> npt.ArrayLike:
     """For each value the number of edges at or below it."""
     if kind not in (DECIMAL, STRING, BINARY, BOOLEAN):
@@ -75,14 +109,14 @@ class CurveLayout:
     """`bounds[i]` is the first key of block i + 1; `curve` is "bits", or "hilbert" (widest axis' bits for all)."""
 
     kind: ClassVar[str] = "curve"
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis | BlockAxis, ...]
     pattern: tuple[int, ...]
     bounds: tuple[int, ...]
     curve: str = "bits"
 
     @property
-    def features(self) -> tuple[Term, ...]:
-        return tuple(axis.term for axis in self.axes)
+    def features(self) -> tuple[Feature, ...]:
+        return tuple(dict.fromkeys(feature for axis in self.axes for feature in axis.features))
 
     @property
     def blocks(self) -> int:
@@ -101,43 +135,56 @@ class CurveLayout:
         if not self.axes:
             return "0"
         blocks = [str(block) for block in range(self.blocks)]
-        if self.curve != "bits":
+        axes = [axis for axis in self.axes if isinstance(axis, Axis)]
+        if self.curve != "bits" or len(axes) < len(self.axes):
             return None
-        if len(self.axes) == 1:  # then blocks end at values
-            spare = self.axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
+        if len(axes) == 1:  # then blocks end at values
+            spare = axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
             starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
-            return _search([self.axes[0].reaches(start, write) for start in starts], blocks)
-        if sum(len(axis.edges) for axis in self.axes) > MAX_SQL_EDGES or len(self.pattern) > MAX_SQL_BITS:
+            return _search([axes[0].reaches(start, write) for start in starts], blocks)
+        if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES or len(self.pattern) > MAX_SQL_BITS:
             return None
         key = let(
             " + ".join(
-                _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
-                for i, a in enumerate(self.axes)
+                _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], _shares(axes, self.pattern, i))
+                for i, a in enumerate(axes)
             )
         )
         return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
-
-    def _shares(self, i: int) -> list[str]:
-        """What each rank of axis i adds to the key: its bits, at their places."""
-        ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(self.axes)]
-        ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
-        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in self.axes], self.pattern)]
 
     def regions(self) -> Stats:
         """A curve promises nothing that a block's own minimum and maximum do not say better."""
         return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
-        axes = [encode(In(a.term, tuple(Literal(a.kind, e) for e in a.edges))) | {"kind": a.kind} for a in self.axes]
+        axes = [_axis_to_dict(axis) for axis in self.axes]
         return {"axes": axes, "pattern": self.pattern, "bounds": self.bounds, "curve": self.curve}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> CurveLayout:
-        axes = []
-        for axis in value["axes"]:
-            found = decode({k: v for k, v in axis.items() if k != "kind"})
-            axes.append(Axis(found.term, axis["kind"], tuple(x.value for x in found.literals)))
-        return cls(tuple(axes), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"])
+        return cls(
+            tuple(map(_axis_from_dict, value["axes"])), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"]
+        )
+
+
+def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
+    if isinstance(axis, BlockAxis):
+        return {"layout": layout_to_dict(axis.layout)}
+    return encode(In(axis.term, tuple(Literal(axis.kind, e) for e in axis.edges))) | {"kind": axis.kind}
+
+
+def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
+    if "layout" in value:
+        return BlockAxis(layout_from_dict(value["layout"]))
+    found = decode({k: v for k, v in value.items() if k != "kind"})
+    return Axis(found.term, value["kind"], tuple(x.value for x in found.literals))
+
+
+def _shares(axes: Sequence[Axis], pattern: Sequence[int], i: int) -> list[str]:
+    """What each rank of axis i adds to the key: its bits, at their places."""
+    ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
+    ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
+    return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], pattern)]
 
 
 def _search(reached: Sequence[str], results: Sequence[str]) -> str:

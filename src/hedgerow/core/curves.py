@@ -8,7 +8,7 @@ from math import ceil, log2
 import numpy as np
 
 from hedgerow.core.bind import path_of
-from hedgerow.core.curve import Axis, CurveLayout, Keys, edges_of, keys_of
+from hedgerow.core.curve import Axis, BlockAxis, CurveLayout, Keys, edges_of, keys_of
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import And, Column, Predicate, Term, conjunction, term_text, terms
 from hedgerow.core.problem import Problem
@@ -78,7 +78,14 @@ def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
     return Axis(term, column.type.kind, edges)
 
 
-def order(problem: Problem, axes: Sequence[Axis], pattern: Sequence[int], curve: str = "bits") -> CurveLayout:
+def turns(axes: Sequence[Axis | BlockAxis]) -> list[int]:
+    """The pattern of a Z-order: axes take turns in giving a bit, those with fewer drop out earlier."""
+    return [i for turn in range(max((a.bits for a in axes), default=0)) for i, a in enumerate(axes) if turn < a.bits]
+
+
+def order(
+    problem: Problem, axes: Sequence[Axis | BlockAxis], pattern: Sequence[int], curve: str = "bits"
+) -> CurveLayout:
     """The layout that cuts the curve into blocks of at least `block_rows`."""
     if not axes:
         return CurveLayout((), (), ())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,13 +48,14 @@ class GroupLayout:
         return np.array(blocks, np.int32)[which.reshape(-1)] if len(rows) else np.zeros(0, np.int32)
 
     def _block(self, vector: Bools) -> int:
-        known = self.block_of.get("".join("1" if v else "0" for v in vector))
+        known = self.block_of.get(text_of(vector))
         if known is not None:
             return known
-        return int(np.argmin((vector & ~self._seen()).sum(axis=1)))
+        return int(np.argmin((vector & ~self.vectors).sum(axis=1)))
 
-    def _seen(self) -> Bools:
-        """Which features hold on some row of each block."""
+    @cached_property
+    def vectors(self) -> Bools:
+        """Blocks x features: which hold on some row of the block."""
         seen = np.zeros((self.blocks, len(self.predicates)), bool)
         for vector, block in self.block_of.items():
             seen[block] |= np.array([c == "1" for c in vector])
@@ -73,3 +75,12 @@ class GroupLayout:
     def from_dict(cls, value: dict[str, Any]) -> GroupLayout:
         block_of = {str(k): int(v) for k, v in value["block_of"].items()}
         return cls(tuple(decode_predicate(p) for p in value["predicates"]), block_of)
+
+
+def text_of(vector: Bools) -> str:
+    """As `block_of` has it.
+
+    >>> text_of(np.array([True, False]))
+    '10'
+    """
+    return "".join("1" if v else "0" for v in vector)

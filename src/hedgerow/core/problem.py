@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from hedgerow.core.clauses import Clauses
 from hedgerow.core.cuts import Kind, cuts_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, CompareTerms, In, Predicate, atoms, text
+from hedgerow.core.expr import And, Compare, CompareTerms, In, Or, Predicate, columns, text, walk
 from hedgerow.core.layout import Layout
 from hedgerow.core.merge import Cells
 from hedgerow.core.outcomes import outcomes
@@ -84,18 +85,20 @@ class Problem:
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
-    """What bounds and few values of a block do not answer: columns against each other, equalities on a column of many
-    values, and whole queries asked more than once, whose rows may be in fewer blocks than those of each condition.
-    The most asked for; of these the index should note the outcomes themselves."""
-    whole = Counter(map(normalise, predicates))
-    counts = Counter({p: n for p, n in whole.items() if n > 1 and len(set(atoms(p))) > 1})
-    for atom in (a for p in predicates for a in set(atoms(normalise(p)))):
-        match atom:
+    """Conditions that bounds and few values of a block do not answer: columns against each other, equalities on a
+    column of many values, and ANDs and ORs about several columns that come again, such as a whole query that is asked
+    twice. The most asked for; of these the index should note the outcomes themselves."""
+    counts: Counter[Predicate] = Counter()
+    for part in (part for p in predicates for part in set(walk(normalise(p)))):
+        match part:
             case CompareTerms():
-                counts[atom] += 1
+                counts[part] += 1
+            case And() | Or() if len(columns(part)) > 1:
+                counts[part] += 1
             case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
-                counts[atom] += 1
-    return tuple(sorted((p for p, _ in counts.most_common(limit)), key=text))
+                counts[part] += 1
+    often = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
+    return tuple(sorted(islice(often, limit), key=text))
 
 
 class Learner(Protocol):

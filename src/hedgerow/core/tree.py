@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -49,6 +49,7 @@ from hedgerow.core.types import Type
 from hedgerow.core.values import NAN
 
 Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is block b
+Allowed = dict[tuple[Term, str | None], Stepwise]
 _TYPE_OF_KIND = {"int": "bigint", "float": "double"}
 
 
@@ -138,9 +139,7 @@ class TreeLayout:
     def regions(self) -> Stats:
         """Each block's promise; a block with several leaves promises what all of them do."""
         leaves = list(self.paths())
-        allowed = [allowed_by(self.cuts, path) for _, path in leaves]
-        every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
-        terms = {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
+        terms = promises([allowed_by(self.cuts, path) for _, path in leaves])
         bits = np.full((len(self.cuts), len(leaves)), ANY, np.uint8)
         for leaf, (_, path) in enumerate(leaves):
             for cut, left in path:
@@ -228,11 +227,9 @@ class TreeLayout:
         return cls(tuple(decode_predicate(c) for c in value["cuts"]), nodes)
 
 
-def allowed_by(
-    cuts: Sequence[Predicate], path: tuple[tuple[int, bool], ...]
-) -> dict[tuple[Term, str | None], Stepwise]:
+def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:
     """Per term: TRUE for the values (and NULL) that the path lets through."""
-    found: dict[tuple[Term, str | None], Stepwise] = {}
+    found: Allowed = {}
     for cut, left in path:
         s = stepwise(cuts[cut])
         if s is None:
@@ -244,7 +241,13 @@ def allowed_by(
     return found
 
 
-def _promise(term: Term, kind: str, allowed: list[dict[tuple[Term, str | None], Stepwise]]) -> TermStats:
+def promises(allowed: Sequence[Allowed]) -> dict[str, TermStats]:
+    """What is let through, as statistics: entry i is about `allowed[i]`."""
+    every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
+    return {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
+
+
+def _promise(term: Term, kind: str, allowed: Sequence[Allowed]) -> TermStats:
     everything = Steps((), (True,), True)
     steps = [found[term, kind].steps if (term, kind) in found else everything for found in allowed]
     bounds = [_hull(s) for s in steps]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import axes_of, order
+from hedgerow.core.curves import axes_of, order, turns
 from hedgerow.core.problem import Problem
 
 
@@ -18,5 +18,4 @@ class ZOrder:
 
     def fit(self, problem: Problem) -> CurveLayout:
         axes = axes_of(problem, self.columns, self.most)
-        turns = range(max((axis.bits for axis in axes), default=0))
-        return order(problem, axes, [i for turn in turns for i, axis in enumerate(axes) if turn < axis.bits])
+        return order(problem, axes, turns(axes))

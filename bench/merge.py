@@ -1,0 +1,75 @@
+"""How long row groups take to merge, by the number of distinct vectors (thesis, Fig. 4.1), and what their order gains
+(Fig. 4.2): in memory and without Spark.
+
+Forty features, few of them frequent, as filters are; how many rows have a vector is as uneven. Zeros are counted in the
+vectors of files that were filled with one group after the other, with the groups in the order of `chained` and in none;
+`ratio` is how many times as many there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bench.options import Options
+from bench.record import line, progress
+from hedgerow.core.stats import Bools, Ints
+from hedgerow.core.vectors import chained, grouped_rows
+
+FEATURES, BLOCKS = 40, 64
+VECTORS = {"quick": (1 << 8, 1 << 10), "full": tuple(1 << k for k in range(8, 16))}
+GROUPS_PER_FILE = 4
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    merged_of(*some_vectors(16, 0))  # compiles
+    for n in VECTORS[options.form]:
+        progress(f"merge: {n} vectors")
+        vectors, rows, weights = some_vectors(n, options.seed)
+        start = time.perf_counter()
+        blocks = merged_of(vectors, rows, weights)
+        seconds = time.perf_counter() - start
+        groups = merged_of(vectors, rows, weights, BLOCKS * GROUPS_PER_FILE)
+        own = np.array([np.logical_or.reduce(vectors[groups == g]) for g in range(groups.max() + 1)])
+        sizes = np.bincount(groups, weights=rows)
+        order = chained(own)
+        none = np.random.default_rng(options.seed).permutation(len(own))
+        zeros = [zeros_of(own[o], sizes[o], int(rows.sum()) // BLOCKS) for o in (order, none)]
+        yield line(
+            suite="merge",
+            params={"form": options.form, "vectors": n, "features": FEATURES},
+            rows=int(rows.sum()),
+            blocks=int(blocks.max()) + 1,
+            block_rows=int(rows.sum()) // BLOCKS,
+            learn_seconds=round(seconds, 2),
+            ratio=round(zeros[0] / max(1, zeros[1]), 3),
+            seed=options.seed,
+        )
+
+
+def some_vectors(n: int, seed: int) -> tuple[Bools, Ints, list[float]]:
+    """`n` different vectors, how many rows have each, and the weights of the features."""
+    r = np.random.default_rng(seed)
+    share = r.beta(0.5, 1.5, FEATURES)
+    found = np.zeros((0, FEATURES), bool)
+    while len(found) < n:
+        found = np.unique(np.concatenate([found, r.random((4 * n, FEATURES)) < share]), axis=0)
+    picked = found[np.sort(r.choice(len(found), n, replace=False))]
+    return picked, r.zipf(1.5, n).clip(1, 100_000), r.integers(1, 50, FEATURES).astype(float).tolist()
+
+
+def merged_of(vectors: Bools, rows: Ints, weights: list[float], blocks: int = BLOCKS) -> Ints:
+    return grouped_rows(vectors, rows, weights, max(1, int(rows.sum()) // blocks))
+
+
+def zeros_of(groups: Bools, rows: Ints, file_rows: int) -> int:
+    """Features that are skipped, over all files; a group of many rows fills several."""
+    ends = np.cumsum(rows)
+    first, last = (ends - rows) // file_rows, (ends - 1) // file_rows
+    seen = np.zeros((int(last.max()) + 1, groups.shape[1]), bool)
+    for vector, a, b in zip(groups, first.astype(int), last.astype(int), strict=True):
+        seen[a : b + 1] |= vector
+    return int((~seen).sum())

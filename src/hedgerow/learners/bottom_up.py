@@ -1,0 +1,24 @@
+"""Bottom-up row grouping (Sun et al., 2014): rows with equal features, joined pair by pair until they fill blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hedgerow.core.group import GroupLayout
+from hedgerow.core.problem import Problem
+from hedgerow.core.row_groups import Cost, RowGroups
+
+
+@dataclass(frozen=True)
+class BottomUp:
+    """See `core/row_groups` for what the parameters mean; `BottomUp(cost="features")` is the paper's, `tuned=True` its
+    BU+."""
+
+    features: int = 15
+    threshold: float = 0.001
+    tuned: bool = False
+    cost: Cost = "queries"
+
+    def fit(self, problem: Problem) -> GroupLayout:
+        groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
+        return groups.fit(problem, groups.chosen(problem), problem.block_rows)

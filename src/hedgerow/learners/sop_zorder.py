@@ -1,0 +1,74 @@
+"""Skipping-oriented partitions and Z-order in one (thesis, 4.1.2): row groups are one more dimension of a Z-order.
+
+Z-order   terms compared with ever-changing literals    ip = '10.3.44.5', ip = '10.22.35.7', ...
+SOP       conditions that come again                    info['courier'] = 'DHL', note LIKE '%broken%'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
+from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
+from hedgerow.core.group import GroupLayout
+from hedgerow.core.problem import Problem
+from hedgerow.core.row_groups import Cost, RowGroups
+from hedgerow.core.vectors import chained
+
+
+@dataclass(frozen=True)
+class SopZOrder:
+    """`columns`: what to Z-order by; by default the `most` terms most often filtered on, of those that are compared
+    with `points` values or more. Everything else is for the row groups, see `core/row_groups`; a group has `part` times
+    the rows of a block or more.
+    """
+
+    columns: tuple[str, ...] = ()
+    most: int = 4
+    points: int = 10
+    features: int = 15
+    threshold: float = 0.001
+    tuned: bool = False
+    cost: Cost = "queries"
+    part: float = 1.0
+
+    def fit(self, problem: Problem) -> CurveLayout:
+        if not isinstance(self.part, int | float) or not self.part > 0:
+            raise LayoutError(f"a group has some part of a block's rows or more, not part={self.part!r}")
+        along = named_terms(problem, self.columns) or self._changing(problem)
+        groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
+        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms(cut))]
+        found = groups.fit(problem, groups.chosen(problem, left), max(1, round(self.part * problem.block_rows)))
+        axes: list[Axis | BlockAxis] = [BlockAxis(ordered(found))] if found.blocks > 1 else []
+        bits = bits_each(problem, len(axes) + len(along))
+        axes += [axis_of(problem, term, bits) for term in along]
+        return order(problem, axes, turns(axes))
+
+    def _changing(self, problem: Problem) -> list[Term]:
+        """The terms that queries filter on most often, of those compared with many values."""
+        points: dict[str, set[object]] = {}
+        for atom in (a for p in problem.predicates for a in atoms(p)):
+            match atom:
+                case Compare(term, _, literal):
+                    points.setdefault(term_text(term), set()).add(literal.value)
+                case In(term, literals):
+                    points.setdefault(term_text(term), set()).update(x.value for x in literals)
+                case Prefix(term, prefix):
+                    points.setdefault(term_text(term), set()).add(prefix)
+        often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
+        return often[: self.most]
+
+
+def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
+    return bool(terms(atom)) and terms(atom) <= set(along)
+
+
+def ordered(layout: GroupLayout) -> GroupLayout:
+    """The same groups, numbered so that neighbours have zeros in common."""
+    number = np.argsort(chained(layout.vectors))
+    return GroupLayout(layout.predicates, {v: int(number[b]) for v, b in layout.block_of.items()})
