@@ -50,6 +50,7 @@ LEARNERS = {
     "range": "hedgerow.learners.range:Range",
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
+    "zorder_learned": "hedgerow.learners.zorder_learned:ZOrderLearned",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
 }
 VERSION = 1

@@ -22,6 +22,7 @@ from hedgerow.core.expr import In, Literal, Term, literal_text
 from hedgerow.core.layout import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
+from hedgerow.core.scan import spread
 from hedgerow.core.stats import Stats
 from hedgerow.core.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.values import Value
@@ -161,13 +162,25 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
     if curve == "hilbert":
         bits = [max(bits)] * len(bits)
         ranks = _hilbert(ranks, bits[0])
-    key = np.zeros(len(ranks[0]), np.uint64)
+    keys = np.zeros(len(ranks[0]), np.uint64)
+    for own, to in zip(ranks, places_of(bits, pattern), strict=True):
+        spread(own, to, keys)
+    return keys
+
+
+def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+    """For each term where in the key its bits go, the lowest first; -1 for those that the pattern leaves out.
+
+    >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
+    [[1, 3], [-1, 0, 2]]
+    """
+    found = [np.full(n, -1) for n in bits]
     left = list(bits)
-    for term in pattern:
+    for place, term in zip(range(len(pattern) - 1, -1, -1), pattern, strict=True):
         left[term] -= 1
-        bit = (ranks[term] >> np.uint64(left[term])) & np.uint64(1) if left[term] >= 0 else np.uint64(0)
-        key = (key << np.uint64(1)) | bit
-    return key
+        if left[term] >= 0:
+            found[term][left[term]] = place
+    return found
 
 
 def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:

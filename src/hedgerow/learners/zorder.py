@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import axes_of, order
+from hedgerow.core.curves import woven
 from hedgerow.core.problem import Problem
 
 
@@ -17,6 +17,4 @@ class ZOrder:
     most: int = 3
 
     def fit(self, problem: Problem) -> CurveLayout:
-        axes = axes_of(problem, self.columns, self.most)
-        turns = range(max((axis.bits for axis in axes), default=0))
-        return order(problem, axes, [i for turn in turns for i, axis in enumerate(axes) if turn < axis.bits])
+        return woven(problem, self.columns, self.most)

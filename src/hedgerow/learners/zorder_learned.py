@@ -1,0 +1,279 @@
+"""Z-order with learned bits: how many of each column, and in which order (Gao et al., ML for Systems at NeurIPS 2023).
+
+    day 5 bits, price 3, Definition 2 of the paper     day price day price day price day day
+    the order itself as what is searched for           day day price day price day day price
+
+What an order costs is what the queries would scan of the sample: `core/zones`. `search="bayes", starts=False` is the
+paper's: the numbers of bits by Bayesian optimisation and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import ceil, floor, inf, log2
+from random import Random
+from time import monotonic
+from typing import Any
+from typing import Literal as Choice
+
+import numpy as np
+
+from hedgerow.core.curve import Axis, CurveLayout, Keys, places_of
+from hedgerow.core.curves import (
+    KEY_BITS,
+    along_hilbert,
+    axis_of,
+    bits_each,
+    filtered_terms,
+    interleaved,
+    named_terms,
+    order,
+    ranged,
+    shortened,
+    woven,
+)
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.problem import Problem
+from hedgerow.core.scan import spread
+from hedgerow.core.zones import Zones
+
+Search = Choice["order", "bits", "bayes"]
+Pattern = tuple[int, ...]
+STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
+GIVEN = 4  # bits that the greedy start gives at once
+FINER = 4  # bits below those that tell blocks apart of which the place still matters
+BAYES_STARTS = 5  # random points before the optimiser has an opinion: its own default
+
+
+@dataclass(frozen=True)
+class ZOrderLearned:
+    """`search`: for numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by handing bits from
+    column to column ("bits"), or then for their order too ("order").
+
+    `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give the
+    same layout. `starts`: begin with a sort, with equal bits and with a greedy choice, and never return what is worse on
+    the sample than `range`, `zorder` or `hilbert`.
+    """
+
+    columns: tuple[str, ...] = ()
+    search: Search = "order"
+    iterations: int = 2000
+    seconds: float | None = None
+    starts: bool = True
+
+    def fit(self, problem: Problem) -> CurveLayout:
+        self._check()
+        terms = named_terms(problem, self.columns) or list(filtered_terms(problem))[:KEY_BITS]
+        axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
+        if not axes:
+            return order(problem, (), ())
+        tried = Tried(problem, axes, self.iterations, monotonic() + self.seconds if self.seconds else inf)
+        known = [tried.equal(n) for n in range(1, len(axes) + 1)] if self.starts else []
+        random = Random(problem.seed)
+        try:
+            for pattern in known:
+                tried.cost(pattern)
+            if self.search == "bayes":
+                by_bayes(tried, problem.seed)
+            else:
+                by_bits(tried, by_turns(tried), random)
+            if self.search == "order":
+                by_order(tried, random)
+        except Spent:
+            pass
+        found = order(problem, *shortened(axes, tried.best))
+        if not self.starts:
+            return found
+        peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
+        rows = problem.sample.rows
+        return min([found, *peers], key=lambda layout: tried.zones.cost(layout.keys(rows), len(layout.pattern)))
+
+    def _check(self) -> None:
+        if self.search not in ("order", "bits", "bayes"):
+            raise LayoutError(f"zorder_learned searches by order, bits or bayes, not {self.search!r}")
+        if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
+            raise LayoutError(f"zorder_learned has to try something: iterations={self.iterations!r}")
+        if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
+            raise LayoutError(f"zorder_learned needs some time: seconds={self.seconds!r}")
+
+
+class Spent(Exception):
+    """The budget is used up: what was found so far has to do."""
+
+
+@dataclass
+class Tried:
+    """What was tried of a problem, what it costs, and how much more may be."""
+
+    problem: Problem
+    axes: Sequence[Axis]
+    left: int
+    until: float
+    best: Pattern = ()
+    costs: dict[Pattern, float] = field(default_factory=dict)
+    woven: dict[int, tuple[list[int], Keys]] = field(default_factory=dict)  # a term's share in the keys, where it was put
+
+    def __post_init__(self) -> None:
+        rows = self.problem.sample.rows
+        self.zones = Zones.of(self.problem)
+        blocks = len(self.problem.sample) / self.problem.sample_block_rows
+        self.telling = ceil(log2(blocks + 1)) + FINER
+        self.ranks = [axis.ranks(rows) for axis in self.axes]
+        self.bits = [axis.bits for axis in self.axes]
+
+    def cost(self, pattern: Sequence[int]) -> float:
+        """Spent is raised where there is no budget for one more."""
+        real = without_idle(pattern, self.bits)
+        if real not in self.costs:
+            if self.costs and (self.left <= 0 or monotonic() > self.until):
+                raise Spent
+            self.left -= 1
+            cost = self.zones.cost(self._keys(real), len(real))
+            if cost < self.costs.get(self.best, inf):
+                self.best = real
+            self.costs[real] = cost
+        return self.costs[real]
+
+    def _keys(self, pattern: Pattern) -> Keys:
+        """Only terms whose bits go elsewhere than before are woven again."""
+        keys: Keys = np.zeros(len(self.problem.sample), np.uint64)
+        for i, to in enumerate(places_of(self.bits, pattern)):
+            known = self.woven.get(i)
+            if known is None or known[0] != to.tolist():
+                share: Keys = np.zeros(len(keys), np.uint64)
+                spread(self.ranks[i], to, share)
+                known = self.woven[i] = to.tolist(), share
+            keys |= known[1]
+        return keys
+
+    def equal(self, n: int) -> Pattern:
+        """Equal bits of the n terms that queries filter on most."""
+        return interleaved([KEY_BITS // n] * n)
+
+
+def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
+    """The pattern without bits that a term does not have: they would be 0 in every key."""
+    left = list(bits)
+    found = []
+    for term in pattern:
+        left[term] -= 1
+        if left[term] >= 0:
+            found.append(term)
+    return tuple(found)
+
+
+# --- how many bits of each -------------------------------------------------------------------------
+
+
+def by_bits(tried: Tried, start: list[int], random: Random) -> list[int]:
+    """Hand bits from term to term as long as that costs less."""
+    now, least = start, tried.cost(interleaved(start))
+    for step in STEPS:
+        better = True
+        while better:
+            better = False
+            for to, source in shuffled(permutations(range(len(now)), 2), random):
+                if now[source] < step:
+                    continue
+                other = list(now)
+                other[to] += step
+                other[source] -= step
+                cost = tried.cost(interleaved(other))
+                if cost < least:
+                    now, least, better = other, cost, True
+    return now
+
+
+def by_turns(tried: Tried) -> list[int]:
+    """From no bits on, a few more to the term where they cost least."""
+    now = [0] * len(tried.axes)
+    for _ in range(KEY_BITS // GIVEN):
+        more = [[bits + GIVEN * (i == k) for i, bits in enumerate(now)] for k in range(len(now))]
+        now = min(more, key=lambda bits: tried.cost(interleaved(bits)))
+    return now
+
+
+def by_bayes(tried: Tried, seed: int) -> None:
+    """The paper's search: points of the unit cube, rounded to numbers of bits."""
+    try:
+        from bayes_opt import BayesianOptimization
+    except ImportError as error:
+        raise LayoutError(
+            "Bayesian optimisation needs a package that is not installed: pip install 'hedgerow[bo]'"
+        ) from error
+    names = [f"p{i}" for i in range(len(tried.axes))]
+    bounds = {name: (0.0, 1.0) for name in names}
+    optimiser = BayesianOptimization(None, bounds, random_state=seed, verbose=0, allow_duplicate_points=True)
+    for pattern, cost in tried.costs.items():
+        share = [pattern.count(i) / len(pattern) for i in range(len(names))]
+        optimiser.register(dict(zip(names, share, strict=True)), -cost)
+    first = optimiser.random_sample(BAYES_STARTS)
+    while True:
+        point: dict[str, Any] = first.pop() if first else optimiser.suggest()
+        tried.left -= 1
+        if tried.left < 0:
+            return
+        optimiser.register(point, -tried.cost(interleaved(rounded([point[name] for name in names], KEY_BITS))))
+
+
+def rounded(shares: Sequence[float], total: int) -> list[int]:
+    """Whole numbers of this sum in about these proportions; what rounding down leaves goes to the largest rests.
+
+    >>> rounded([0.5, 0.5, 0.2], 64)
+    [27, 27, 10]
+    """
+    if not sum(shares):
+        shares = [1.0] * len(shares)
+    exact = [total * share / sum(shares) for share in shares]
+    found = [floor(x) for x in exact]
+    rest = sorted(range(len(exact)), key=lambda i: (found[i] - exact[i], i))
+    for i in rest[: total - sum(found)]:
+        found[i] += 1
+    return found
+
+
+# --- in which order --------------------------------------------------------------------------------
+
+
+def by_order(tried: Tried, random: Random) -> None:
+    """Change single bits of the best order so far, or their places, as long as that costs less; then shake it."""
+    now = tried.best
+    while True:
+        least = tried.cost(now)
+        better = True
+        while better:
+            better = False
+            for change in shuffled(changes(now, tried), random):
+                cost = tried.cost(change(now))
+                if cost < least:
+                    now, least, better = without_idle(change(now), tried.bits), cost, True
+                    break
+        now = tried.best
+        for change in random.sample(list(changes(now, tried)), 3):
+            now = without_idle(change(now), tried.bits)
+
+
+def changes(pattern: Pattern, tried: Tried) -> Iterator[Callable[[Pattern], Pattern]]:
+    """Another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
+    most = min(len(pattern), tried.telling)
+    for at in range(most):
+        for term in range(len(tried.axes)):
+            if term != pattern[at]:
+                yield lambda p, at=at, term=term: (*p[:at], term, *p[at + 1 :])
+        for to in range(most):
+            if pattern[to] != pattern[at] and at != to:
+                yield lambda p, at=at, to=to: moved(p, at, to)
+
+
+def moved(pattern: Pattern, at: int, to: int) -> Pattern:
+    rest = [*pattern[:at], *pattern[at + 1 :]]
+    rest.insert(to, pattern[at])
+    return tuple(rest)
+
+
+def shuffled(items: Any, random: Random) -> list[Any]:
+    found = list(items)
+    random.shuffle(found)
+    return found
