@@ -15,12 +15,16 @@ from hedgerow.core.problem import Problem
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
 from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.zorder_learned import ZOrderLearned
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS = {
     f"qdtree {criterion} {cells}": QdTree(criterion, cells=cells)
     for criterion in ("skip", "gain_ratio")
     for cells in (1, 6)
+} | {
+    f"zorder_learned {search}": ZOrderLearned(search=search, iterations=12, starts=search != "bayes")
+    for search in ("order", "bits", "bayes")
 }
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60

@@ -133,8 +133,8 @@ def bits_each(problem: Problem, n: int) -> int:
 
 
 def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
-    """Definition 2 of Gao et al.: in each round a term gives its bits divided by the fewest that any gives, rounded down,
-    or all that it has left. Terms without bits do not count.
+    """Definition 2 of Gao et al.: in each round a term gives its bits divided by the fewest that any gives, rounded
+    down, or all that it has left. Terms without bits do not count.
 
     >>> interleaved([2, 5, 0])
     (0, 1, 1, 0, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""The loops of ordering rows by keys and scanning the blocks they make, compiled by numba and kept for the next process."""
+"""The loops of ordering rows by keys and of scanning the blocks they make, compiled by numba."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def changes(keys: Any, order: Any) -> Any:
 
 @njit(cache=True)
 def block_starts(ends: Any, least: int) -> Any:
-    """Which runs of equal keys begin a block, but the first: see `curves.bounds_of`. `ends` are after how many rows each
-    run ends."""
+    """Which runs of equal keys begin a block, but the first: see `curves.bounds_of`. `ends` are after how many rows
+    each run ends."""
     found = np.empty(len(ends), np.int64)
     blocks, start, at = 0, 0, 0
     while True:
@@ -88,19 +88,20 @@ def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
     """Of each column and block the least and the greatest code, -1 being no value; of columns from `wide` on the codes
     themselves, as bits."""
     blocks, columns = len(starts), codes.shape[1]
-    low, high = np.full((wide, blocks), np.int32(2**31 - 1)), np.full((wide, blocks), np.int32(-1))
-    have = np.zeros((columns - wide, blocks), np.uint64)
+    low, high = np.empty((wide, blocks), np.int32), np.empty((wide, blocks), np.int32)
+    have = np.empty((columns - wide, blocks), np.uint64)
+    least, most, some = np.empty(wide, np.int32), np.empty(wide, np.int32), np.empty(columns - wide, np.uint64)
     for b in range(blocks):
+        least[:], most[:], some[:] = 2**31 - 1, -1, 0
         end = starts[b + 1] if b + 1 < blocks else len(order)
         for at in range(starts[b], end):
-            r = order[at]
+            own = codes[order[at]]
             for c in range(wide):
-                code = codes[r, c]
-                if code >= 0:
-                    low[c, b] = min(low[c, b], code)
-                    high[c, b] = max(high[c, b], code)
+                least[c] = min(least[c], own[c] if own[c] >= 0 else least[c])
+                most[c] = max(most[c], own[c])
             for c in range(wide, columns):
-                have[c - wide, b] |= np.uint64(1) << np.uint64(codes[r, c])
+                some[c - wide] |= np.uint64(1) << np.uint64(own[c])
+        low[:, b], high[:, b], have[:, b] = least, most, some
     return low, high, have
 
 
@@ -110,25 +111,37 @@ def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: A
     column, values, own_spans = conditions
     wide, blocks = low.shape[0], len(rows)
     found = np.zeros(len(queries) - 1, np.int64)
-    opened, alive, holds = np.zeros(blocks, np.bool_), np.zeros(blocks, np.bool_), np.zeros(blocks, np.bool_)
+    opened, left = np.zeros(blocks, np.bool_), np.empty(blocks, np.int32)
     for q in range(len(found)):
-        opened[:] = False
         for box in range(queries[q], queries[q + 1]):
-            alive[:] = True
+            n = blocks
+            for b in range(blocks):
+                left[b] = b
             for i in range(boxes[box], boxes[box + 1]):
-                c = column[i]
+                c, m = column[i], 0  # the first m of `left` pass
                 if c >= wide:
-                    for b in range(blocks):
-                        alive[b] &= have[c - wide, b] & values[i] != 0
-                    continue
-                holds[:] = False
-                for s in range(own_spans[i], own_spans[i + 1]):
-                    first, last = spans[s, 0], spans[s, 1]
-                    for b in range(blocks):
-                        holds[b] |= (low[c, b] <= last) & (high[c, b] >= first)
-                alive &= holds
-            opened |= alive
+                    for at in range(n):
+                        b = left[at]
+                        left[m] = b
+                        m += have[c - wide, b] & values[i] != 0
+                elif own_spans[i + 1] == own_spans[i] + 1:
+                    first, last = spans[own_spans[i], 0], spans[own_spans[i], 1]
+                    for at in range(n):
+                        b = left[at]
+                        left[m] = b
+                        m += (low[c, b] <= last) & (high[c, b] >= first)
+                else:
+                    for at in range(n):
+                        b = left[at]
+                        left[m] = b
+                        holds = False
+                        for s in range(own_spans[i], own_spans[i + 1]):
+                            holds |= (low[c, b] <= spans[s, 1]) & (high[c, b] >= spans[s, 0])
+                        m += holds
+                n = m
+            for at in range(n):
+                opened[left[at]] = True
         for b in range(blocks):
-            if opened[b]:
-                found[q] += rows[b]
+            found[q] += rows[b] * opened[b]
+            opened[b] = False
     return found

@@ -1,13 +1,13 @@
-"""What queries scan of a sample's rows in any order: cut into blocks, a block's least and greatest values say who reads it.
+"""What queries scan of a sample in some order: it is cut into blocks, and their least and greatest values say the rest.
 
-A search asks this thousands of times of one sample, so all that does not depend on the order is done once: values become
-small integers, and each query becomes boxes (alternatives) of conditions (each of which has to hold somewhere).
+A search asks this thousands of times of one sample, so all that does not depend on the order is done once: values
+become small integers, and each query becomes boxes (alternatives) of conditions (each has to hold somewhere).
 
     day >= 5 AND day < 9 AND (lang = 'de' OR size > 3)      box 1   day 5..8   lang {de}
                                                             box 2   day 5..8   size 4..
 
-A column of few values is known by which of them a block has, as the index will know it; any other by its bounds. What is
-no condition on single columns is taken to hold, so a cost is never too low.
+A column of few values is known by which of them a block has, as the index will know it; any other by its bounds. What
+is no condition on single columns is taken to hold, so a cost is never too low.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ FEW = 62  # values of a column that are known one by one: with NaN and NULL as m
 class Zones:
     """`codes` are rows x columns, the first `wide` of them known by bounds, the others value by value.
 
-    `conditions` are column, values (as bits) and where the own spans begin; `spans` their ends. `boxes` and `queries` are
-    where the own conditions and boxes of each begin.
+    `conditions` are column, values (as bits) and where the own spans begin; `spans` their ends. `boxes` and `queries`
+    are where the own conditions and boxes of each begin.
     """
 
     codes: npt.NDArray[np.int32]
@@ -119,7 +119,13 @@ def _parts(boxes: Sequence[Box], ranked: dict[str, Ranked]) -> Iterator[list[Par
     """The boxes over the sample's columns, without what cannot be compared with them; NULL may make two of one."""
     for box in boxes:
         either = [list(_either(s, ranked)) for s in box if _comparable(s, ranked)]
-        yield from map(list, product(*either))
+        yield from (sorted(parts, key=lambda part: _width(part, ranked)) for parts in product(*either))
+
+
+def _width(part: Part, ranked: dict[str, Ranked]) -> float:
+    """The share of the values that pass: what lets few blocks pass is looked at first."""
+    name, spans = part
+    return sum(b + 1 - a for a, b in spans) / (2 if name.startswith(_IS_NULL) else len(_ordered(ranked[name])) + 1)
 
 
 def _comparable(s: Stepwise, ranked: dict[str, Ranked]) -> bool:

@@ -37,6 +37,7 @@ from hedgerow.core.curves import (
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.problem import Problem
 from hedgerow.core.scan import spread
+from hedgerow.core.stats import Ints
 from hedgerow.core.zones import Zones
 
 Search = Choice["order", "bits", "bayes"]
@@ -52,9 +53,9 @@ class ZOrderLearned:
     """`search`: for numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by handing bits from
     column to column ("bits"), or then for their order too ("order").
 
-    `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give the
-    same layout. `starts`: begin with a sort, with equal bits and with a greedy choice, and never return what is worse on
-    the sample than `range`, `zorder` or `hilbert`.
+    `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
+    the same layout. `starts`: begin with a sort, with equal bits and with a greedy choice, and never return what is
+    worse on the sample than `range`, `zorder` or `hilbert`.
     """
 
     columns: tuple[str, ...] = ()
@@ -113,14 +114,14 @@ class Tried:
     until: float
     best: Pattern = ()
     costs: dict[Pattern, float] = field(default_factory=dict)
-    woven: dict[int, tuple[list[int], Keys]] = field(default_factory=dict)  # a term's share in the keys, where it was put
+    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add
 
     def __post_init__(self) -> None:
         rows = self.problem.sample.rows
         self.zones = Zones.of(self.problem)
         blocks = len(self.problem.sample) / self.problem.sample_block_rows
         self.telling = ceil(log2(blocks + 1)) + FINER
-        self.ranks = [axis.ranks(rows) for axis in self.axes]
+        self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
         self.bits = [axis.bits for axis in self.axes]
 
     def cost(self, pattern: Sequence[int]) -> float:
@@ -137,15 +138,15 @@ class Tried:
         return self.costs[real]
 
     def _keys(self, pattern: Pattern) -> Keys:
-        """Only terms whose bits go elsewhere than before are woven again."""
+        """Of terms whose bits go where they went before, what each rank adds to a key is known already."""
         keys: Keys = np.zeros(len(self.problem.sample), np.uint64)
         for i, to in enumerate(places_of(self.bits, pattern)):
-            known = self.woven.get(i)
-            if known is None or known[0] != to.tolist():
-                share: Keys = np.zeros(len(keys), np.uint64)
-                spread(self.ranks[i], to, share)
-                known = self.woven[i] = to.tolist(), share
-            keys |= known[1]
+            if (to < 0).all():
+                continue
+            if i not in self.shares or not np.array_equal(self.shares[i][0], to):
+                self.shares[i] = to, np.zeros(len(self.axes[i].edges) + 1, np.uint64)
+                spread(np.arange(len(self.shares[i][1]), dtype=np.uint64), *self.shares[i])
+            keys |= self.shares[i][1][self.ranks[i]]
         return keys
 
     def equal(self, n: int) -> Pattern:
