@@ -79,7 +79,7 @@ def shaped_of(name: str, options: Options) -> Shaped:
     return Shaped(name, whole, Sample.of_table(table, SAMPLE[options.form], options.seed), learned, unseen, block_rows)
 
 
-LEAST_SAMPLED = 20  # rows of a block in the sample
+LEAST_SAMPLED = 100  # rows of a block in the sample, as `learn` has by default
 
 
 def measured(shaped: Shaped, case: Case, options: Options) -> dict[str, Any]:

@@ -272,7 +272,8 @@ def apply(
         retries: in place, how often to begin again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
-        sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
+        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
+            one, and the column that queries filter on most.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
     """
     copy_of, place = None, to
@@ -286,6 +287,7 @@ def apply(
     features = [x for x in learned.layout.features if isinstance(x, Predicate)]
     filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
     items = needed([*learned.predicates, *features[:_MANY_FEATURES]], filtered) + list(learned.noted)
+    by_key = sort_by is None
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
     provenance = {
@@ -298,6 +300,7 @@ def apply(
     writing = {
         "max_block_rows": _positive("max_block_rows", max_block_rows),
         "sort_by": list(sort_by),
+        "by_key": by_key,
         "options": dict(options or {}),
     }
     if place is not None:

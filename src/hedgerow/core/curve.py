@@ -108,15 +108,25 @@ class CurveLayout:
             spare = self.axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
             starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
             return _search([self.axes[0].reaches(start, write) for start in starts], blocks)
-        if sum(len(axis.edges) for axis in self.axes) > MAX_SQL_EDGES or len(self.pattern) > MAX_SQL_BITS:
+        woven = self._woven_sql(write)
+        if woven is None:
             return None
-        key = let(
-            " + ".join(
-                _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
-                for i, a in enumerate(self.axes)
-            )
-        )
+        key = let(woven)
         return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
+
+    def key_sql(self, write: Write = sql_of) -> str | None:
+        """What rows can be sorted by to follow the curve, in SQL; None where there is no short one."""
+        return write(self.axes[0].term) if len(self.axes) == 1 else self._woven_sql(write)
+
+    def _woven_sql(self, write: Write) -> str | None:
+        if self.curve != "bits" or not self.axes or len(self.pattern) > MAX_SQL_BITS:
+            return None
+        if sum(len(axis.edges) for axis in self.axes) > MAX_SQL_EDGES:
+            return None
+        return " + ".join(
+            _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
+            for i, a in enumerate(self.axes)
+        )
 
     def _shares(self, i: int) -> list[str]:
         """What each rank of axis i adds to the key: its bits, at their places."""
