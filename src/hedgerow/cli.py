@@ -174,7 +174,9 @@ def learn(
     source: Source,
     workload: Queries,
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
-    learner: Annotated[str, typer.Option(help="How to learn, such as qdtree, zorder, hilbert, range.")] = "qdtree",
+    learner: Annotated[
+        str, typer.Option(help="Such as qdtree, zorder_learned, zorder, hilbert, range.")
+    ] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
@@ -269,7 +271,7 @@ def apply(
     retries: Annotated[int, typer.Option(min=0, help="In place: begin again when others were faster.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
-    sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else by the most filtered.")] = None,
+    sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else the layout's own.")] = None,
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
     as_json: Json = False,

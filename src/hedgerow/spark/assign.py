@@ -45,8 +45,8 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
 
 
 def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | Column]:
-    """What the rows of a file are sorted by: with `by_key` first along the curve that the layout follows, if any, so that
-    the bounds of a row group are narrow in all columns of the curve."""
+    """What the rows of a file are sorted by: with `by_key` first along the curve that the layout follows, if any, so
+    that the bounds of a row group are narrow in all columns of the curve."""
     from pyspark.sql import functions as f
 
     if not (by_key and isinstance(layout, CurveLayout) and all(map(steady, layout.features))):
