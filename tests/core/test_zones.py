@@ -97,7 +97,7 @@ def test_bounds_and_values() -> None:
         IsNull(few),
         And((Compare(wide, "<", lit(100)), Compare(few, "=", lit(5)))),
         Or((Compare(few, "=", lit(4)), Compare(wide, ">", lit(298)))),
-        CompareTerms("<", few, wide),
+        CompareTerms(few, "<", wide),
     ]
     problem = a_problem(columns, asked, 3)
     keys = np.array([0, 0, 0] + [1 + i // 3 for i in range(300)], np.uint64)

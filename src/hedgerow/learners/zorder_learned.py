@@ -9,7 +9,7 @@ paper's: the numbers of bits by Bayesian optimisation and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import ceil, floor, inf, log2
@@ -45,6 +45,7 @@ Pattern = tuple[int, ...]
 STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
 GIVEN = 4  # bits that the greedy start gives at once
 FINER = 4  # bits below those that tell blocks apart of which the place still matters
+ROUNDS, SHAKES = 100, 3  # of the search for an order: how often it begins again, and how many changes away
 BAYES_STARTS = 5  # random points before the optimiser has an opinion: its own default
 
 
@@ -239,33 +240,33 @@ def rounded(shares: Sequence[float], total: int) -> list[int]:
 
 
 def by_order(tried: Tried, random: Random) -> None:
-    """Change single bits of the best order so far, or their places, as long as that costs less; then shake it."""
+    """Change single bits of the best order, or their places, as long as that costs less; then shake it and go on."""
     now = tried.best
-    while True:
+    for _ in range(ROUNDS):
         least = tried.cost(now)
         better = True
         while better:
             better = False
-            for change in shuffled(changes(now, tried), random):
-                cost = tried.cost(change(now))
+            for other in shuffled(neighbours(now, tried), random):
+                cost = tried.cost(other)
                 if cost < least:
-                    now, least, better = without_idle(change(now), tried.bits), cost, True
+                    now, least, better = other, cost, True
                     break
         now = tried.best
-        for change in random.sample(list(changes(now, tried)), 3):
-            now = without_idle(change(now), tried.bits)
+        for _ in range(SHAKES):
+            now = random.choice([*neighbours(now, tried), now])
 
 
-def changes(pattern: Pattern, tried: Tried) -> Iterator[Callable[[Pattern], Pattern]]:
-    """Another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
+def neighbours(pattern: Pattern, tried: Tried) -> Iterator[Pattern]:
+    """With another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
     most = min(len(pattern), tried.telling)
     for at in range(most):
         for term in range(len(tried.axes)):
             if term != pattern[at]:
-                yield lambda p, at=at, term=term: (*p[:at], term, *p[at + 1 :])
+                yield without_idle((*pattern[:at], term, *pattern[at + 1 :]), tried.bits)
         for to in range(most):
-            if pattern[to] != pattern[at] and at != to:
-                yield lambda p, at=at, to=to: moved(p, at, to)
+            if pattern[to] != pattern[at]:
+                yield moved(pattern, at, to)
 
 
 def moved(pattern: Pattern, at: int, to: int) -> Pattern:
