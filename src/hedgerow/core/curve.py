@@ -4,6 +4,10 @@ Each term's values become ranks by sorted edges; `pattern` says from which term 
 significant first. All bits of one term and then all of the next is a sort; taking turns is Z-order.
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
+
+A snake turns round where Z-order jumps back: its next block begins beside where the last one ended.
+
+    pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
 """
 
 from __future__ import annotations
@@ -73,7 +77,7 @@ def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> 
 
 @dataclass(frozen=True)
 class CurveLayout:
-    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", or "hilbert" (widest axis' bits for all)."""
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake", or "hilbert" (widest axis' bits for all)."""
 
     kind: ClassVar[str] = "curve"
     axes: tuple[Axis, ...]
@@ -102,7 +106,7 @@ class CurveLayout:
         if not self.axes:
             return "0"
         blocks = [str(block) for block in range(self.blocks)]
-        if self.curve != "bits":
+        if self.curve == "hilbert":
             return None
         if len(self.axes) == 1:  # then blocks end at values
             spare = self.axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
@@ -119,20 +123,20 @@ class CurveLayout:
         return write(self.axes[0].term) if len(self.axes) == 1 else self._woven_sql(write)
 
     def _woven_sql(self, write: Write) -> str | None:
-        if self.curve != "bits" or not self.axes or len(self.pattern) > MAX_SQL_BITS:
+        if self.curve == "hilbert" or not self.axes or len(self.pattern) > MAX_SQL_BITS:
             return None
         if sum(len(axis.edges) for axis in self.axes) > MAX_SQL_EDGES:
             return None
-        return " + ".join(
+        return (" ^ " if self.curve == "snake" else " + ").join(
             _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
             for i, a in enumerate(self.axes)
         )
 
     def _shares(self, i: int) -> list[str]:
-        """What each rank of axis i adds to the key: its bits, at their places."""
+        """What each rank of axis i adds to the key: its bits, at their places; what it flips, if it turns a snake."""
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(self.axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
-        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in self.axes], self.pattern)]
+        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in self.axes], self.pattern, self.curve)]
 
     def regions(self) -> Stats:
         """A curve promises nothing that a block's own minimum and maximum do not say better."""
@@ -175,7 +179,22 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
     keys = np.zeros(len(ranks[0]), np.uint64)
     for own, to in zip(ranks, places_of(bits, pattern), strict=True):
         spread(own, to, keys)
-    return keys
+    return turned(keys, pattern) if curve == "snake" else keys
+
+
+def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
+    """Keys of a snake from those of Z-order: a term's bits in a row are one step of the way, which goes back where the
+    step before it came to an odd place. So the last bit of each row of bits flips all that follow it.
+
+    >>> turned(np.arange(8, dtype=np.uint64), (0, 1, 1)).tolist()
+    [0, 1, 2, 3, 7, 6, 5, 4]
+    """
+    n = len(pattern)
+    turns = sum(1 << (n - 1 - at) for at in range(n - 1) if pattern[at] != pattern[at + 1])
+    flips = keys & np.uint64(turns)
+    for step in (1, 2, 4, 8, 16, 32):
+        flips ^= flips >> np.uint64(step)
+    return keys ^ (flips >> np.uint64(1))
 
 
 def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:

@@ -20,7 +20,7 @@ from typing import Literal as Choice
 
 import numpy as np
 
-from hedgerow.core.curve import Axis, CurveLayout, Keys, places_of
+from hedgerow.core.curve import Axis, CurveLayout, Keys, places_of, turned
 from hedgerow.core.curves import (
     KEY_BITS,
     along_hilbert,
@@ -41,6 +41,7 @@ from hedgerow.core.stats import Ints
 from hedgerow.core.zones import Zones
 
 Search = Choice["order", "bits", "bayes"]
+Curve = Choice["bits", "snake"]
 Pattern = tuple[int, ...]
 STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
 GIVEN = 4  # bits that the greedy start gives at once
@@ -56,7 +57,7 @@ class ZOrderLearned:
 
     `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
     the same layout. `starts`: begin with a sort, with equal bits and with a greedy choice, and never return what is
-    worse on the sample than `range`, `zorder` or `hilbert`.
+    worse on the sample than `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits.
     """
 
     columns: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ class ZOrderLearned:
     iterations: int = 2000
     seconds: float | None = None
     starts: bool = True
+    curve: Curve = "snake"
 
     def fit(self, problem: Problem) -> CurveLayout:
         self._check()
@@ -71,7 +73,7 @@ class ZOrderLearned:
         axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
         if not axes:
             return order(problem, (), ())
-        tried = Tried(problem, axes, self.iterations, monotonic() + self.seconds if self.seconds else inf)
+        tried = Tried(problem, axes, self.curve, self.iterations, monotonic() + self.seconds if self.seconds else inf)
         known = [tried.equal(n) for n in range(1, len(axes) + 1)] if self.starts else []
         random = Random(problem.seed)
         try:
@@ -85,7 +87,7 @@ class ZOrderLearned:
                 by_order(tried, random)
         except Spent:
             pass
-        found = order(problem, *shortened(axes, tried.best))
+        found = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return found
         peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
@@ -95,6 +97,8 @@ class ZOrderLearned:
     def _check(self) -> None:
         if self.search not in ("order", "bits", "bayes"):
             raise LayoutError(f"zorder_learned searches by order, bits or bayes, not {self.search!r}")
+        if self.curve not in ("bits", "snake"):
+            raise LayoutError(f"the curve of zorder_learned is bits or snake, not {self.curve!r}")
         if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
             raise LayoutError(f"zorder_learned has to try something: iterations={self.iterations!r}")
         if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
@@ -111,6 +115,7 @@ class Tried:
 
     problem: Problem
     axes: Sequence[Axis]
+    curve: Curve
     left: int
     until: float
     best: Pattern = ()
@@ -148,7 +153,7 @@ class Tried:
                 self.shares[i] = to, np.zeros(len(self.axes[i].edges) + 1, np.uint64)
                 spread(np.arange(len(self.shares[i][1]), dtype=np.uint64), *self.shares[i])
             keys |= self.shares[i][1][self.ranks[i]]
-        return keys
+        return turned(keys, pattern) if self.curve == "snake" else keys
 
     def equal(self, n: int) -> Pattern:
         """Equal bits of the n terms that queries filter on most."""
