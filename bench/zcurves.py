@@ -29,7 +29,10 @@ BLOCK_BYTES = 4 << 20
 ROWS = {"quick": 40_000, "full": 1_000_000}
 SAMPLE = {"quick": 20_000, "full": 100_000}
 QUERIES = {"quick": 100, "full": 500}
-PAPER: Case = ("zorder_learned", {"search": "bayes", "starts": False, "curve": "bits", "iterations": 600, "recurrence": 1})
+PAPER: Case = (
+    "zorder_learned",
+    {"search": "bayes", "starts": False, "curve": "bits", "iterations": 600, "recurrence": 1},
+)
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (
         *((name, {}) for name in ("default", "range", "zorder", "hilbert")),

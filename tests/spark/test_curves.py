@@ -31,9 +31,10 @@ def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), 2_000)
 
 
+@pytest.mark.parametrize("curve", ["bits", "snake"])
 @pytest.mark.parametrize("allocation", [(6, 1, 3), (1, 5, 2), (3, 0, 9)])
 def test_unequal_bits_mean_the_same_in_sql_and_in_numpy(
-    spark: SparkSession, source: str, allocation: tuple[int, ...]
+    spark: SparkSession, source: str, allocation: tuple[int, ...], curve: str
 ) -> None:
     """NULL, NaN and strings among the values; a column may have fewer bits than it could give, or more."""
     r = Random(sum(allocation))
@@ -44,7 +45,7 @@ def test_unequal_bits_mean_the_same_in_sql_and_in_numpy(
     )
     pattern = interleaved(allocation)
     bounds = sorted(r.sample(range(1, 1 << len(pattern)), 12))
-    layout = CurveLayout(axes, pattern, tuple(bounds))
+    layout = CurveLayout(axes, pattern, tuple(bounds), curve)
     assert layout.assign_sql() is not None
     opened = open_source(spark, source)
     found = with_block(opened.frame, layout, opened.schema).select("Number", "odd", "word", BLOCK).toArrow()

@@ -77,7 +77,7 @@ def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> 
 
 @dataclass(frozen=True)
 class CurveLayout:
-    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake", or "hilbert" (widest axis' bits for all)."""
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake" or "hilbert" (all axes as wide)."""
 
     kind: ClassVar[str] = "curve"
     axes: tuple[Axis, ...]
