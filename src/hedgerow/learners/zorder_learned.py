@@ -62,7 +62,7 @@ class ZOrderLearned:
 
     columns: tuple[str, ...] = ()
     search: Search = "order"
-    iterations: int = 2000
+    iterations: int = 600
     seconds: float | None = None
     starts: bool = True
     curve: Curve = "snake"
