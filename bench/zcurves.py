@@ -31,7 +31,7 @@ SAMPLE = {"quick": 20_000, "full": 100_000}
 QUERIES = {"quick": 100, "full": 500}
 PAPER: Case = (
     "zorder_learned",
-    {"search": "bayes", "starts": False, "curve": "bits", "iterations": 600, "recurrence": 1},
+    {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
 )
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (

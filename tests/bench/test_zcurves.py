@@ -51,7 +51,10 @@ def test_queries_match_few_rows(name: str) -> None:
 def test_how_many_columns_are_asked_about() -> None:
     """Flights: two to four of five; contributions: four or more in most; tweets: one column in nearly all."""
     asked = {name: queries(name, table_of(name, 5_000), 300, 2) for name in SHAPES}
-    n = {name: np.array([sql.replace(" AND ", "&").count("BETWEEN") + sql.count(" = ") for sql in asked[name]]) for name in asked}
+    n = {
+        name: np.array([sql.replace(" AND ", "&").count("BETWEEN") + sql.count(" = ") for sql in asked[name]])
+        for name in asked
+    }
     assert (n["flights"] >= 2).all()
     assert (n["flights"] <= 4).all()
     assert (n["contributions"] >= 4).mean() > 0.5

@@ -3,13 +3,14 @@
     day 5 bits, price 3, Definition 2 of the paper     day price day price day price day day
     the order itself as what is searched for           day day price day price day day price
 
-What an order costs is what the queries would scan of the sample: `core/zones`. `search="bayes", starts=False` is the
-paper's: the numbers of bits by Bayesian optimisation and nothing else.
+What an order costs is what the queries would scan of the sample: `core/zones`. The paper's own form is
+`ZOrderLearned(search="bayes", starts=False, curve="bits", cost="cells")`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import ceil, floor, inf, log2
@@ -35,6 +36,7 @@ from hedgerow.core.curves import (
     woven,
 )
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.expr import columns
 from hedgerow.core.problem import Problem
 from hedgerow.core.scan import spread
 from hedgerow.core.stats import Ints
@@ -42,6 +44,7 @@ from hedgerow.core.zones import Zones
 
 Search = Choice["order", "bits", "bayes"]
 Curve = Choice["bits", "snake"]
+Cost = Choice["rows", "cells"]
 Pattern = tuple[int, ...]
 STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
 GIVEN = 4  # bits that the greedy start gives at once
@@ -56,8 +59,9 @@ class ZOrderLearned:
     column to column ("bits"), or then for their order too ("order").
 
     `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
-    the same layout. `starts`: begin with a sort, with equal bits and with a greedy choice, and never return what is
-    worse on the sample than `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits.
+    the same layout. `starts`: try sorts and equal bits first, and never return what costs more on the sample than
+    `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows scanned,
+    or these times the columns that the query filters on ("cells").
     """
 
     columns: tuple[str, ...] = ()
@@ -66,6 +70,7 @@ class ZOrderLearned:
     seconds: float | None = None
     starts: bool = True
     curve: Curve = "snake"
+    cost: Cost = "rows"
 
     def fit(self, problem: Problem) -> CurveLayout:
         self._check()
@@ -73,32 +78,41 @@ class ZOrderLearned:
         axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
         if not axes:
             return order(problem, (), ())
-        tried = Tried(problem, axes, self.curve, self.iterations, monotonic() + self.seconds if self.seconds else inf)
-        known = [tried.equal(n) for n in range(1, len(axes) + 1)] if self.starts else []
-        random = Random(problem.seed)
-        try:
-            for pattern in known:
-                tried.cost(pattern)
-            if self.search == "bayes":
-                by_bayes(tried, problem.seed)
-            else:
-                by_bits(tried, by_turns(tried), random)
-            if self.search == "order":
-                by_order(tried, random)
-        except Spent:
-            pass
+        widths = [len(columns(p)) if self.cost == "cells" else 1 for p in problem.predicates]
+        zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
+        until = monotonic() + self.seconds if self.seconds else inf
+        tried = Tried(problem, axes, zones, self.curve, self.iterations, until)
+        with suppress(Spent):
+            self._look(tried, Random(problem.seed))
         found = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return found
         peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
         rows = problem.sample.rows
-        return min([found, *peers], key=lambda layout: tried.zones.cost(layout.keys(rows), len(layout.pattern)))
+        return min([found, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
+
+    def _look(self, tried: Tried, random: Random) -> None:
+        """Until Spent is raised, or there is nothing more to try."""
+        n = len(tried.axes)
+        if self.starts:
+            for pattern in [(i,) * KEY_BITS for i in range(n)] + [
+                interleaved([KEY_BITS // k] * k) for k in range(1, n + 1)
+            ]:
+                tried.cost(pattern)
+        if self.search == "bayes":
+            by_bayes(tried, random.getrandbits(32))
+            return
+        by_bits(tried, by_turns(tried), random, self.iterations // 2 if self.search == "order" else 0)
+        if self.search == "order":
+            by_order(tried, random)
 
     def _check(self) -> None:
         if self.search not in ("order", "bits", "bayes"):
             raise LayoutError(f"zorder_learned searches by order, bits or bayes, not {self.search!r}")
         if self.curve not in ("bits", "snake"):
             raise LayoutError(f"the curve of zorder_learned is bits or snake, not {self.curve!r}")
+        if self.cost not in ("rows", "cells"):
+            raise LayoutError(f"the cost of zorder_learned is rows or cells, not {self.cost!r}")
         if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
             raise LayoutError(f"zorder_learned has to try something: iterations={self.iterations!r}")
         if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
@@ -115,6 +129,7 @@ class Tried:
 
     problem: Problem
     axes: Sequence[Axis]
+    zones: Zones
     curve: Curve
     left: int
     until: float
@@ -124,7 +139,6 @@ class Tried:
 
     def __post_init__(self) -> None:
         rows = self.problem.sample.rows
-        self.zones = Zones.of(self.problem)
         blocks = len(self.problem.sample) / self.problem.sample_block_rows
         self.telling = ceil(log2(blocks + 1)) + FINER
         self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
@@ -155,10 +169,6 @@ class Tried:
             keys |= self.shares[i][1][self.ranks[i]]
         return turned(keys, pattern) if self.curve == "snake" else keys
 
-    def equal(self, n: int) -> Pattern:
-        """Equal bits of the n terms that queries filter on most."""
-        return interleaved([KEY_BITS // n] * n)
-
 
 def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
     """The pattern without bits that a term does not have: they would be 0 in every key."""
@@ -174,14 +184,16 @@ def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
 # --- how many bits of each -------------------------------------------------------------------------
 
 
-def by_bits(tried: Tried, start: list[int], random: Random) -> list[int]:
-    """Hand bits from term to term as long as that costs less."""
+def by_bits(tried: Tried, start: list[int], random: Random, spare: int) -> None:
+    """Hand bits from term to term as long as that costs less, and what is not to be spared allows it."""
     now, least = start, tried.cost(interleaved(start))
     for step in STEPS:
         better = True
         while better:
             better = False
             for to, source in shuffled(permutations(range(len(now)), 2), random):
+                if tried.left <= spare:
+                    return
                 if now[source] < step:
                     continue
                 other = list(now)
@@ -190,7 +202,6 @@ def by_bits(tried: Tried, start: list[int], random: Random) -> list[int]:
                 cost = tried.cost(interleaved(other))
                 if cost < least:
                     now, least, better = other, cost, True
-    return now
 
 
 def by_turns(tried: Tried) -> list[int]:
@@ -213,15 +224,9 @@ def by_bayes(tried: Tried, seed: int) -> None:
     names = [f"p{i}" for i in range(len(tried.axes))]
     bounds = {name: (0.0, 1.0) for name in names}
     optimiser = BayesianOptimization(None, bounds, random_state=seed, verbose=0, allow_duplicate_points=True)
-    for pattern, cost in tried.costs.items():
-        share = [pattern.count(i) / len(pattern) for i in range(len(names))]
-        optimiser.register(dict(zip(names, share, strict=True)), -cost)
     first = optimiser.random_sample(BAYES_STARTS)
     while True:
         point: dict[str, Any] = first.pop() if first else optimiser.suggest()
-        tried.left -= 1
-        if tried.left < 0:
-            return
         optimiser.register(point, -tried.cost(interleaved(rounded([point[name] for name in names], KEY_BITS))))
 
 
