@@ -44,7 +44,7 @@ def test_queries_match_few_rows(name: str) -> None:
     bound = Workload.from_sql(queries(name, table_of(name, 20_000), 60, 1)).bind({name: sample.schema})
     assert len(bound) == 60
     shares = [sample.selectivity(q.predicate(name)) for q in bound]
-    assert 0 < min(s or 0.0 for s in shares)
+    assert min(s or 0.0 for s in shares) > 0
     assert max(s or 0.0 for s in shares) <= MOST
 
 

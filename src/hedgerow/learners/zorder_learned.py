@@ -60,8 +60,8 @@ class ZOrderLearned:
 
     `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
     the same layout. `starts`: try sorts and equal bits first, and never return what costs more on the sample than
-    `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows scanned,
-    or these times the columns that the query filters on ("cells").
+    `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows
+    scanned, or these times the columns that the query filters on ("cells").
     """
 
     columns: tuple[str, ...] = ()
@@ -95,10 +95,9 @@ class ZOrderLearned:
         """Until Spent is raised, or there is nothing more to try."""
         n = len(tried.axes)
         if self.starts:
-            for pattern in [(i,) * KEY_BITS for i in range(n)] + [
-                interleaved([KEY_BITS // k] * k) for k in range(1, n + 1)
-            ]:
-                tried.cost(pattern)
+            for i in range(n):
+                tried.cost((i,) * KEY_BITS)
+                tried.cost(interleaved([KEY_BITS // (i + 1)] * (i + 1)))
         if self.search == "bayes":
             by_bayes(tried, random.getrandbits(32))
             return
@@ -225,7 +224,7 @@ def by_bayes(tried: Tried, seed: int) -> None:
     bounds = {name: (0.0, 1.0) for name in names}
     optimiser = BayesianOptimization(None, bounds, random_state=seed, verbose=0, allow_duplicate_points=True)
     first = optimiser.random_sample(BAYES_STARTS)
-    while True:
+    for _ in range(tried.left):
         point: dict[str, Any] = first.pop() if first else optimiser.suggest()
         optimiser.register(point, -tried.cost(interleaved(rounded([point[name] for name in names], KEY_BITS))))
 
