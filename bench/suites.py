@@ -19,6 +19,7 @@ from bench import (
     route_rows,
     tpch_month,
     tpch_tables,
+    zcurves,
 )
 from bench.options import Options
 
@@ -40,6 +41,7 @@ SUITES: dict[str, Suite] = {
     "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 15),
     "errorlog-int": Suite(errorlog.internal, "Crash reports of many branches with builds every day", 20),
     "errorlog-ext": Suite(errorlog.external, "Crash reports of thousands of applications on few releases", 20),
+    "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 20),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
     "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 5, "ratio"),

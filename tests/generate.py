@@ -49,7 +49,7 @@ from hedgerow.core.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")
-LAYOUTS = ("tree", "range", "z", "hilbert", "group", "overlap", "nested")
+LAYOUTS = ("tree", "range", "z", "snake", "hilbert", "group", "overlap", "nested")
 BIT = {False: 1, True: 2, None: 4}
 
 _DAY = 86_400_000_000
@@ -297,7 +297,7 @@ def a_tree(random: Random, table: Table) -> TreeLayout:
 
 
 def a_curve(random: Random, table: Table, curve: str) -> CurveLayout:
-    """`range` sorts by one term after the other, `z` shuffles their bits, `hilbert` needs as many bits of each."""
+    """`range` sorts by one term after the other, `z` and `snake` shuffle their bits, `hilbert` needs as many of each."""
     terms = random.sample(list(table.kinds), random.randint(1, min(3, len(table.kinds))))
     axes = []
     for term in terms:
@@ -306,12 +306,12 @@ def a_curve(random: Random, table: Table, curve: str) -> CurveLayout:
         axes.append(Axis(term, kind, tuple(sorted(values))))
     most = max(axis.bits for axis in axes)
     pattern = [i for i, axis in enumerate(axes) for _ in range(axis.bits)]
-    if curve == "z":
+    if curve in ("z", "snake"):
         random.shuffle(pattern)
     if curve == "hilbert":
         pattern = [i for _ in range(most) for i in range(len(axes))]
     bounds = sorted(random.sample(range(1, 1 << len(pattern)), min(4, (1 << len(pattern)) - 1)))
-    return CurveLayout(tuple(axes), tuple(pattern), tuple(bounds), "hilbert" if curve == "hilbert" else "bits")
+    return CurveLayout(tuple(axes), tuple(pattern), tuple(bounds), curve if curve in ("snake", "hilbert") else "bits")
 
 
 def a_group(random: Random, table: Table) -> GroupLayout:
@@ -335,7 +335,7 @@ def a_layout(random: Random, table: Table, kind: str) -> Layout:
     match kind:
         case "tree":
             return a_tree(random, table)
-        case "range" | "z" | "hilbert":
+        case "range" | "z" | "snake" | "hilbert":
             return a_curve(random, table, kind)
         case "group":
             return a_group(random, table)

@@ -54,6 +54,7 @@ LEARNERS = {
     "range": "hedgerow.learners.range:Range",
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
+    "zorder_learned": "hedgerow.learners.zorder_learned:ZOrderLearned",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
@@ -281,7 +282,8 @@ def apply(
         retries: in place, how often to begin again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
-        sort_by: the order of rows inside a file; by default the column that queries filter on most, `()` for none.
+        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
+            one, and the column that queries filter on most.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
         statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
             columns: the layout's own, and of the others those that most queries ask for.
@@ -296,6 +298,7 @@ def apply(
     opened = open_source(spark, source, table or learned.table or None)
     if statistics < 0:
         raise LayoutError(f"statistics is how many more the index holds, 0 or more, not {statistics}")
+    by_key = sort_by is None
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
     provenance = {
@@ -308,6 +311,7 @@ def apply(
     writing = {
         "max_block_rows": _positive("max_block_rows", max_block_rows),
         "sort_by": list(sort_by),
+        "by_key": by_key,
         "options": dict(options or {}),
     }
     if place is not None:

@@ -17,17 +17,19 @@ from hedgerow.core.sample import Sample
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.sop_zorder import SopZOrder
+from hedgerow.learners.zorder_learned import ZOrderLearned
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS = {
-    f"qdtree {criterion} {cells}": QdTree(criterion, cells=cells)
-    for criterion in ("skip", "gain_ratio")
-    for cells in (1, 6)
-} | {
     "bottom_up queries": BottomUp(),
     "bottom_up features": BottomUp(cost="features"),
     "bottom_up sop": BottomUp(cost="sop"),
     "sop_zorder": SopZOrder(points=2),
+    **{f"qdtree {way} {cells}": QdTree(way, cells=cells) for way in ("skip", "gain_ratio") for cells in (1, 6)},
+    **{
+        f"zorder_learned {way}": ZOrderLearned(search=way, iterations=12, starts=way != "bayes")
+        for way in ("order", "bits", "bayes")
+    },
 }
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 class Absent:
-    names = {"pyspark", "py4j", "delta", "sqlglot", "jax", "optax", "pandas", "duckdb", "rich", "typer", "scipy"}
+    names = {"pyspark", "py4j", "delta", "sqlglot", "jax", "optax", "bayes_opt", "pandas", "duckdb", "rich", "typer", "scipy"}
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BLOCK_ROWS = 500
-LEARNERS = ["zorder", "qdtree", *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "hilbert"))]
+LEARNERS = [
+    "zorder",
+    "qdtree",
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "hilbert", "zorder_learned")),
+]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,10 @@ significant first. All bits of one term and then all of the next is a sort; taki
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
 
+A snake turns round where Z-order jumps back: its next block begins beside where the last one ended.
+
+    pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
+
 The blocks of another layout may be one more axis, with their numbers as ranks: SOP + Z-order.
 """
 
@@ -34,6 +38,7 @@ from hedgerow.core.layout import (
 )
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rows import Rows
+from hedgerow.core.scan import spread
 from hedgerow.core.stats import Stats
 from hedgerow.core.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.values import Value
@@ -106,7 +111,7 @@ def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> 
 
 @dataclass(frozen=True)
 class CurveLayout:
-    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", or "hilbert" (widest axis' bits for all)."""
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake" or "hilbert" (all axes as wide)."""
 
     kind: ClassVar[str] = "curve"
     axes: tuple[Axis | BlockAxis, ...]
@@ -135,22 +140,45 @@ class CurveLayout:
         if not self.axes:
             return "0"
         blocks = [str(block) for block in range(self.blocks)]
-        axes = [axis for axis in self.axes if isinstance(axis, Axis)]
-        if self.curve != "bits" or len(axes) < len(self.axes):
-            return None
-        if len(axes) == 1:  # then blocks end at values
+        axes = self._plain_axes
+        if self.curve != "hilbert" and len(axes) == 1:  # then blocks end at values
             spare = axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
             starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
             return _search([axes[0].reaches(start, write) for start in starts], blocks)
-        if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES or len(self.pattern) > MAX_SQL_BITS:
+        woven = self._woven_sql(write)
+        if woven is None:
             return None
-        key = let(
-            " + ".join(
-                _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], _shares(axes, self.pattern, i))
-                for i, a in enumerate(axes)
-            )
-        )
+        key = let(woven)
         return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
+
+    def key_sql(self, write: Write = sql_of) -> str | None:
+        """What rows can be sorted by to follow the curve, in SQL; None where there is no short one."""
+        axes = self._plain_axes
+        return write(axes[0].term) if len(axes) == 1 else self._woven_sql(write)
+
+    @property
+    def _plain_axes(self) -> list[Axis]:
+        """The axes, if each has a short text in SQL."""
+        found = [axis for axis in self.axes if isinstance(axis, Axis)]
+        return found if len(found) == len(self.axes) else []
+
+    def _woven_sql(self, write: Write) -> str | None:
+        axes = self._plain_axes
+        if self.curve == "hilbert" or not axes or len(self.pattern) > MAX_SQL_BITS:
+            return None
+        if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES:
+            return None
+        return (" ^ " if self.curve == "snake" else " + ").join(
+            _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
+            for i, a in enumerate(axes)
+        )
+
+    def _shares(self, i: int) -> list[str]:
+        """What each rank of axis i adds to the key: its bits, at their places; what it flips, if it turns a snake."""
+        axes = self._plain_axes
+        ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
+        ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
+        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
 
     def regions(self) -> Stats:
         """A curve promises nothing that a block's own minimum and maximum do not say better."""
@@ -180,13 +208,6 @@ def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
     return Axis(found.term, value["kind"], tuple(x.value for x in found.literals))
 
 
-def _shares(axes: Sequence[Axis], pattern: Sequence[int], i: int) -> list[str]:
-    """What each rank of axis i adds to the key: its bits, at their places."""
-    ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
-    ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
-    return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], pattern)]
-
-
 def _search(reached: Sequence[str], results: Sequence[str]) -> str:
     """`results[n]` for the greatest n such that the first n conditions are TRUE; NULL counts as not."""
 
@@ -208,13 +229,40 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
     if curve == "hilbert":
         bits = [max(bits)] * len(bits)
         ranks = _hilbert(ranks, bits[0])
-    key = np.zeros(len(ranks[0]), np.uint64)
+    keys = np.zeros(len(ranks[0]), np.uint64)
+    for own, to in zip(ranks, places_of(bits, pattern), strict=True):
+        spread(own, to, keys)
+    return turned(keys, pattern) if curve == "snake" else keys
+
+
+def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
+    """Keys of a snake from those of Z-order: a term's bits in a row are one step of the way, which goes back where the
+    step before it came to an odd place. So the last bit of each row of bits flips all that follow it.
+
+    >>> turned(np.arange(8, dtype=np.uint64), (0, 1, 1)).tolist()
+    [0, 1, 2, 3, 7, 6, 5, 4]
+    """
+    n = len(pattern)
+    turns = sum(1 << (n - 1 - at) for at in range(n - 1) if pattern[at] != pattern[at + 1])
+    flips = keys & np.uint64(turns)
+    for step in (1, 2, 4, 8, 16, 32):
+        flips ^= flips >> np.uint64(step)
+    return keys ^ (flips >> np.uint64(1))
+
+
+def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+    """For each term where in the key its bits go, the lowest first; -1 for those that the pattern leaves out.
+
+    >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
+    [[1, 3], [-1, 0, 2]]
+    """
+    found = [np.full(n, -1) for n in bits]
     left = list(bits)
-    for term in pattern:
+    for place, term in zip(range(len(pattern) - 1, -1, -1), pattern, strict=True):
         left[term] -= 1
-        bit = (ranks[term] >> np.uint64(left[term])) & np.uint64(1) if left[term] >= 0 else np.uint64(0)
-        key = (key << np.uint64(1)) | bit
-    return key
+        if left[term] >= 0:
+            found[term][left[term]] = place
+    return found
 
 
 def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:

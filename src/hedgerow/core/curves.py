@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, log2
 
 import numpy as np
@@ -14,6 +15,7 @@ from hedgerow.core.expr import And, Column, Predicate, Term, conjunction, term_t
 from hedgerow.core.problem import Problem
 from hedgerow.core.ranks import NULL_CODE
 from hedgerow.core.rewrite import grouped
+from hedgerow.core.scan import block_starts
 from hedgerow.core.stats import T_BIT
 from hedgerow.core.steps import stepwise
 
@@ -83,6 +85,27 @@ def turns(axes: Sequence[Axis | BlockAxis]) -> list[int]:
     return [i for turn in range(max((a.bits for a in axes), default=0)) for i, a in enumerate(axes) if turn < a.bits]
 
 
+def ranged(problem: Problem, names: Sequence[str] = ()) -> CurveLayout:
+    """Sorted by the named columns, or by the one whose conditions let the fewest rows through on average."""
+    terms = named_terms(problem, names)
+    if not terms:
+        terms = sorted(filtered_terms(problem), key=lambda t: selectivity(problem, t))[:1]
+    axes = [axis_of(problem, term, bits_each(problem, len(terms))) for term in terms]
+    return order(problem, axes, [i for i, axis in enumerate(axes) for _ in range(axis.bits)])
+
+
+def woven(problem: Problem, names: Sequence[str] = (), most: int = 3) -> CurveLayout:
+    """The axes take turns in giving a bit."""
+    axes = axes_of(problem, names, most)
+    return order(problem, axes, turns(axes))
+
+
+def along_hilbert(problem: Problem, names: Sequence[str] = (), most: int = 3) -> CurveLayout:
+    axes = axes_of(problem, names, most)
+    bits = max((axis.bits for axis in axes), default=0)
+    return order(problem, axes, list(range(len(axes))) * bits, "hilbert")
+
+
 def order(
     problem: Problem, axes: Sequence[Axis | BlockAxis], pattern: Sequence[int], curve: str = "bits"
 ) -> CurveLayout:
@@ -105,20 +128,7 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
     (2, 3)
     """
     values, counts = np.unique(keys, return_counts=True)
-    ends = np.cumsum(counts)
-    bounds: list[int] = []
-    start = 0
-    while True:
-        at = int(np.searchsorted(ends, start + least))
-        if at < len(values) and at and ends[at] - start > 2 * least <= 4 * (ends[at - 1] - start):
-            at -= 1
-        if at + 1 >= len(values):
-            return tuple(bounds)
-        rest = len(keys) - ends[at]
-        if 2 * rest < least or (rest < least and len(keys) - start <= 2 * least):
-            return tuple(bounds)
-        start = int(ends[at])
-        bounds.append(int(values[at + 1]))
+    return tuple(values[block_starts(np.cumsum(counts), least)].tolist())
 
 
 def bits_each(problem: Problem, n: int) -> int:
@@ -126,3 +136,32 @@ def bits_each(problem: Problem, n: int) -> int:
     blocks = max(1, problem.sample.table_rows // problem.block_rows)
     enough = max(LEAST_BITS, ceil((log2(blocks) + CELL_BITS) / max(1, n)))
     return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), enough))
+
+
+def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
+    """Definition 2 of Gao et al.: in each round a term gives its bits divided by the fewest that any gives, rounded
+    down, or all that it has left. Terms without bits do not count.
+
+    >>> interleaved([2, 5, 0])
+    (0, 1, 1, 0, 1, 1, 1)
+    """
+    least = min((bits for bits in allocation if bits), default=1)
+    left = list(allocation)
+    pattern: list[int] = []
+    while any(left):
+        for i, bits in enumerate(allocation):
+            given = min(bits // least, left[i])
+            pattern += [i] * given
+            left[i] -= given
+    return tuple(pattern)
+
+
+def shortened(axes: Sequence[Axis], pattern: Sequence[int]) -> tuple[list[Axis], list[int]]:
+    """The same keys from fewer edges: axes that the pattern leaves out are dropped, others keep its bits of each."""
+    used = sorted(set(pattern))
+    found = []
+    for i in used:
+        axis = axes[i]
+        step = 1 << max(0, axis.bits - list(pattern).count(i))  # ranks that the key cannot tell apart
+        found.append(replace(axis, edges=axis.edges[step - 1 :: step]))
+    return found, [used.index(i) for i in pattern]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import axes_of, order
+from hedgerow.core.curves import along_hilbert
 from hedgerow.core.problem import Problem
 
 
@@ -17,6 +17,4 @@ class Hilbert:
     most: int = 3
 
     def fit(self, problem: Problem) -> CurveLayout:
-        axes = axes_of(problem, self.columns, self.most)
-        bits = max((axis.bits for axis in axes), default=0)
-        return order(problem, axes, list(range(len(axes))) * bits, "hilbert")
+        return along_hilbert(problem, self.columns, self.most)

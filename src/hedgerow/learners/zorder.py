@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import axes_of, order, turns
+from hedgerow.core.curves import woven
 from hedgerow.core.problem import Problem
 
 
@@ -17,5 +17,4 @@ class ZOrder:
     most: int = 3
 
     def fit(self, problem: Problem) -> CurveLayout:
-        axes = axes_of(problem, self.columns, self.most)
-        return order(problem, axes, turns(axes))
+        return woven(problem, self.columns, self.most)

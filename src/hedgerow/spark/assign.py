@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.curve import CurveLayout
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Predicate
 from hedgerow.core.layout import Feature, Layout, layout_from_json, layout_to_json, sql_of
@@ -17,7 +18,7 @@ from hedgerow.core.types import Type
 from hedgerow.spark.evaluate import columns, computed, needed, rows_of, settings_of, tried, usable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 BLOCK = "_hedgerow_block"
 _HUGE_TEXT = 40_000  # of so long a text Spark cannot compile one method for a whole stage, so that is not tried
@@ -39,6 +40,17 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     by_sql = _by_sql(frame, layout)
     return _by_arrow(frame, layout, computed(items)) if by_sql is None else by_sql
+
+
+def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | Column]:
+    """What the rows of a file are sorted by: with `by_key` first along the curve that the layout follows, if any, so
+    that the bounds of a row group are narrow in all columns of the curve."""
+    from pyspark.sql import functions as f
+
+    if not (by_key and isinstance(layout, CurveLayout) and all(map(steady, layout.features))):
+        return list(sort_by)
+    key = layout.key_sql()
+    return list(sort_by) if key is None else [f.expr(key), *sort_by]
 
 
 def _by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:

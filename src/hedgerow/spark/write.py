@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.layout import Layout
 from hedgerow.core.types import Type
-from hedgerow.spark.assign import BLOCK, settings_for, with_block
+from hedgerow.spark.assign import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.checksum import Checksum, observed
 from hedgerow.spark.session import configured
 
@@ -24,14 +24,16 @@ def write_blocks(
     max_block_rows: int | None = None,
     sort_by: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
+    by_key: bool = False,
 ) -> Checksum:
     """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several; what went in."""
     from pyspark.sql import functions as f
 
     with configured(frame.sparkSession, **settings_for(layout)), observed(frame) as (noted, found):
         routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
-        if sort_by:
-            routed = routed.sortWithinPartitions(*sort_by)
+        inside = order_inside(layout, sort_by, by_key)
+        if inside:
+            routed = routed.sortWithinPartitions(*inside)
         writer = routed.write.mode("append").options(**(options or {}))
         if max_block_rows:
             writer = writer.option("maxRecordsPerFile", max_block_rows)

@@ -20,7 +20,7 @@ from hedgerow.core.expr import Column, Predicate, columns, quote_name, term_text
 from hedgerow.core.layout import Layout
 from hedgerow.core.stats import Stats
 from hedgerow.core.views import BlockIndex, View
-from hedgerow.spark.assign import settings_for
+from hedgerow.spark.assign import order_inside, settings_for
 from hedgerow.spark.checksum import Checksum, checksum, observed
 from hedgerow.spark.delta import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.evaluate import Item
@@ -140,16 +140,17 @@ def _chosen(snapshot: Snapshot, where: str | Sequence[str] | None) -> list[str]:
 def _arranged(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
     least = plan.provenance.get("block_rows") or _mean_rows(snapshot)
     rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least))
-    return _sorted(rows, snapshot.partition_columns, plan.writing["sort_by"])
+    return _sorted(rows, snapshot.partition_columns, plan.layout, plan.writing)
 
 
 def _mean_rows(snapshot: Snapshot) -> int:
     return max(1, int(np.maximum(snapshot.files.rows, 0).sum()) // max(1, len(snapshot.files.names)))
 
 
-def _sorted(frame: DataFrame, partitions: Sequence[str], sort_by: Sequence[str]) -> DataFrame:
+def _sorted(frame: DataFrame, partitions: Sequence[str], layout: Layout, writing: Mapping[str, Any]) -> DataFrame:
     """Delta sorts by partitions when it writes, and would lose another order."""
-    return frame.sortWithinPartitions(*map(quote_name, partitions), *sort_by) if sort_by else frame
+    inside = order_inside(layout, writing["sort_by"], writing.get("by_key", False))
+    return frame.sortWithinPartitions(*map(quote_name, partitions), *inside) if inside else frame
 
 
 def _meta(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def append(table: DeltaTable, frame: DataFrame) -> DeltaTable:
         with configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
-            rows = _sorted(rows, partitions, segment.meta["writing"]["sort_by"])
+            rows = _sorted(rows, partitions, segment.layout, segment.meta["writing"])
             options = {**options_of(segment.meta["writing"]), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:

@@ -1,0 +1,134 @@
+"""Rows that queries scan when a curve orders them: Table 1 of the Z-order paper, on tables with the shapes of its four.
+
+In memory and without Spark. A layout is learned from a sample and a first set of queries, and asked all rows of the
+table with these and with as many others. A block is to the table what 4 MB were to the paper's: as many of them as
+its rows would fill, so a block has fewer rows here. `default` is the order in which the rows come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bench.options import Case, Options
+from bench.record import line, progress
+from bench.zcurves_tables import SHAPES, queries, table_of
+from hedgerow.core import cost
+from hedgerow.core.problem import Problem
+from hedgerow.core.redraw import redrawn
+from hedgerow.core.sample import Sample
+from hedgerow.core.workload import Query
+from hedgerow.pipeline import make_learner
+from hedgerow.sql.workload import Workload
+
+BLOCK_BYTES = 4 << 20
+ROWS = {"quick": 40_000, "full": 1_000_000}
+SAMPLE = {"quick": 20_000, "full": 100_000}
+QUERIES = {"quick": 100, "full": 500}
+PAPER: Case = (
+    "zorder_learned",
+    {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
+)
+CASES: dict[str, tuple[Case, ...]] = {
+    "quick": (
+        *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
+        ("zorder_learned", {"iterations": 300}),
+    ),
+    "full": (
+        *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
+        PAPER,
+        ("zorder_learned", {}),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """One table, what is learned from and what is asked of it."""
+
+    name: str
+    whole: Sample
+    sample: Sample
+    learned: tuple[Query, ...]
+    unseen: tuple[Query, ...]
+    block_rows: int
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    for name in SHAPES:
+        shaped = shaped_of(name, options)
+        found = []
+        for case in options.cases(CASES[options.form]):
+            found.append(measured(shaped, case, options))
+            yield found[-1]
+        check(found)
+
+
+def shaped_of(name: str, options: Options) -> Shaped:
+    rows, n = ROWS[options.form], QUERIES[options.form]
+    progress(f"zcurves: {name}, {rows:,} rows, seed {options.seed}")
+    table = table_of(name, rows, options.seed)
+    whole = Sample.of_table(table)
+    # Learned seeds are 0 and more, so these are never among them.
+    texts = (queries(name, table, n, seed) for seed in (options.seed, ~options.seed))
+    learned, unseen = (Workload.from_sql(own).bind({name: whole.schema}).queries for own in texts)
+    blocks = SHAPES[name].paper_mrows * 1e6 * (table.nbytes / rows) / BLOCK_BYTES
+    # Fewer blocks than the paper had where a block would have hardly a row in the sample.
+    block_rows = max(1, round(rows / min(blocks, SAMPLE[options.form] / LEAST_SAMPLED)))
+    return Shaped(name, whole, Sample.of_table(table, SAMPLE[options.form], options.seed), learned, unseen, block_rows)
+
+
+LEAST_SAMPLED = 100  # rows of a block in the sample, as `learn` has by default
+
+
+def measured(shaped: Shaped, case: Case, options: Options) -> dict[str, Any]:
+    learner, params = case
+    progress(f"zcurves: {shaped.name}, {learner} {dict(params)}")
+    start = time.perf_counter()
+    if learner == "default":
+        blocks = np.arange(len(shaped.whole)) // shaped.block_rows
+        index = cost.index_of_assignment(blocks, int(blocks[-1]) + 1, shaped.whole)
+    else:
+        own = {name: value for name, value in params.items() if name != "recurrence"}
+        asked = tuple(q.predicate(shaped.name) for q in shaped.learned)
+        again = redrawn(asked, [q.weight for q in shaped.learned], shaped.sample, params.get("recurrence", "auto"))
+        problem = Problem.build(again.sample, again.predicates, shaped.block_rows, again.weights, seed=options.seed)
+        layout = make_learner(learner, **own).fit(replace(problem, seen=again.seen))
+        index = cost.virtual_index(layout, shaped.whole)
+    seconds = time.perf_counter() - start
+    score, unseen = (cost.score_index(index, shaped.whole, q, shaped.name) for q in (shaped.learned, shaped.unseen))
+    return line(
+        suite="zcurves",
+        learner=learner,
+        params={"form": options.form, "shape": shaped.name, **params},
+        rows=len(shaped.whole),
+        blocks=score.blocks,
+        block_rows=shaped.block_rows,
+        least_block=int(index.blocks.rows.min()),
+        queries=len(shaped.learned),
+        queries_unseen=len(shaped.unseen),
+        bound=round(score.selectivity or 0.0, 5),
+        bound_unseen=round(unseen.selectivity or 0.0, 5),
+        rows_read=round(score.rows_read, 5),
+        rows_read_unseen=round(unseen.rows_read, 5),
+        blocks_read=round(score.blocks_read, 5),
+        blocks_read_unseen=round(unseen.blocks_read, 5),
+        learn_seconds=round(seconds, 1),
+        seed=options.seed,
+    )
+
+
+def check(lines: Sequence[dict[str, Any]]) -> None:
+    """Nobody reads less than what matches; the learned order reads no more than the best of the others, but for what a
+    sample may err."""
+    for found in lines:
+        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
+            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
+    others = [found["rows_read"] for found in lines if found["learner"] != "zorder_learned"]
+    for found in lines:
+        if others and found["learner"] == "zorder_learned" and found["params"].get("starts", True):
+            assert found["rows_read"] <= 1.02 * min(others), f"{found['rows_read']} read, others {min(others)}"
