@@ -51,6 +51,7 @@ LEARNERS = {
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
     "qdtree": "hedgerow.learners.qdtree:QdTree",
+    "woodblock": "hedgerow.learners.woodblock:Woodblock",
 }
 VERSION = 1
 _MANY_FEATURES = 200
