@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import apply, attach, fig3, fig4, prune, route_rows, tpch_month
+from bench import apply, attach, fig3, fig4, fig8, prune, route_rows, tpch_month
 from bench.options import Options
 from bench.record import emit
 
@@ -20,6 +20,7 @@ SUITES: dict[str, Callable[[Options], Iterator[dict[str, Any]]]] = {
     "route-rows": route_rows.run,
     "fig3": fig3.run,
     "fig4": fig4.run,
+    "fig8": fig8.run,
     "tpch-month": tpch_month.run,
     "attach": attach.run,
 }
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="the first seed (0)")
     add("--seeds", type=int, default=1, metavar="N", help="how many seeds, one run each (1)")
     add("--json", type=Path, metavar="FILE", help="also append the lines to this file")
-    learning = parser.add_argument_group("suites that learn (fig3, tpch-month)")
+    learning = parser.add_argument_group("suites that learn (fig3, fig8, tpch-month)")
     add = learning.add_argument
     add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
     add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")

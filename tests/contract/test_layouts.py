@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +12,20 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.expr import Predicate, text
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.outcomes import may_match, outcomes
-from hedgerow.core.problem import Problem
+from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
 from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.woodblock import PAPER, Woodblock
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
-LEARNERS = {
+LEARNERS: dict[str, Learner] = {
     f"qdtree {criterion} {cells}": QdTree(criterion, cells=cells)
     for criterion in ("skip", "gain_ratio")
     for cells in (1, 6)
 }
+_FEW: dict[str, Any] = {"max_trees": 8, "at_once": 4, "budget_seconds": None}
+LEARNERS |= {"woodblock": Woodblock(**_FEW), "woodblock paper": Woodblock(**{**PAPER, **_FEW})}
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60
 

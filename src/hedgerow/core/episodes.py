@@ -28,7 +28,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Wave(NamedTuple):
-    """Nodes that wait for a cut: which tree's, made by which decision (-1: a root) on which side, and what is known."""
+    """Nodes that wait for a cut: which tree's, made by which decision (-1: a root) on which side, and what is known:
+    which queries a part of it might still let skip (`open`), and the weight of those that all of it does (`skips`)."""
 
     tree: Ints
     parent: Ints
@@ -37,6 +38,8 @@ class Wave(NamedTuple):
     end: Ints
     counts: Counts
     region: Bools
+    open: Bools
+    skips: Floats
 
     def of(self, chosen: Any) -> Wave:
         return Wave(*(field[chosen] for field in self))
@@ -63,6 +66,9 @@ class Said(NamedTuple):
     cut: Ints
     likely: Floats
     worth: Floats
+
+    def of(self, chosen: Any) -> Said:
+        return Said(*(field[chosen] for field in self))
 
 
 Policy = Callable[[Seen], Said]
@@ -155,11 +161,8 @@ class Forest:
 
     def root(self, trees: int) -> Roots:
         """The roots of so many trees, and their rows."""
-        zero = np.zeros(trees, np.int64)
-        region = np.ones((trees, self.pieces.sides.shape[2]), bool)
-        counts = np.tile(self.counts, (trees, 1))
-        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + self.rows, counts, region)
-        return wave, np.tile(np.arange(self.rows, dtype=np.int32), (trees, 1))
+        region = np.ones(self.pieces.sides.shape[2], bool)
+        return self._copies(trees, np.arange(self.rows, dtype=np.int32), self.counts, region)
 
     def below(self, path: Sequence[tuple[int, bool]], trees: int) -> Roots:
         """The same of a node of a tree, by the cuts above it and the sides taken."""
@@ -171,11 +174,14 @@ class Forest:
             region &= self.pieces.sides[0 if left else 1, cut]
         own = np.flatnonzero(inside).astype(np.int32)
         bits = np.unpackbits(self.by_row[own], axis=1, count=len(self.counts), bitorder="little")
-        counts = np.tile(bits.sum(axis=0, dtype=np.int32), (trees, 1))
+        return self._copies(trees, own, bits.sum(axis=0, dtype=np.int32), region)
+
+    def _copies(self, trees: int, ids: npt.NDArray[np.int32], counts: Counts, region: Bools) -> Roots:
         zero = np.zeros(trees, np.int64)
-        regions = np.tile(region, (trees, 1))
-        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(own), counts, regions)
-        return wave, np.tile(own, (trees, 1))
+        counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
+        all_open = np.ones((trees, len(self.clauses[4])), bool)
+        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, zero + 0.0)
+        return wave, np.tile(ids, (trees, 1))
 
     def grown(self, policy: Policy, roots: Roots) -> Episodes:
         """Ask the policy until every node is a leaf."""
@@ -184,7 +190,7 @@ class Forest:
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
         before = 0
         while len(wave.tree):
-            legal, skips = look(wave.counts, wave.rows, self.least, self.asked, self.clauses)
+            legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, self.clauses)
             can = legal.any(axis=1)
             own, legal = wave.of(can), legal[can]
             features = self.pieces.features(own.region)
@@ -193,8 +199,8 @@ class Forest:
             is_leaf = ~can
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
-            leaves.append((leaf.tree, leaf.parent, skips[is_leaf] * leaf.rows))
-            own, said = own.of(cuts), Said(*(field[cuts] for field in said))
+            leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
+            own, said = own.of(cuts), said.of(cuts)
             made.append((own, features[cuts], legal[cuts], said))
             wave = self._divided(own, said.cut, ids, before)
             before += len(own.tree)
@@ -214,6 +220,8 @@ class Forest:
             np.concatenate([middle, wave.end]),
             np.concatenate([left, right]),
             np.concatenate([wave.region & sides[0, cut], wave.region & sides[1, cut]]),
+            np.concatenate([wave.open] * 2),
+            np.concatenate([wave.skips] * 2),
         )
 
     def _rewarded(
@@ -275,21 +283,21 @@ SPREAD = _spread()
 
 
 @njit(cache=True, parallel=True)
-def look(counts: Any, rows: Any, least: int, only_asked: bool, clauses: Any) -> Any:
-    """Which cuts each node may take; of a node that may take none, the weight of the queries that skip it."""
-    nodes, cuts = counts.shape
-    legal, skips = np.zeros((nodes, cuts), np.bool_), np.zeros(nodes)
-    every = np.arange(len(clauses[3]) - 1)
-    for i in prange(nodes):
-        n = rows[i]
-        some, other = counts[i] > 0, counts[i] < n
-        if n >= 2 * least:
-            legal[i] = (counts[i] >= least) & (n - counts[i] >= least)
-            if only_asked:
-                _, asked = open_queries(every, clauses, some, other)
-                legal[i] &= asked
-        skips[i] = skipped(every, clauses, some, other, False)
-    return legal, skips
+def look(counts: Any, rows: Any, is_open: Any, skips: Any, least: int, only_asked: bool, clauses: Any) -> Any:
+    """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
+    legal = np.zeros(counts.shape, np.bool_)
+    for i in prange(len(counts)):
+        some, other = counts[i] > 0, counts[i] < rows[i]
+        before = np.flatnonzero(is_open[i])
+        skips[i] += skipped(before, clauses, some, other, False)
+        now, asked = open_queries(before, clauses, some, other)
+        is_open[i] = False
+        for q in now:
+            is_open[i, q] = True
+        legal[i] = (counts[i] >= least) & (rows[i] - counts[i] >= least)
+        if only_asked:
+            legal[i] &= asked
+    return legal
 
 
 @njit(cache=True, parallel=True)

@@ -35,7 +35,7 @@ PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites
 CELLS = 6  # of a block, in `qdtree`'s default form, which is what a tree has to beat
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
-EPOCHS, MINIBATCH = 2, 512
+EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
 Net = dict[str, Any]
 
 
@@ -153,13 +153,13 @@ class _Search:
             grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
             self.trees += self.settings.at_once
             best = int(grown.total.argmax())
-            if self.settings.elites or grown.total[best] > self.best.total[0]:
+            if grown.total[best] > (self.elites or [self.best])[-1].total[0]:
                 self._offer(self._replayed(grown.nodes(best)))
             self.agent.learn(grown)
             if self.settings.regrow and len(self.best.tree):
                 self._regrow()
             if self.elites:
-                self.agent.imitate(self.elites)
+                self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
             most = self.forest.weight * self.forest.rows
             read = 1 - np.array([self.best.total[0], grown.total.mean()]) / most
             self.curve.append(Point(perf_counter() - self.start, self.trees, *read.tolist()))
@@ -179,9 +179,9 @@ class _Search:
     def _regrow(self) -> None:
         """Let the agent try again what is below one node of the best tree, chosen by what is read there."""
         best = self.best
-        lost = self.forest.weight * best.rows - best.saved
-        at = int(self.random.choice(len(lost), p=lost / lost.sum())) if lost.sum() > 0 else 0
-        copies = 2 * self.settings.at_once
+        lost = np.maximum(self.forest.weight * best.rows - best.saved, 1e-9)
+        at = int(self.random.choice(len(lost), p=lost / lost.sum()))
+        copies = self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
         grown = self.forest.grown(self.agent.policy(), self.forest.below(best.path(at), copies))
         self.trees += copies * best.rows[at] / self.forest.rows
         tree = int(grown.total.argmax())
@@ -253,31 +253,32 @@ class Agent:
         return choose
 
     def learn(self, grown: Episodes) -> None:
-        """PPO on the cuts of some trees."""
+        """PPO on the cuts of some trees; of very many on a part, large nodes first, for small ones are alike."""
         if not len(grown.tree):
             return
         advantage = grown.reward - grown.said.worth
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        own = self._some(grown.rows)
+        said = grown.said.of(own)
         whole = Batch(
-            grown.features,
-            grown.legal,
-            grown.said.cut,
-            grown.said.likely,
-            advantage,
-            grown.reward,
-            np.ones(len(grown.tree)),
+            *(grown.features[own], grown.legal[own], said.cut, said.likely, advantage[own], grown.reward[own]),
+            np.ones(len(own)),
         )
         for _ in range(EPOCHS):
             self._steps(_compiled().ppo, whole)
 
-    def imitate(self, trees: list[Episodes]) -> None:
-        """Make the cuts of these trees more likely."""
-        own = [np.flatnonzero(t.legal[np.arange(len(t.tree)), t.said.cut]) for t in trees]
-        parts = [(t.features[i], t.legal[i], t.said.cut[i], t.reward[i]) for t, i in zip(trees, own, strict=True)]
-        features, legal, cut, reward = (np.concatenate(field) for field in zip(*parts, strict=True))
-        if len(cut):
-            none = np.zeros(len(cut))
-            self._steps(_compiled().clone, Batch(features, legal, cut, none, none, reward, none + 1))
+    def imitate(self, tree: Episodes) -> None:
+        """Make the cuts of this tree more likely."""
+        own = self._some(tree.rows)
+        own = own[tree.legal[own, tree.said.cut[own]]]
+        if len(own):
+            none = np.zeros(len(own))
+            taken = tree.features[own], tree.legal[own], tree.said.cut[own]
+            self._steps(_compiled().clone, Batch(*taken, none, none, tree.reward[own], none + 1))
+
+    def _some(self, rows: Ints) -> Ints:
+        """As many as a lesson has, drawn by the root of their rows."""
+        return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:LESSON]
 
     def _steps(self, step: Any, whole: Batch) -> None:
         order = self.random.permutation(len(whole.cut))
