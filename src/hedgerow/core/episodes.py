@@ -190,7 +190,7 @@ class Forest:
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
         before = 0
         while len(wave.tree):
-            legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, self.clauses)
+            legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
             can = legal.any(axis=1)
             own, legal = wave.of(can), legal[can]
             features = self.pieces.features(own.region)
@@ -283,21 +283,50 @@ SPREAD = _spread()
 
 
 @njit(cache=True, parallel=True)
-def look(counts: Any, rows: Any, is_open: Any, skips: Any, least: int, only_asked: bool, clauses: Any) -> Any:
+def look(
+    counts: Any,
+    rows: Any,
+    is_open: Any,
+    skips: Any,
+    least: int,
+    only_asked: bool,
+    facts: Any,
+    in_facts: Any,
+    needs: Any,
+    in_needs: Any,
+    weights: Any,
+) -> Any:
     """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
     legal = np.zeros(counts.shape, np.bool_)
     for i in prange(len(counts)):
-        some, other = counts[i] > 0, counts[i] < rows[i]
-        before = np.flatnonzero(is_open[i])
-        skips[i] += skipped(before, clauses, some, other, False)
-        now, asked = open_queries(before, clauses, some, other)
-        is_open[i] = False
-        for q in now:
-            is_open[i, q] = True
-        legal[i] = (counts[i] >= least) & (rows[i] - counts[i] >= least)
-        if only_asked:
-            legal[i] &= asked
+        asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
+        for c in range(counts.shape[1]):
+            n = counts[i, c]
+            legal[i, c] = n >= least and rows[i] - n >= least and (asked[c] or not only_asked)
     return legal
+
+
+@njit(cache=True)
+def _asked(
+    counts: Any,
+    rows: int,
+    is_open: Any,
+    skips: Any,
+    facts: Any,
+    in_facts: Any,
+    needs: Any,
+    in_needs: Any,
+    weights: Any,
+) -> Any:
+    clauses = facts, in_facts, needs, in_needs, weights
+    some, other = counts > 0, counts < rows
+    before = np.flatnonzero(is_open)
+    skips[0] += skipped(before, clauses, some, other, False)
+    now, asked = open_queries(before, clauses, some, other)
+    is_open[:] = False
+    for q in now:
+        is_open[q] = True
+    return asked
 
 
 @njit(cache=True, parallel=True)
@@ -307,32 +336,38 @@ def divide(
     """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides."""
     left, right = np.zeros_like(counts), np.zeros_like(counts)
     for i in prange(len(trees)):
-        own, bits = ids[trees[i]], by_cut[cuts[i]]
-        middle = starts[i]
-        for at in range(starts[i], ends[i]):
-            r = own[at]
-            own[at] = own[middle]
-            own[middle] = r
-            middle += (bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1) != 0
-        if middle - starts[i] <= ends[i] - middle:
-            _tally(by_row, own, starts[i], middle, spread, left[i])
+        own = ids[trees[i], starts[i] : ends[i]]
+        middle = _partition(own, by_cut[cuts[i]])
+        if 2 * middle <= len(own):
+            _tally(by_row, own[:middle], spread, left[i])
             right[i] = counts[i] - left[i]
         else:
-            _tally(by_row, own, middle, ends[i], spread, right[i])
+            _tally(by_row, own[middle:], spread, right[i])
             left[i] = counts[i] - right[i]
     return left, right
 
 
 @njit(cache=True)
-def _tally(by_row: Any, own: Any, start: int, end: int, spread: Any, found: Any) -> None:
+def _partition(own: Any, bits: Any) -> int:
+    middle = 0
+    for at in range(len(own)):
+        r = own[at]
+        own[at] = own[middle]
+        own[middle] = r
+        middle += np.int64((bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))  # no branch to guess
+    return middle
+
+
+@njit(cache=True)
+def _tally(by_row: Any, own: Any, spread: Any, found: Any) -> None:
     """On how many of these rows is each cut TRUE: eight counters in a word, emptied before one could overflow."""
     width = by_row.shape[1]
     lanes = np.empty(width, np.uint64)
-    for first in range(start, end, 255):
+    for first in range(0, len(own), 255):
         lanes[:] = 0
-        for at in range(first, min(first + 255, end)):
+        for at in range(first, min(first + 255, len(own))):
             r = own[at]
             for b in range(width):
                 lanes[b] += spread[by_row[r, b]]
         for c in range(len(found)):
-            found[c] += (lanes[c >> 3] >> np.uint64(8 * (c & 7))) & np.uint64(255)
+            found[c] += np.int32((lanes[c >> 3] >> np.uint64(8 * (c & 7))) & np.uint64(255))
