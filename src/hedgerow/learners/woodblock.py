@@ -112,13 +112,11 @@ class Woodblock:
 
     def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
         """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
-        found = [tree_of(problem, search.best.nodes(0))]
-        if self.cells > 1:
-            found[0] = joined(problem, found[0])
-        if self.greedy:
-            least = max(1, problem.sample_block_rows // CELLS)
-            found.append(joined(problem, greedy(problem, least, eps_of(problem), True)))
-        return min(found, key=lambda layout: reads(problem, layout))
+        best = tree_of(problem, search.best.nodes(0))
+        layout = joined(problem, best) if self.cells > 1 else best
+        if search.usual is None or (search.usual == best and self.cells == CELLS):
+            return layout
+        return min(layout, joined(problem, search.usual), key=lambda tree: reads(problem, tree))
 
 
 def reads(problem: Problem, layout: TreeLayout) -> float:
@@ -141,11 +139,9 @@ class _Search:
         self.curve: list[Point] = []
         self.elites: list[Episodes] = []
         self.best = self._replayed([])
+        self.usual: TreeLayout | None = None  # what `qdtree` makes its default layout of
         if settings.greedy:
-            for eps in (-1.0, eps_of(problem)):
-                tree = greedy(problem, self.forest.least, eps, settings.cells > 1)
-                places = [problem.cuts.index(cut) for cut in tree.cuts]
-                self._offer(self._replayed([[places[c], a, b] for c, a, b in tree.nodes]))
+            self._begin(problem)
 
     def rounds(self) -> Iterator[Point]:
         """Without end; a point of the learning curve after each."""
@@ -165,6 +161,18 @@ class _Search:
             self.curve.append(Point(perf_counter() - self.start, self.trees, *read.tolist()))
             self._tell(self.curve[-1])
             yield self.curve[-1]
+
+    def _begin(self, problem: Problem) -> None:
+        """With greedy trees, by both criteria."""
+        eps, least, by_cells = eps_of(problem), self.forest.least, self.settings.cells > 1
+        self.usual = greedy(problem, max(1, problem.sample_block_rows // CELLS), eps, True)
+        same = self.settings.cells == CELLS
+        place = {cut: i for i, cut in enumerate(problem.cuts)}
+        for tree in (
+            self.usual if same else greedy(problem, least, eps, by_cells),
+            greedy(problem, least, -1.0, by_cells),
+        ):
+            self._offer(self._replayed([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes]))
 
     def _replayed(self, nodes: list[list[int]]) -> Episodes:
         return self.forest.grown(following(nodes), self.forest.root(1))
