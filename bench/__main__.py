@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="the first seed (0)")
     add("--seeds", type=int, default=1, metavar="N", help="how many seeds, one run each (1)")
     add("--json", type=Path, metavar="FILE", help="also append the lines to this file")
-    learning = parser.add_argument_group("suites that learn (fig3, errorlog-int, errorlog-ext, tpch-month, zcurves)")
+    learning = parser.add_argument_group("suites that learn (fig3, fig8, errorlog-..., tpch-month, zcurves)")
     add = learning.add_argument
     add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
     add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")

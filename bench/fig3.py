@@ -27,6 +27,7 @@ from bench.record import line, progress
 from hedgerow.core import cost
 from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
+from hedgerow.learners.woodblock import PAPER
 from hedgerow.pipeline import make_learner
 from hedgerow.sql.workload import Workload
 
@@ -37,6 +38,7 @@ CASES: tuple[Case, ...] = (
     ("qdtree", {"criterion": "skip", "cells": 1}),  # Algorithm 1
     ("qdtree", {"criterion": "skip", "cells": 1, "cuts": "atoms+subtrees"}),
     ("qdtree", {}),
+    ("woodblock", {**PAPER, "budget_seconds": 30, "target": 0.1095}),
 )
 
 

@@ -18,10 +18,22 @@ FIELDS = (
     *("suite", "learner", "params", "sf", "month", "rows", "blocks", "block_rows", "least_block", "queries"),
     *("queries_unseen", "bound", "bound_unseen", "rows_read", "rows_read_unseen", "blocks_read", "blocks_read_unseen"),
     *("bytes_read", "bytes_read_unseen", "learn_seconds", "fit_seconds", "apply_seconds", "peak_mb", "p50_ms"),
-    *("p99_ms", "mrows_per_s", "ratio", "details", "run_seconds", "seed", "commit", "versions"),
+    *(
+        "p99_ms",
+        "mrows_per_s",
+        "ratio",
+        "trees",
+        "trees_per_s",
+        "curve",
+        "details",
+        "run_seconds",
+        "seed",
+        "commit",
+        "versions",
+    ),
 )
 LEFT = ("bench/results", "docs/results.md", "docs/results.html")
-PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb")
+PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb", "jax", "optax")
 
 
 def line(**measured: Any) -> dict[str, Any]:

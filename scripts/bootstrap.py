@@ -17,7 +17,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed"
 JAVA_HOME = VENV / "java-home"
-EXTRAS = "dev,bench,delta"
+EXTRAS = "dev,bench,delta,rl"
 
 
 def main() -> None:

@@ -174,7 +174,7 @@ def learn(
     source: Source,
     workload: Queries,
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
-    learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned, bottom_up.")] = "qdtree",
+    learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,

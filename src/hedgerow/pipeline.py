@@ -58,6 +58,7 @@ LEARNERS = {
     "qdtree": "hedgerow.learners.qdtree:QdTree",
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
+    "woodblock": "hedgerow.learners.woodblock:Woodblock",
 }
 VERSION = 1
 MANY = 300  # expressions and conditions that an index describes

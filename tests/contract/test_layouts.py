@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,16 +12,17 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.expr import Predicate, text
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.outcomes import may_match, outcomes
-from hedgerow.core.problem import Problem
+from hedgerow.core.problem import Learner, Problem
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.sop_zorder import SopZOrder
+from hedgerow.learners.woodblock import PAPER, Woodblock
 from hedgerow.learners.zorder_learned import ZOrderLearned
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
-LEARNERS = {
+LEARNERS: dict[str, Learner] = {
     "bottom_up queries": BottomUp(),
     "bottom_up features": BottomUp(cost="features"),
     "bottom_up sop": BottomUp(cost="sop"),
@@ -31,6 +33,8 @@ LEARNERS = {
         for way in ("order", "bits", "bayes")
     },
 }
+_FEW: dict[str, Any] = {"max_trees": 8, "at_once": 4, "budget_seconds": None}
+LEARNERS |= {"woodblock": Woodblock(**_FEW), "woodblock paper": Woodblock(**{**PAPER, **_FEW})}
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60
 

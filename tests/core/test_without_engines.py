@@ -29,13 +29,19 @@ from hedgerow.core.expr import Compare, col, lit
 from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
 from hedgerow.core.workload import Workload
+from hedgerow.core.errors import LayoutError
 from hedgerow.learners.range import Range
+from hedgerow.learners.woodblock import Woodblock
 
 sample = Sample.of_table(pa.table({"x": list(range(1000))}))
 asked = tuple(Compare(col("x"), "=", lit(v)) for v in range(0, 1000, 50))
 layout = Range().fit(Problem.build(sample, asked, 100))
 found = score(layout, sample, Workload.of("t", asked).queries, "t")
 assert (layout.blocks, round(found.rows_read, 6)) == (10, 0.1), found
+try:
+    Woodblock().fit(Problem.build(sample, asked, 100))
+except LayoutError as error:
+    print(error)
 try:
     hedgerow.Workload
 except ModuleNotFoundError as error:
@@ -46,4 +52,6 @@ except ModuleNotFoundError as error:
 def test_core_and_learners_alone() -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "sqlglot"  # and only SQL text needs sqlglot
+    needed, absent = run.stdout.splitlines()
+    assert needed == "woodblock needs JAX and optax: pip install 'hedgerow[rl]'"
+    assert absent == "sqlglot"  # and only SQL text needs sqlglot

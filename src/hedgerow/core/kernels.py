@@ -54,7 +54,7 @@ def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
 
 
 @njit(cache=True)
-def _skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
+def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
     """The weight of the queries for which one clause cannot hold; with `near`, shares of clauses count too."""
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     total = 0.0
@@ -153,7 +153,7 @@ def best_cut(
     nearer to being skipped: a cut that removes one side of an OR.
     """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
-    now = n * _skipped(queries, clauses, some, other, near)
+    now = n * skipped(queries, clauses, some, other, near)
     best, most = -1, 1e-6 * n
     for c in range(len(cuts)):
         left = sizes[c]
@@ -162,7 +162,7 @@ def best_cut(
         if n - small < least or (small < least and not 0 < small <= shared):
             continue
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
-        gain = left * _skipped(queries, clauses, ls, lo, near) + right * _skipped(queries, clauses, rs, ro, near) - now
+        gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - now
         if eps >= 0:
             share = left / n
             gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)

@@ -1,0 +1,376 @@
+"""Woodblock (Yang et al., SIGMOD 2020, section 5): an agent that learns, tree by tree, how to grow qd-trees.
+
+A node of a tree is a state, a cut an action; what the leaves below let queries skip is the reward. Trees grow many at
+a time (`core/episodes`), a network says what to try next, and PPO makes what went well more likely. The best tree so
+far is always there to return.
+
+    grow 32 trees  ->  best tree?  ->  PPO on all their cuts  ->  grow 32 trees ...
+
+By default it departs from the paper: it begins with the greedy trees, offers only cuts that an open query asks for,
+replays the best trees, grows the worst parts of the best tree again, and joins small cells into blocks.
+`Woodblock(**PAPER)` is the paper's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, following
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.greedy import eps_of, greedy, joined, tree_of
+from hedgerow.core.problem import Problem
+from hedgerow.core.stats import Bools, Ints
+from hedgerow.core.tree import TreeLayout
+
+PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites": 0, "regrow": False}
+CELLS = 6  # of a block, in `qdtree`'s default form, which is what a tree has to beat
+HIDDEN = 512  # units in each of two layers
+RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
+EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
+Net = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """Of the learning curve: after how long and how many trees, what the best reads and what new ones do on average."""
+
+    seconds: float
+    trees: float
+    best: float
+    mean: float
+
+
+class Found(NamedTuple):
+    layout: TreeLayout
+    curve: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Woodblock:
+    """Learning ends after `budget_seconds`, after `max_trees`, or when the leaves of the best tree read no more than
+    the share `target` of the rows, whichever is first; the same seed and number of trees give the same tree.
+
+    `at_once`: trees that grow together, between two lessons. `cells`: how many leaves a block may be made of.
+    `greedy`: begin with greedy trees, and end no worse than `qdtree` does. `asked`: only cuts that an open query asks
+    for. `elites`: so many of the best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
+    """
+
+    budget_seconds: float | None = 60.0
+    max_trees: int | None = None
+    target: float | None = None
+    at_once: int = 32
+    cells: int = CELLS
+    greedy: bool = True
+    asked: bool = True
+    elites: int = 4
+    regrow: bool = True
+
+    def fit(self, problem: Problem) -> TreeLayout:
+        return self.search(problem).layout
+
+    def search(self, problem: Problem) -> Found:
+        """The layout, and how learning went."""
+        self._check()
+        _compiled()  # a missing extra is said at once
+        if not problem.cuts:
+            return Found(TreeLayout((), ()), ())
+        search = _Search(self, problem)
+        try:
+            for point in search.rounds():
+                if self._enough(point):
+                    break
+        except KeyboardInterrupt:
+            _say("interrupted: the best tree so far is taken")
+        return Found(self._finished(problem, search), tuple(search.curve))
+
+    def _check(self) -> None:
+        for name in ("max_trees", "at_once", "cells"):
+            value = getattr(self, name)
+            if not (value is None and name == "max_trees") and (type(value) is not int or value < 1):
+                raise LayoutError(f"woodblock's {name} is a whole number from 1 on, not {value!r}")
+        for name in ("budget_seconds", "target"):
+            value = getattr(self, name)
+            if value is not None and (type(value) not in (int, float) or not 0 <= value < np.inf):
+                raise LayoutError(f"woodblock's {name} is a number from 0 on, not {value!r}")
+        if type(self.elites) is not int or self.elites < 0:
+            raise LayoutError(f"woodblock's elites is a whole number from 0 on, not {self.elites!r}")
+
+    def _enough(self, point: Point) -> bool:
+        return (
+            (self.budget_seconds is not None and point.seconds >= self.budget_seconds)
+            or (self.max_trees is not None and point.trees >= self.max_trees)
+            or (self.target is not None and point.best <= self.target)
+        )
+
+    def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
+        """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
+        best = tree_of(problem, search.best.nodes(0))
+        layout = joined(problem, best) if self.cells > 1 else best
+        if search.usual is None or (search.usual == best and self.cells == CELLS):
+            return layout
+        return min(layout, joined(problem, search.usual), key=lambda tree: reads(problem, tree))
+
+
+def reads(problem: Problem, layout: TreeLayout) -> float:
+    """The share of the sample's rows in blocks that queries cannot skip."""
+    cells = replace(problem, measure=None).cells(layout)
+    skipped = problem.clauses.skipped(cells.some, cells.other) @ cells.rows
+    return 1 - float(skipped) / (sum(problem.weights) * max(1, int(cells.rows.sum())))
+
+
+class _Search:
+    """Rounds of growing and learning; what was best so far."""
+
+    def __init__(self, settings: Woodblock, problem: Problem) -> None:
+        self.start = self.said = perf_counter()
+        self.settings = settings
+        self.forest = Forest.of(problem, max(1, problem.sample_block_rows // settings.cells), settings.asked)
+        self.random = np.random.default_rng(problem.seed)
+        self.agent = Agent(self.forest.pieces.width, len(problem.cuts), self.random)
+        self.trees = 0.0
+        self.curve: list[Point] = []
+        self.elites: list[Episodes] = []
+        self.best = self._replayed([])
+        self.usual: TreeLayout | None = None  # what `qdtree` makes its default layout of
+        if settings.greedy:
+            self._begin(problem)
+
+    def rounds(self) -> Iterator[Point]:
+        """Without end; a point of the learning curve after each."""
+        while True:
+            grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
+            self.trees += self.settings.at_once
+            best = int(grown.total.argmax())
+            if grown.total[best] > (self.elites or [self.best])[-1].total[0]:
+                self._offer(self._replayed(grown.nodes(best)))
+            self.agent.learn(grown)
+            if self.settings.regrow and len(self.best.tree):
+                self._regrow()
+            if self.elites:
+                self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
+            most = self.forest.weight * self.forest.rows
+            read = 1 - np.array([self.best.total[0], grown.total.mean()]) / most
+            self.curve.append(Point(perf_counter() - self.start, self.trees, *read.tolist()))
+            self._tell(self.curve[-1])
+            yield self.curve[-1]
+
+    def _begin(self, problem: Problem) -> None:
+        """With greedy trees, by both criteria."""
+        eps, least, by_cells = eps_of(problem), self.forest.least, self.settings.cells > 1
+        self.usual = greedy(problem, max(1, problem.sample_block_rows // CELLS), eps, True)
+        same = self.settings.cells == CELLS
+        place = {cut: i for i, cut in enumerate(problem.cuts)}
+        for tree in (
+            self.usual if same else greedy(problem, least, eps, by_cells),
+            greedy(problem, least, -1.0, by_cells),
+        ):
+            self._offer(self._replayed([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes]))
+
+    def _replayed(self, nodes: list[list[int]]) -> Episodes:
+        return self.forest.grown(following(nodes), self.forest.root(1))
+
+    def _offer(self, tree: Episodes) -> None:
+        """Keep a tree if it is among the best."""
+        if tree.total[0] > self.best.total[0]:
+            self.best = tree
+        if all(tree.total[0] != other.total[0] for other in self.elites):
+            self.elites = sorted([*self.elites, tree], key=lambda t: -t.total[0])[: self.settings.elites]
+
+    def _regrow(self) -> None:
+        """Let the agent try again what is below one node of the best tree, chosen by what is read there."""
+        best = self.best
+        lost = np.maximum(self.forest.weight * best.rows - best.saved, 1e-9)
+        at = int(self.random.choice(len(lost), p=lost / lost.sum()))
+        copies = self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
+        grown = self.forest.grown(self.agent.policy(), self.forest.below(best.path(at), copies))
+        self.trees += copies * best.rows[at] / self.forest.rows
+        tree = int(grown.total.argmax())
+        if grown.total[tree] > best.saved[at] * (1 + 1e-9):
+            self._offer(self._replayed(best.nodes(0, at, grown.nodes(tree))))
+        self.agent.learn(grown)
+
+    def _tell(self, point: Point) -> None:
+        if sys.stderr.isatty() and perf_counter() - self.said > 2:
+            self.said = perf_counter()
+            rate = point.trees / point.seconds
+            _say(f"{point.trees:,.0f} trees, {rate:.1f} a second; the best reads {100 * point.best:.2f} %")
+
+
+def _say(sentence: str) -> None:
+    print(f"woodblock: {sentence}", file=sys.stderr, flush=True)
+
+
+# --- the agent ------------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    """What is learned from in one step; `weight` is 0 for rows that only fill it up."""
+
+    features: Bools
+    legal: Bools
+    cut: Ints
+    likely: Floats
+    advantage: Floats
+    reward: Floats
+    weight: Floats
+
+
+class Agent:
+    """Policy and value network with shared layers, and how they learn. Sizes are rounded up, so that JAX has few
+    shapes to compile."""
+
+    def __init__(self, features: int, cuts: int, random: np.random.Generator) -> None:
+        self.shape = _padded(features), _padded(cuts)
+        self.cuts = cuts
+        self.random = random
+        sizes = self.shape[0], HIDDEN, HIDDEN
+        self.net: Net = {}
+        for layer, (n, m) in enumerate(pairwise(sizes)):
+            self.net[f"w{layer}"] = random.normal(0, np.sqrt(2 / n), (n, m))
+            self.net[f"b{layer}"] = np.zeros(m)
+        # A policy head of nearly nothing: at first all legal cuts are equally likely.
+        for head, m, scale in (("policy", self.shape[1], 0.01), ("value", 1, 1.0)):
+            self.net[f"w_{head}"] = random.normal(0, scale / np.sqrt(HIDDEN), (HIDDEN, m))
+            self.net[f"b_{head}"] = np.zeros(m)
+        self.net = {name: value.astype(np.float32) for name, value in self.net.items()}
+        self.state = _compiled().begin(self.net)
+
+    def policy(self) -> Policy:
+        """Cuts drawn from what the network says of each node."""
+
+        def choose(seen: Seen) -> Said:
+            n = len(seen.legal)
+            if not n:
+                return Said(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+            size = _bucket(n)
+            likely, worth = _compiled().forward(self.net, *self._fitted(seen.features, seen.legal, size))
+            likely = np.asarray(likely)[:n, : self.cuts].astype(np.float64)
+            until = np.where(seen.legal, np.exp(likely), 0).cumsum(axis=1)
+            drawn = (1 - self.random.random((n, 1))) * until[:, -1:]  # above 0, so an illegal cut is never met
+            cut = (until >= drawn).argmax(axis=1)
+            return Said(cut, likely[np.arange(n), cut], np.asarray(worth)[:n].astype(np.float64))
+
+        return choose
+
+    def learn(self, grown: Episodes) -> None:
+        """PPO on the cuts of some trees; of very many on a part, large nodes first, for small ones are alike."""
+        if not len(grown.tree):
+            return
+        advantage = grown.reward - grown.said.worth
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        own = self._some(grown.rows)
+        said = grown.said.of(own)
+        whole = Batch(
+            *(grown.features[own], grown.legal[own], said.cut, said.likely, advantage[own], grown.reward[own]),
+            np.ones(len(own)),
+        )
+        for _ in range(EPOCHS):
+            self._steps(_compiled().ppo, whole)
+
+    def imitate(self, tree: Episodes) -> None:
+        """Make the cuts of this tree more likely."""
+        own = self._some(tree.rows)
+        own = own[tree.legal[own, tree.said.cut[own]]]
+        if len(own):
+            none = np.zeros(len(own))
+            taken = tree.features[own], tree.legal[own], tree.said.cut[own]
+            self._steps(_compiled().clone, Batch(*taken, none, none, tree.reward[own], none + 1))
+
+    def _some(self, rows: Ints) -> Ints:
+        """As many as a lesson has, drawn by the root of their rows."""
+        return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:LESSON]
+
+    def _steps(self, step: Any, whole: Batch) -> None:
+        order = self.random.permutation(len(whole.cut))
+        for first in range(0, len(order), MINIBATCH):
+            own = order[first : first + MINIBATCH]
+            size = _bucket(len(own))
+            features, legal, *rest = (field[own] for field in whole)
+            filled = (np.concatenate([x, np.zeros(size - len(own), x.dtype)]) for x in rest)
+            batch = Batch(*self._fitted(features, legal, size), *(_narrow(x) for x in filled))
+            self.net, self.state = step(self.net, self.state, batch)
+
+    def _fitted(self, features: Bools, legal: Bools, size: int) -> tuple[Bools, Bools]:
+        """Filled up to the network's sizes and to so many nodes."""
+        found = np.zeros((size, self.shape[0]), bool), np.zeros((size, self.shape[1]), bool)
+        found[0][: len(features), : features.shape[1]] = features
+        found[1][: len(legal), : legal.shape[1]] = legal
+        return found
+
+
+def _narrow(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return x.astype(np.float32 if x.dtype.kind == "f" else np.int32)
+
+
+def _padded(n: int) -> int:
+    return max(1, -(-n // 64)) * 64
+
+
+def _bucket(n: int) -> int:
+    """The next of 32, 128, 512, 2048, ..."""
+    size = 32
+    while size < n:
+        size *= 4
+    return size
+
+
+class _Compiled(NamedTuple):
+    begin: Any
+    forward: Any
+    ppo: Any
+    clone: Any
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> _Compiled:
+    """The network and its steps, compiled by JAX for each new shape."""
+    try:
+        import jax
+        import jax.numpy as jnp
+        import optax
+    except ImportError as error:
+        raise LayoutError("woodblock needs JAX and optax: pip install 'hedgerow[rl]'") from error
+    optimiser = optax.adam(RATE)
+
+    def forward(net: Net, features: Any, legal: Any) -> Any:
+        x = features.astype(jnp.float32)
+        for layer in range(2):
+            x = jax.nn.relu(x @ net[f"w{layer}"] + net[f"b{layer}"])
+        logits = x @ net["w_policy"] + net["b_policy"]
+        worth = (x @ net["w_value"] + net["b_value"])[:, 0]
+        return jax.nn.log_softmax(jnp.where(legal, logits, -1e9)), worth
+
+    def parts(net: Net, batch: Any) -> Any:
+        """How likely the cuts taken are now, the entropy of each node, and how wrong the value was."""
+        likely, worth = forward(net, batch.features, batch.legal)
+        taken = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
+        entropy = -jnp.where(batch.legal, jnp.exp(likely) * likely, 0).sum(axis=1)
+        return taken, entropy, (worth - batch.reward) ** 2
+
+    def clipped(net: Net, batch: Any) -> Any:
+        taken, entropy, wrong = parts(net, batch)
+        ratio = jnp.exp(taken - batch.likely)
+        gain = jnp.minimum(ratio * batch.advantage, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * batch.advantage)
+        loss = VALUE * wrong - gain - ENTROPY * entropy
+        return (batch.weight * loss).sum() / batch.weight.sum()
+
+    def imitated(net: Net, batch: Any) -> Any:
+        taken, _, wrong = parts(net, batch)
+        return (batch.weight * (VALUE * wrong - taken)).sum() / batch.weight.sum()
+
+    def step(loss: Any) -> Any:
+        def one(net: Net, state: Any, batch: Any) -> Any:
+            updates, state = optimiser.update(jax.grad(loss)(net, batch), state)
+            return optax.apply_updates(net, updates), state
+
+        return jax.jit(one)
+
+    return _Compiled(optimiser.init, jax.jit(forward), step(clipped), step(imitated))

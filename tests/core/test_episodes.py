@@ -1,0 +1,206 @@
+"""Trees grown in lockstep against one grown slowly: which cuts are legal, what is rewarded, what the network sees."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.core.episodes import Episodes, Forest, Policy, Said, Seen, following
+from hedgerow.core.expr import And, Compare, CompareTerms, IsNull, Predicate, col, lit, text
+from hedgerow.core.greedy import tree_of
+from hedgerow.core.pieces import Pieces
+from hedgerow.core.problem import Problem
+from hedgerow.core.sample import Sample
+from hedgerow.core.tree import allowed_by
+from tests.core.test_qdtree import Slow, a_problem, sampled, walked
+
+randoms = st.integers(0, 2**32).map(Random)
+x, y = col("x"), col("y")
+
+
+def at_random(seed: int, stop: float = 0.0) -> Policy:
+    """Any legal cut; some nodes are left as they are."""
+    r = np.random.default_rng(seed)
+
+    def policy(seen: Seen) -> Said:
+        cut = np.array([r.choice(np.flatnonzero(legal)) for legal in seen.legal], np.int64)
+        cut[r.random(len(cut)) < stop] = -1
+        return Said(cut, np.zeros(len(cut)), np.zeros(len(cut)))
+
+    return policy
+
+
+def problems(random: Random) -> tuple[Problem, Slow, int]:
+    table, problem = a_problem(random)
+    return problem, Slow(table.rows, problem), len(table)
+
+
+def inside(slow: Slow, path: list[tuple[Predicate, bool]], rows: int) -> frozenset[int]:
+    here = frozenset(range(rows))
+    for cut, left in path:
+        here = slow.sides(cut, here)[0 if left else 1]
+    return here
+
+
+# --- growing --------------------------------------------------------------------------------------
+
+
+@given(random=randoms)
+def test_masks_and_rewards(random: Random) -> None:
+    for stop in (0.0, 0.2):
+        problem, slow, rows = problems(random)
+        forest = Forest.of(problem, slow.least, False)
+        grown = forest.grown(at_random(random.getrandbits(32), stop), forest.root(3))
+        weight = sum(problem.weights)
+        for tree in range(3):
+            layout = tree_of(problem, grown.nodes(tree))
+            leaves = [here for here, cut in walked(layout, slow, rows) if cut is None]
+            assert grown.total[tree] == pytest.approx(sum(map(slow.skipped, leaves)))
+            assert len(layout.nodes) == (grown.tree == tree).sum()
+            if not stop:
+                assert all(slow.best(here) == 0.0 for here in leaves if not legal_cuts(slow, here))
+                assert not any(legal_cuts(slow, here) for here in leaves)
+        for at in range(len(grown.tree)):
+            path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
+            here = inside(slow, path, rows)
+            assert grown.rows[at] == len(here)
+            assert set(np.flatnonzero(grown.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
+            assert grown.reward[at] == pytest.approx(saved(grown, at, slow, problem, here) / (weight * len(here)))
+
+
+def legal_cuts(slow: Slow, here: frozenset[int]) -> list[Predicate]:
+    return [cut for cut in slow.cuts if slow.gain(cut, here) is not None]
+
+
+def saved(grown: Episodes, at: int, slow: Slow, problem: Problem, here: frozenset[int]) -> float:
+    """What is skipped below a decision, from its two sides."""
+    total = 0.0
+    for kid, own in zip(grown.kids[at], slow.sides(problem.cuts[grown.said.cut[at]], here), strict=True):
+        total += saved(grown, kid, slow, problem, own) if kid >= 0 else slow.skipped(own)
+    return total
+
+
+@given(random=randoms)
+def test_only_cuts_that_are_asked_for(random: Random) -> None:
+    """Of the legal ones those that a query asks for that is not skipped yet; so no less can be skipped in the end."""
+    problem, slow, rows = problems(random)
+    plain, asked = (Forest.of(problem, slow.least, only) for only in (False, True))
+    grown = asked.grown(at_random(random.getrandbits(32)), asked.root(2))
+    for at in range(len(grown.tree)):
+        path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
+        here = inside(slow, path, rows)
+        legal = {problem.cuts.index(c) for c in legal_cuts(slow, here)}
+        assert set(np.flatnonzero(grown.legal[at])) <= legal
+    for tree in range(2):
+        leaves = walked(tree_of(problem, grown.nodes(tree)), slow, rows)
+        for here in (here for here, cut in leaves if cut is None):
+            if all(slow.may(q, here) for q, _ in slow.queries) and slow.best(here) > 0:
+                raise AssertionError("a leaf that a cut would let a query skip")
+    assert plain.grown(following(grown.nodes(0)), plain.root(1)).total[0] == pytest.approx(grown.total[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_trees_grow_again_below_a_node(seed: int) -> None:
+    """Following a tree gives that tree, and what grows below a node of it fits into its place."""
+    _, problem = sampled(seed)
+    forest = Forest.of(problem, problem.sample_block_rows, False)
+    grown = forest.grown(at_random(seed), forest.root(3))
+    again = forest.grown(following(grown.nodes(1)), forest.root(1))
+    assert again.nodes(0) == grown.nodes(1)
+    assert again.total[0] == pytest.approx(grown.total[1])
+    for at in range(0, len(again.tree), 3):
+        part = forest.grown(at_random(seed + 1, 0.1), forest.below(again.path(at), 4))
+        for tree in range(4):
+            other = forest.grown(following(again.nodes(0, at, part.nodes(tree))), forest.root(1))
+            assert other.total[0] - again.total[0] == pytest.approx(part.total[tree] - again.saved[at], abs=1e-6)
+            tree_of(problem, other.nodes(0))  # leaves are numbered without a gap:
+            leaves = [kid for _, *kids in again.nodes(0, at, part.nodes(tree)) for kid in kids if kid < 0]
+            assert sorted(leaves, reverse=True) == [~i for i in range(len(leaves))]
+
+
+def test_many_rows_are_counted_without_overflow() -> None:
+    """More than 255 rows on the smaller side, and more than eight cuts."""
+    table = pa.table({"x": list(range(3000))})
+    queries = tuple(Compare(x, "<", lit(v)) for v in range(100, 3000, 100))
+    problem = Problem.build(Sample.of_table(table), queries, 50)
+    forest = Forest.of(problem, 50, False)
+    grown = forest.grown(at_random(0), forest.root(2))
+    assert grown.rows.max() == 3000
+    for tree in range(2):
+        sizes = np.bincount(tree_of(problem, grown.nodes(tree)).assign(problem.sample.rows))
+        assert sizes.tolist() == [100] * 30  # any order of all cuts
+
+
+# --- what the network sees ------------------------------------------------------------------------
+
+CUTS = (Compare(x, "<", lit(5)), Compare(x, "<", lit(9)), Compare(y, "=", lit("b")), CompareTerms(x, "<", col("z")))
+
+
+def region(pieces: Pieces, *path: tuple[int, bool]) -> np.ndarray:
+    found = np.ones((1, pieces.sides.shape[2]), bool)
+    for cut, left in path:
+        found &= pieces.sides[0 if left else 1, cut]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "low", "high", "marks"),
+    [
+        ((), 0, 2, "11111"),
+        (((0, True),), 0, 0, "11111"),
+        (((1, True), (0, False)), 1, 1, "11111"),
+        (((1, False),), 2, 2, "11111"),
+        (((2, True),), 0, 2, "01001"),
+        (((2, False), (3, False)), 0, 2, "10110"),
+    ],
+)
+def test_features(path: tuple[tuple[int, bool], ...], low: int, high: int, marks: str) -> None:
+    """Of x the first and the last of three pieces, two bits each; of y the values below b, b, above, NULL; x < z."""
+    pieces = Pieces.of(CUTS)
+    found = pieces.features(region(pieces, *path))[0]
+    assert len(found) == pieces.width == 9
+    assert "".join("01"[int(bit)] for bit in found[:5]) == marks
+    assert found[5:].tolist() == [bool(end >> i & 1) for end in (low, high) for i in range(2)]
+
+
+@given(random=randoms)
+def test_regions_are_what_the_path_allows(random: Random) -> None:
+    """The same cuts on the way give the same steps of each term as the tree itself promises for its leaves."""
+    problem, _, _ = problems(random)
+    pieces = Pieces.of(problem.cuts)
+    path = tuple((random.randrange(len(problem.cuts)), random.random() < 0.5) for _ in range(3 if problem.cuts else 0))
+    allowed = allowed_by(problem.cuts, path)
+    found = region(pieces, *path)[0]
+    at = 0
+    from hedgerow.core.expr import term_text
+    from hedgerow.core.steps import stepwise
+
+    terms: dict[tuple[str, str], set] = {}
+    for s in map(stepwise, problem.cuts):
+        if s is not None:
+            terms.setdefault((term_text(s.term), s.kind or ""), set()).update(s.steps.breaks)
+    of_term = {(term_text(term), kind or ""): s for (term, kind), s in allowed.items()}
+    for key in sorted(terms):
+        starts = sorted(terms[key])
+        own = found[at : at + len(starts) + 2]
+        if key in of_term:
+            steps = of_term[key].steps
+            through = [steps.outcomes[sum(b <= start for b in steps.breaks)] is True for start in starts]
+            assert own.tolist() == [steps.outcomes[0] is True, *through, steps.on_null is True]
+        else:
+            assert own.all()
+        at += len(starts) + 2
+    assert len(found) - at == 2 * sum(stepwise(cut) is None for cut in problem.cuts)
+
+
+def test_null_is_a_piece() -> None:
+    pieces = Pieces.of((IsNull(x), And((Compare(y, ">", lit(1)), Compare(y, "<", lit(4))))))
+    assert region(pieces, (0, True)).tolist() == [[False, True] + [True] * 4]
+    assert region(pieces, (1, True)).tolist() == [[True] * 2 + [False, True, False, False]]
+    assert region(pieces, (1, False)).tolist() == [[True] * 2 + [True, False, True, True]]
+    assert text(IsNull(x)) == "x IS NULL"
