@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.episodes import Episodes, Forest, Policy, Said, Seen, following
-from hedgerow.core.expr import And, Compare, CompareTerms, IsNull, Predicate, col, lit, text
+from hedgerow.core.expr import And, Compare, CompareTerms, IsNull, Predicate, col, lit, term_text
 from hedgerow.core.greedy import tree_of
 from hedgerow.core.pieces import Pieces
 from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
+from hedgerow.core.steps import stepwise
 from hedgerow.core.tree import allowed_by
 from tests.core.test_qdtree import Slow, a_problem, sampled, walked
 
@@ -57,20 +58,28 @@ def test_masks_and_rewards(random: Random) -> None:
         forest = Forest.of(problem, slow.least, False)
         grown = forest.grown(at_random(random.getrandbits(32), stop), forest.root(3))
         weight = sum(problem.weights)
+        false = never(problem, slow, rows)
         for tree in range(3):
             layout = tree_of(problem, grown.nodes(tree))
             leaves = [here for here, cut in walked(layout, slow, rows) if cut is None]
-            assert grown.total[tree] == pytest.approx(sum(map(slow.skipped, leaves)))
+            assert grown.total[tree] == pytest.approx(sum(map(slow.skipped, leaves)) - false * rows)
             assert len(layout.nodes) == (grown.tree == tree).sum()
             if not stop:
-                assert all(slow.best(here) == 0.0 for here in leaves if not legal_cuts(slow, here))
                 assert not any(legal_cuts(slow, here) for here in leaves)
         for at in range(len(grown.tree)):
             path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
             here = inside(slow, path, rows)
             assert grown.rows[at] == len(here)
             assert set(np.flatnonzero(grown.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
-            assert grown.reward[at] == pytest.approx(saved(grown, at, slow, problem, here) / (weight * len(here)))
+            skipped = saved(grown, at, slow, problem, here) / len(here) - false
+            assert grown.reward[at] == pytest.approx(skipped / weight)
+
+
+def never(problem: Problem, slow: Slow, rows: int) -> float:
+    """The weight of the queries that match nothing, whatever the rows: clauses leave them out."""
+    true = problem.truth
+    known = problem.clauses.skipped(true.any(axis=1)[None], (~true).any(axis=1)[None])
+    return slow.skipped(frozenset(range(rows))) / rows - float(known[0])
 
 
 def legal_cuts(slow: Slow, here: frozenset[int]) -> list[Predicate]:
@@ -104,7 +113,7 @@ def test_only_cuts_that_are_asked_for(random: Random) -> None:
     assert plain.grown(following(grown.nodes(0)), plain.root(1)).total[0] == pytest.approx(grown.total[0])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_trees_grow_again_below_a_node(seed: int) -> None:
     """Following a tree gives that tree, and what grows below a node of it fits into its place."""
     _, problem = sampled(seed)
@@ -113,7 +122,7 @@ def test_trees_grow_again_below_a_node(seed: int) -> None:
     again = forest.grown(following(grown.nodes(1)), forest.root(1))
     assert again.nodes(0) == grown.nodes(1)
     assert again.total[0] == pytest.approx(grown.total[1])
-    for at in range(0, len(again.tree), 3):
+    for at in range(0, len(again.tree), 1 + len(again.tree) // 5):
         part = forest.grown(at_random(seed + 1, 0.1), forest.below(again.path(at), 4))
         for tree in range(4):
             other = forest.grown(following(again.nodes(0, at, part.nodes(tree))), forest.root(1))
@@ -177,9 +186,6 @@ def test_regions_are_what_the_path_allows(random: Random) -> None:
     allowed = allowed_by(problem.cuts, path)
     found = region(pieces, *path)[0]
     at = 0
-    from hedgerow.core.expr import term_text
-    from hedgerow.core.steps import stepwise
-
     terms: dict[tuple[str, str], set] = {}
     for s in map(stepwise, problem.cuts):
         if s is not None:
@@ -203,4 +209,3 @@ def test_null_is_a_piece() -> None:
     assert region(pieces, (0, True)).tolist() == [[False, True] + [True] * 4]
     assert region(pieces, (1, True)).tolist() == [[True] * 2 + [False, True, False, False]]
     assert region(pieces, (1, False)).tolist() == [[True] * 2 + [True, False, True, True]]
-    assert text(IsNull(x)) == "x IS NULL"

@@ -15,6 +15,7 @@ import pytest
 
 from bench import fig3
 from bench.options import Options
+from hedgerow.core.episodes import Seen
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Compare, col, lit
 from hedgerow.core.layout import layout_to_json
@@ -109,8 +110,6 @@ def test_only_legal_cuts_are_drawn_and_all_of_them() -> None:
     agent = Agent(5, 7, np.random.default_rng(0))
     legal = np.zeros((400, 7), bool)
     legal[:, [2, 6]] = True
-    from hedgerow.core.episodes import Seen
-
     none = np.zeros(400, np.int64)
     said = agent.policy()(Seen(np.zeros((400, 5), bool), legal, none, none > 0, 0))
     assert sorted(set(said.cut.tolist())) == [2, 6]

@@ -19,6 +19,7 @@ from numba import njit, prange
 
 from hedgerow.core.clauses import Listed
 from hedgerow.core.kernels import open_queries, pack, skipped
+from hedgerow.core.merge import Cells
 from hedgerow.core.pieces import Pieces
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
@@ -93,13 +94,18 @@ class Episodes:
     saved: Floats
     reward: Floats
     total: Floats  # by tree, what all of it lets queries skip
+    cells: Cells  # the leaves, if they were to be kept
 
-    def nodes(self, tree: int, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+    def nodes(self, tree: int = 0, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
         """A tree as (cut, left, right) with ~leaf; with something else in place of the decision `at`."""
         roots = np.flatnonzero((self.tree == tree) & (self.parent < 0)).tolist()
+        return self.below(roots[0], at, instead) if roots else []
+
+    def below(self, start: int, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+        """The same of what begins with a decision."""
         nodes: list[list[int]] = []
         leaves = 0
-        todo = [(root, -1, 0) for root in roots]
+        todo = [(start, -1, 0)]
         while todo:
             here, parent, side = todo.pop()
             if here < 0:
@@ -183,11 +189,12 @@ class Forest:
         wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, zero + 0.0)
         return wave, np.tile(ids, (trees, 1))
 
-    def grown(self, policy: Policy, roots: Roots) -> Episodes:
-        """Ask the policy until every node is a leaf."""
+    def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
+        """Ask the policy until every node is a leaf; with `keep` the leaves are told as cells."""
         wave, ids = roots
         made: list[tuple[Wave, Bools, Bools, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
+        cells = []
         before = 0
         while len(wave.tree):
             legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
@@ -200,11 +207,15 @@ class Forest:
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
+            if keep or not cells:
+                kept = leaf if keep else leaf.of(slice(0))
+                cells.append(Cells(kept.rows, kept.counts > 0, kept.counts < kept.rows[:, None]))
             own, said = own.of(cuts), said.of(cuts)
             made.append((own, features[cuts], legal[cuts], said))
             wave = self._divided(own, said.cut, ids, before)
             before += len(own.tree)
-        return self._rewarded(made, leaves, len(ids))
+        joined = Cells(*(np.concatenate(own) for own in zip(*((c.rows, c.some, c.other) for c in cells), strict=True)))
+        return self._rewarded(made, leaves, len(ids), joined)
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
         """Both sides of every cut, the left ones first."""
@@ -229,6 +240,7 @@ class Forest:
         made: list[tuple[Wave, Bools, Bools, Said]],
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
+        cells: Cells,
     ) -> Episodes:
         """What the leaves let queries skip, added up from below."""
         waves = [wave for wave, *_ in made]
@@ -251,7 +263,7 @@ class Forest:
         said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
         features, legal = (np.concatenate([m[i] for m in made]) for i in (1, 2))
         reward = saved / (self.weight * np.maximum(1, rows))
-        return Episodes(tree, parent, left, rows, features, legal, said, kids, saved, reward, total)
+        return Episodes(tree, parent, left, rows, features, legal, said, kids, saved, reward, total, cells)
 
 
 def following(nodes: Sequence[Sequence[int]]) -> Policy:

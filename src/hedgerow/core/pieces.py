@@ -67,7 +67,7 @@ class Pieces:
             marks.append(len(sides[0]))
             piece([cut], [True])
             piece([cut], [False])
-        kept = [np.array(columns, bool).reshape(-1, len(cuts)).T for columns in sides]
+        kept = [np.array(columns, bool).reshape(len(columns), len(cuts)).T for columns in sides]
         return Pieces(np.stack(kept), tuple(bounds), np.array(marks, np.int64))
 
     @property

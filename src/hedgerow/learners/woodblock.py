@@ -27,6 +27,7 @@ import numpy.typing as npt
 from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, following
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.greedy import eps_of, greedy, joined, tree_of
+from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
 from hedgerow.core.tree import TreeLayout
@@ -35,6 +36,7 @@ PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites
 CELLS = 6  # of a block, in `qdtree`'s default form, which is what a tree has to beat
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
+PART, TRIED = 64, 3  # blocks in a part that is grown again, at most; how many of the new ones are joined into blocks
 EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
 Net = dict[str, Any]
 
@@ -55,12 +57,12 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Woodblock:
-    """Learning ends after `budget_seconds`, after `max_trees`, or when the leaves of the best tree read no more than
-    the share `target` of the rows, whichever is first; the same seed and number of trees give the same tree.
+    """Learning ends after `budget_seconds`, after `max_trees`, or when the best tree reads no more than the share
+    `target` of the sample, whichever is first; the same seed and number of trees give the same tree.
 
     `at_once`: trees that grow together, between two lessons. `cells`: how many leaves a block may be made of.
     `greedy`: begin with greedy trees, and end no worse than `qdtree` does. `asked`: only cuts that an open query asks
-    for. `elites`: so many of the best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
+    for. `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
     """
 
     budget_seconds: float | None = 60.0
@@ -112,7 +114,7 @@ class Woodblock:
 
     def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
         """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
-        best = tree_of(problem, search.best.nodes(0))
+        best = tree_of(problem, search.best.nodes())
         layout = joined(problem, best) if self.cells > 1 else best
         if search.usual is None or (search.usual == best and self.cells == CELLS):
             return layout
@@ -132,6 +134,7 @@ class _Search:
     def __init__(self, settings: Woodblock, problem: Problem) -> None:
         self.start = self.said = perf_counter()
         self.settings = settings
+        self.problem = problem
         self.forest = Forest.of(problem, max(1, problem.sample_block_rows // settings.cells), settings.asked)
         self.random = np.random.default_rng(problem.seed)
         self.agent = Agent(self.forest.pieces.width, len(problem.cuts), self.random)
@@ -139,9 +142,10 @@ class _Search:
         self.curve: list[Point] = []
         self.elites: list[Episodes] = []
         self.best = self._replayed([])
+        self.worth = self._worth(self.best)
         self.usual: TreeLayout | None = None  # what `qdtree` makes its default layout of
         if settings.greedy:
-            self._begin(problem)
+            self._begin()
 
     def rounds(self) -> Iterator[Point]:
         """Without end; a point of the learning curve after each."""
@@ -149,22 +153,23 @@ class _Search:
             grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
             self.trees += self.settings.at_once
             best = int(grown.total.argmax())
-            if grown.total[best] > (self.elites or [self.best])[-1].total[0]:
-                self._offer(self._replayed(grown.nodes(best)))
+            if grown.total[best] > self.best.total[0]:
+                self._offer(grown.nodes(best))
             self.agent.learn(grown)
             if self.settings.regrow and len(self.best.tree):
                 self._regrow()
             if self.elites:
                 self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
             most = self.forest.weight * self.forest.rows
-            read = 1 - np.array([self.best.total[0], grown.total.mean()]) / most
+            read = 1 - np.array([self.worth, grown.total.mean()]) / most
             self.curve.append(Point(perf_counter() - self.start, self.trees, *read.tolist()))
             self._tell(self.curve[-1])
             yield self.curve[-1]
 
-    def _begin(self, problem: Problem) -> None:
+    def _begin(self) -> None:
         """With greedy trees, by both criteria."""
-        eps, least, by_cells = eps_of(problem), self.forest.least, self.settings.cells > 1
+        problem, least, by_cells = self.problem, self.forest.least, self.settings.cells > 1
+        eps = eps_of(problem)
         self.usual = greedy(problem, max(1, problem.sample_block_rows // CELLS), eps, True)
         same = self.settings.cells == CELLS
         place = {cut: i for i, cut in enumerate(problem.cuts)}
@@ -172,30 +177,52 @@ class _Search:
             self.usual if same else greedy(problem, least, eps, by_cells),
             greedy(problem, least, -1.0, by_cells),
         ):
-            self._offer(self._replayed([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes]))
+            self._offer([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes])
 
     def _replayed(self, nodes: list[list[int]]) -> Episodes:
-        return self.forest.grown(following(nodes), self.forest.root(1))
+        return self.forest.grown(following(nodes), self.forest.root(1), keep=True)
 
-    def _offer(self, tree: Episodes) -> None:
-        """Keep a tree if it is among the best."""
-        if tree.total[0] > self.best.total[0]:
-            self.best = tree
-        if all(tree.total[0] != other.total[0] for other in self.elites):
-            self.elites = sorted([*self.elites, tree], key=lambda t: -t.total[0])[: self.settings.elites]
+    def _offer(self, nodes: list[list[int]]) -> None:
+        """Keep a tree if it is better than the best."""
+        tree = self._replayed(nodes)
+        if (worth := self._worth(tree)) > self.worth:
+            self._keep(tree, worth)
+
+    def _keep(self, tree: Episodes, worth: float) -> None:
+        self.best, self.worth = tree, worth
+        self.elites = [tree, *self.elites][: self.settings.elites]
+
+    def _worth(self, tree: Episodes) -> float:
+        """What the leaves let queries skip; where they are cells, what blocks of them will."""
+        if self.settings.cells == 1:
+            return float(tree.total[0])
+        cells, clauses = tree.cells, self.problem.clauses
+        block = merge(cells, clauses, self.problem.sample_block_rows)
+        known = np.zeros((2, int(block.max()) + 1, cells.some.shape[1]), bool)
+        for found, own in zip(known, (cells.some, cells.other), strict=True):
+            np.logical_or.at(found, block, own)
+        return float(clauses.skipped(*known) @ np.bincount(block, cells.rows))
 
     def _regrow(self) -> None:
-        """Let the agent try again what is below one node of the best tree, chosen by what is read there."""
-        best = self.best
+        """Let the agent try again what is below a node of the best tree, chosen by what is read there."""
+        best, block = self.best, self.problem.sample_block_rows
         lost = np.maximum(self.forest.weight * best.rows - best.saved, 1e-9)
+        lost[(best.rows < 2 * block) | (best.rows > PART * block)] = 0
+        if not lost.any():
+            return
         at = int(self.random.choice(len(lost), p=lost / lost.sum()))
-        copies = self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
-        grown = self.forest.grown(self.agent.policy(), self.forest.below(best.path(at), copies))
+        path, copies = best.path(at), self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
+        grown = self.forest.grown(self.agent.policy(), self.forest.below(path, copies))
         self.trees += copies * best.rows[at] / self.forest.rows
-        tree = int(grown.total.argmax())
-        if grown.total[tree] > best.saved[at] * (1 + 1e-9):
-            self._offer(self._replayed(best.nodes(0, at, grown.nodes(tree))))
         self.agent.learn(grown)
+        tried = np.argsort(-grown.total)[: 1 if self.settings.cells == 1 else TRIED]
+        parts = [best.below(at), *(grown.nodes(int(tree)) for tree in tried)]
+        again = [self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True) for nodes in parts]
+        worth = [self._worth(part) for part in again]
+        found = int(np.argmax(worth))
+        if worth[found] > worth[0] * (1 + 1e-9):
+            tree = self._replayed(best.nodes(0, at, parts[found]))
+            self._keep(tree, self.worth + worth[found] - worth[0])  # or more: blocks are joined across parts too
 
     def _tell(self, point: Point) -> None:
         if sys.stderr.isatty() and perf_counter() - self.said > 2:
