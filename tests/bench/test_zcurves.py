@@ -14,10 +14,10 @@ from hedgerow.core.sample import Sample
 from hedgerow.sql.workload import Workload
 
 PINNED = {
-    "contributions": ("", ""),
-    "flights": ("", ""),
-    "taxi": ("", ""),
-    "tweets": ("", ""),
+    "contributions": ("8f7d22c3c8290abc", "b7e69c63e84a9f62"),
+    "flights": ("f6935086cd0b8184", "ca80dcda6c8844fc"),
+    "taxi": ("9b69dbf535f6924f", "e20ea342f40089dc"),
+    "tweets": ("c8075352741bf40c", "e9c98198cb14cbef"),
 }
 
 
