@@ -186,7 +186,7 @@ class Forest:
         zero = np.zeros(trees, np.int64)
         counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
         all_open = np.ones((trees, len(self.clauses[4])), bool)
-        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, zero + 0.0)
+        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees))
         return wave, np.tile(ids, (trees, 1))
 
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
@@ -194,7 +194,7 @@ class Forest:
         wave, ids = roots
         made: list[tuple[Wave, Bools, Bools, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
-        cells = []
+        cells: list[Any] = []
         before = 0
         while len(wave.tree):
             legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
@@ -361,13 +361,13 @@ def divide(
 
 @njit(cache=True)
 def _partition(own: Any, bits: Any) -> int:
-    middle = 0
+    middle = np.int64(0)
     for at in range(len(own)):
         r = own[at]
         own[at] = own[middle]
         own[middle] = r
         middle += np.int64((bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))  # no branch to guess
-    return middle
+    return int(middle)
 
 
 @njit(cache=True)

@@ -320,9 +320,8 @@ class Agent:
         for first in range(0, len(order), MINIBATCH):
             own = order[first : first + MINIBATCH]
             size = _bucket(len(own))
-            features, legal, *rest = (field[own] for field in whole)
-            filled = (np.concatenate([x, np.zeros(size - len(own), x.dtype)]) for x in rest)
-            batch = Batch(*self._fitted(features, legal, size), *(_narrow(x) for x in filled))
+            filled = (np.concatenate([x[own], np.zeros(size - len(own), x.dtype)]) for x in whole[2:])
+            batch = Batch(*self._fitted(whole.features[own], whole.legal[own], size), *(_narrow(x) for x in filled))
             self.net, self.state = step(self.net, self.state, batch)
 
     def _fitted(self, features: Bools, legal: Bools, size: int) -> tuple[Bools, Bools]:
