@@ -186,7 +186,9 @@ class Forest:
         zero = np.zeros(trees, np.int64)
         counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
         all_open = np.ones((trees, len(self.clauses[4])), bool)
-        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees))
+        wave = Wave(
+            np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees)
+        )
         return wave, np.tile(ids, (trees, 1))
 
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:

@@ -28,16 +28,12 @@ def narrow_by_features(p: Predicate, found: Bits, stats: Stats) -> None:
         found &= NOT_BITS[reverse.bits]
         return
     for feature in _related(p, stats):
-        q = feature.predicate
-        _exclude(found, T_BIT, feature.bits, implies(p, q), implies(p, negate(q)))
-        _exclude(found, F_BIT, feature.bits, implies(opposite, q), implies(opposite, negate(q)))
-
-
-def _exclude(found: Bits, bit: int, seen: Bits, needs_true: bool, needs_false: bool) -> None:
-    """`found` loses `bit` where it would need an outcome of the feature that no row has."""
-    for needed, feature_bit in ((needs_true, T_BIT), (needs_false, F_BIT)):
-        if needed:
-            found[(seen & feature_bit) == 0] &= ANY - bit
+        for needed, bit in ((feature.predicate, T_BIT), (negate(feature.predicate), F_BIT)):
+            never = feature.bits & bit == 0  # here `needed` is TRUE on no row
+            if never.any():
+                for own, excluded in ((p, T_BIT), (opposite, F_BIT)):
+                    if implies(own, needed):
+                        found[never] &= ANY - excluded
 
 
 def has_features(p: Predicate, stats: Stats) -> bool:

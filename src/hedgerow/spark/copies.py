@@ -23,7 +23,7 @@ from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.evaluate import Item, lasting
 from hedgerow.spark.session import configured
 from hedgerow.spark.stats import collect_by
-from hedgerow.spark.write import block_of_file
+from hedgerow.spark.write import block_of_file, equal_zeros
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +57,8 @@ def write_copies(
     """`frame` is what was written; `path` the folder of copies."""
     from pyspark.sql import functions as f
 
-    with configured(frame.sparkSession, **settings_for(layout.tree)):
+    spark = frame.sparkSession
+    with equal_zeros(spark, schema), configured(spark, **settings_for(layout.tree)):
         block = f.expr(f"CAST({COPY} DIV {len(layout.home)} AS INT)")
         routed = copied(frame, layout, schema).repartitionById(layout.blocks, block)
         if sort_by:

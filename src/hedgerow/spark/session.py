@@ -121,7 +121,13 @@ def first_line(error: BaseException) -> str:
 @contextmanager
 def configured(spark: SparkSession, **values: object) -> Iterator[None]:
     """For a while the session has these SQL settings; names as `codegen__hugeMethodLimit` for spark.sql.codegen..."""
-    wanted = {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}
+    with having(spark, {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}):
+        yield
+
+
+@contextmanager
+def having(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """For a while the session has these settings."""
     before = {key: spark.conf.get(key, None) for key in wanted}
     for key, value in wanted.items():
         spark.conf.set(key, value)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hedgerow.core.bind import path_of
 from hedgerow.core.layout import Layout
-from hedgerow.core.types import Type
+from hedgerow.core.types import FLOAT, Type
 from hedgerow.spark.assign import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.checksum import Checksum, observed
-from hedgerow.spark.session import configured
+from hedgerow.spark.session import configured, having
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def write_blocks(
@@ -29,7 +31,8 @@ def write_blocks(
     """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several; what went in."""
     from pyspark.sql import functions as f
 
-    with configured(frame.sparkSession, **settings_for(layout)), observed(frame) as (noted, found):
+    spark = frame.sparkSession
+    with equal_zeros(spark, schema), configured(spark, **settings_for(layout)), observed(frame) as (noted, found):
         routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
         inside = order_inside(layout, sort_by, by_key)
         if inside:
@@ -39,6 +42,24 @@ def write_blocks(
             writer = writer.option("maxRecordsPerFile", max_block_rows)
         writer.parquet(path)
     return found[0]
+
+
+@contextmanager
+def equal_zeros(
+    spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Columns that may hold -0.0 are written without a dictionary. There Parquet takes it for another value than 0.0:
+    a file whose dictionary has but one of them would be skipped by who asks for the other.
+
+    `physical`: what top-level columns are called in the files, if not as in the schema.
+    """
+    paths = [path_of(name) for name, type_ in schema.items() if type_.kind == FLOAT]
+    names = physical or {}
+    inside = [(names.get(top, top), *rest) for top, *rest in paths]
+    plain = not any("." in part for path in inside for part in path) and not any(names and len(p) > 1 for p in inside)
+    keys = ["#" + ".".join(path) for path in inside] if plain else [""]  # a path that cannot be told apart: no column
+    with having(spark, {f"parquet.enable.dictionary{key}": "false" for key in keys}):
+        yield
 
 
 def block_of_file(name: str) -> int:

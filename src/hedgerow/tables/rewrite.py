@@ -8,6 +8,7 @@ Nothing but the commit can be seen by others. Who is killed before it leaves fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -28,7 +29,7 @@ from hedgerow.spark.folder import Folder
 from hedgerow.spark.place import placed
 from hedgerow.spark.progress import step
 from hedgerow.spark.session import configured, first_line, settings, spark_errors
-from hedgerow.spark.write import block_of_file
+from hedgerow.spark.write import block_of_file, equal_zeros
 from hedgerow.tables.delta import DeltaTable, collected, measured, open_log, schema_at
 from hedgerow.tables.segments import note, operation, speaks_of, with_segment, without_segment, write_segment
 
@@ -75,7 +76,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> DeltaTable:
     written: Written | None = None
     segment: dict[str, Any] | None = None
     try:
-        with step(log.spark, "writing"), configured(log.spark, **settings_for(plan.layout)):
+        with step(log.spark, "writing"), _zeros(snapshot), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (noted, found):
                 written = transaction.write(_arranged(noted, plan, snapshot), options_of(plan.writing))
@@ -119,6 +120,11 @@ def _undo(log: DeltaLog, written: Written | None, segment: Mapping[str, Any] | N
         note(log, lambda m: without_segment(m, segment["id"]))
     if written is not None:
         written.delete()
+
+
+def _zeros(snapshot: Snapshot) -> AbstractContextManager[None]:
+    physical = {logical: name for name, logical in snapshot.physical.items() if name != logical}
+    return equal_zeros(snapshot.log.spark, schema_at(snapshot), physical)
 
 
 def _with_version(found: dict[str, Any], own: str, version: int) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def append(table: DeltaTable, frame: DataFrame) -> DeltaTable:
     log, snapshot, segment = table.log, table.snapshot(), table.newest
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     try:
-        with configured(log.spark, **settings_for(segment.layout)):
+        with _zeros(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
             rows = _sorted(rows, partitions, segment.layout, segment.meta["writing"])
