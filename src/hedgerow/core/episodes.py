@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from hedgerow.core.clauses import Listed
 from hedgerow.core.kernels import open_queries, pack, skipped
@@ -294,7 +294,7 @@ def _spread() -> npt.NDArray[np.uint64]:
 SPREAD = _spread()
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def look(
     counts: Any,
     rows: Any,
@@ -310,7 +310,7 @@ def look(
 ) -> Any:
     """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
     legal = np.zeros(counts.shape, np.bool_)
-    for i in prange(len(counts)):
+    for i in range(len(counts)):
         asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
         for c in range(counts.shape[1]):
             n = counts[i, c]
@@ -341,13 +341,13 @@ def _asked(
     return asked
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def divide(
     ids: Any, trees: Any, starts: Any, ends: Any, cuts: Any, by_cut: Any, by_row: Any, spread: Any, counts: Any
 ) -> Any:
     """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides."""
     left, right = np.zeros_like(counts), np.zeros_like(counts)
-    for i in prange(len(trees)):
+    for i in range(len(trees)):
         own = ids[trees[i], starts[i] : ends[i]]
         middle = _partition(own, by_cut[cuts[i]])
         if 2 * middle <= len(own):
