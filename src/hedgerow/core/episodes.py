@@ -186,7 +186,9 @@ class Forest:
         zero = np.zeros(trees, np.int64)
         counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
         all_open = np.ones((trees, len(self.clauses[4])), bool)
-        wave = Wave(np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, zero + 0.0)
+        wave = Wave(
+            np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees)
+        )
         return wave, np.tile(ids, (trees, 1))
 
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
@@ -194,7 +196,7 @@ class Forest:
         wave, ids = roots
         made: list[tuple[Wave, Bools, Bools, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
-        cells = []
+        cells: list[Cells] = []
         before = 0
         while len(wave.tree):
             legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
@@ -261,7 +263,7 @@ class Forest:
         inner = np.flatnonzero(parent >= 0)
         kids[parent[inner], np.where(left[inner], 0, 1)] = inner
         said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
-        features, legal = (np.concatenate([m[i] for m in made]) for i in (1, 2))
+        features, legal = (np.concatenate(own) for own in zip(*((f, may) for _, f, may, _ in made), strict=True))
         reward = saved / (self.weight * np.maximum(1, rows))
         return Episodes(tree, parent, left, rows, features, legal, said, kids, saved, reward, total, cells)
 
@@ -361,7 +363,7 @@ def divide(
 
 @njit(cache=True)
 def _partition(own: Any, bits: Any) -> int:
-    middle = 0
+    middle: Any = 0
     for at in range(len(own)):
         r = own[at]
         own[at] = own[middle]
