@@ -362,8 +362,8 @@ def divide(
 
 
 @njit(cache=True)
-def _partition(own: Any, bits: Any) -> int:
-    middle: Any = 0
+def _partition(own: Any, bits: Any) -> Any:
+    middle = np.int64(0)
     for at in range(len(own)):
         r = own[at]
         own[at] = own[middle]
