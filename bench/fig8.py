@@ -114,7 +114,12 @@ def measured(
     problem = problem_of(month, predicates, block_rows, params.get("recurrence", "auto"), seed)
     made = make_learner(learner, **own)
     start = time.perf_counter()
-    layout, curve = made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
+    layout: Layout
+    curve: tuple[Point, ...] = ()
+    if isinstance(made, Woodblock):
+        layout, curve = made.search(problem)
+    else:
+        layout = made.fit(problem)
     seconds = time.perf_counter() - start
     noted = unanswered(predicates, problem.sample)
     whole = month.whole([*predicates, *noted, *(p for p in layout.features if isinstance(p, Predicate))])

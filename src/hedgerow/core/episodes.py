@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from hedgerow.core.clauses import Listed
 from hedgerow.core.kernels import open_queries, pack, skipped
@@ -196,7 +196,7 @@ class Forest:
         wave, ids = roots
         made: list[tuple[Wave, Bools, Bools, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
-        cells: list[Any] = []
+        cells: list[Cells] = []
         before = 0
         while len(wave.tree):
             legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
@@ -263,7 +263,7 @@ class Forest:
         inner = np.flatnonzero(parent >= 0)
         kids[parent[inner], np.where(left[inner], 0, 1)] = inner
         said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
-        features, legal = (np.concatenate([m[i] for m in made]) for i in (1, 2))
+        features, legal = (np.concatenate(own) for own in zip(*((f, may) for _, f, may, _ in made), strict=True))
         reward = saved / (self.weight * np.maximum(1, rows))
         return Episodes(tree, parent, left, rows, features, legal, said, kids, saved, reward, total, cells)
 
@@ -296,7 +296,7 @@ def _spread() -> npt.NDArray[np.uint64]:
 SPREAD = _spread()
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def look(
     counts: Any,
     rows: Any,
@@ -312,7 +312,7 @@ def look(
 ) -> Any:
     """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
     legal = np.zeros(counts.shape, np.bool_)
-    for i in prange(len(counts)):
+    for i in range(len(counts)):
         asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
         for c in range(counts.shape[1]):
             n = counts[i, c]
@@ -343,13 +343,13 @@ def _asked(
     return asked
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True)
 def divide(
     ids: Any, trees: Any, starts: Any, ends: Any, cuts: Any, by_cut: Any, by_row: Any, spread: Any, counts: Any
 ) -> Any:
     """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides."""
     left, right = np.zeros_like(counts), np.zeros_like(counts)
-    for i in prange(len(trees)):
+    for i in range(len(trees)):
         own = ids[trees[i], starts[i] : ends[i]]
         middle = _partition(own, by_cut[cuts[i]])
         if 2 * middle <= len(own):
@@ -362,14 +362,14 @@ def divide(
 
 
 @njit(cache=True)
-def _partition(own: Any, bits: Any) -> int:
+def _partition(own: Any, bits: Any) -> Any:
     middle = np.int64(0)
     for at in range(len(own)):
         r = own[at]
         own[at] = own[middle]
         own[middle] = r
         middle += np.int64((bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))  # no branch to guess
-    return int(middle)
+    return middle
 
 
 @njit(cache=True)

@@ -47,7 +47,7 @@ class Pieces:
         sides: tuple[list[Bools], list[Bools]] = [], []
 
         def piece(own: list[int], true: list[bool]) -> None:
-            for columns, through in zip(sides, (true, np.logical_not(true)), strict=True):
+            for columns, through in zip(sides, (np.array(true), ~np.array(true)), strict=True):
                 columns.append(np.ones(len(cuts), bool))
                 columns[-1][own] = through
 

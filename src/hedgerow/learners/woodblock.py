@@ -249,6 +249,9 @@ class Batch(NamedTuple):
     reward: Floats
     weight: Floats
 
+    def of(self, chosen: Any) -> Batch:
+        return Batch(*(field[chosen] for field in self))
+
 
 class Agent:
     """Policy and value network with shared layers, and how they learn. Sizes are rounded up, so that JAX has few
@@ -318,10 +321,10 @@ class Agent:
     def _steps(self, step: Any, whole: Batch) -> None:
         order = self.random.permutation(len(whole.cut))
         for first in range(0, len(order), MINIBATCH):
-            own = order[first : first + MINIBATCH]
-            size = _bucket(len(own))
-            filled = (np.concatenate([x[own], np.zeros(size - len(own), x.dtype)]) for x in whole[2:])
-            batch = Batch(*self._fitted(whole.features[own], whole.legal[own], size), *(_narrow(x) for x in filled))
+            own = whole.of(order[first : first + MINIBATCH])
+            size = _bucket(len(own.cut))
+            filled = (np.concatenate([x, np.zeros(size - len(x), x.dtype)]) for x in own[2:])
+            batch = Batch(*self._fitted(own.features, own.legal, size), *(_narrow(x) for x in filled))
             self.net, self.state = step(self.net, self.state, batch)
 
     def _fitted(self, features: Bools, legal: Bools, size: int) -> tuple[Bools, Bools]:
