@@ -22,10 +22,7 @@ LEARNERS = {
     f"qdtree {criterion} {cells}": QdTree(criterion, cells=cells)
     for criterion in ("skip", "gain_ratio")
     for cells in (1, 6)
-} | {
-    f"zorder_learned {search}": ZOrderLearned(search=search, iterations=12, starts=search != "bayes")
-    for search in ("order", "bits", "bayes")
-}
+} | {f"zorder_learned {search}": ZOrderLearned(search=search, iterations=12) for search in ("order", "bits")}
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH = 60
 
