@@ -29,10 +29,7 @@ LEARNERS: dict[str, Learner] = {
     "bottom_up sop": BottomUp(cost="sop"),
     "sop_zorder": SopZOrder(points=2),
     **{f"qdtree {way} {cells}": QdTree(way, cells=cells) for way in ("skip", "gain_ratio") for cells in (1, 6)},
-    **{
-        f"zorder_learned {way}": ZOrderLearned(search=way, iterations=12, starts=way != "bayes")
-        for way in ("order", "bits", "bayes")
-    },
+    **{f"zorder_learned {way}": ZOrderLearned(search=way, iterations=12) for way in ("order", "bits")},
 }
 _FEW: dict[str, Any] = {"max_trees": 8, "at_once": 4, "budget_seconds": None}
 LEARNERS |= {"woodblock": Woodblock(**_FEW), "woodblock paper": Woodblock(**{**PAPER, **_FEW})}
@@ -53,7 +50,7 @@ def cases(kind: str) -> list[tuple[Random, Table, Layout]]:
 @cache
 def _made(kind: str) -> list[tuple[Any, Table, Layout]]:
     made = []
-    for random in seeds(0, SLOW if "woodblock" in kind or "bayes" in kind else EACH):
+    for random in seeds(0, SLOW if "woodblock" in kind else EACH):
         table = a_table(random)
         layout = learned(random, table, kind) if kind in LEARNERS else a_layout(random, table, kind)
         made.append((random.getstate(), table, layout))

@@ -168,7 +168,8 @@ def _codes(name: str, ranked: dict[str, Ranked]) -> npt.NDArray[np.int32]:
     n = len(_ordered(column))
     table = np.arange(len(column.values) + 2, dtype=np.int32)
     table[NAN_CODE], table[NULL_CODE] = n - 1, n if _is_few(name, ranked) else -1
-    return table[column.places]
+    found: npt.NDArray[np.int32] = table[column.places]
+    return found
 
 
 def _is_few(name: str, ranked: dict[str, Ranked]) -> bool:
