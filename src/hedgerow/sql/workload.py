@@ -105,7 +105,7 @@ def where(text: str, dialect: str = "spark", schema: Iterable[str] = ()) -> Pred
 
     >>> from hedgerow.core.expr import text as text_of
     >>> text_of(where("NOT (x < 5 OR length(y) IS NULL)", schema=["x", "Y"]))
-    'x >= 5 AND LENGTH(Y) IS NOT NULL'
+    'LENGTH(Y) IS NOT NULL AND x >= 5'
     """
     select = _parse(f"SELECT 1 FROM t WHERE {text}", dialect, "the condition")
     condition = select[0].args["where"].this if len(select) == 1 and isinstance(select[0], exp.Select) else None
