@@ -62,13 +62,9 @@ class InMemory:
         bound, bound_unseen = bounds
         return InMemory(suite, table, learned, unseen, bound, bound_unseen, block)
 
-    @property
-    def name(self) -> str:
-        return self.learned.tables()[0]
-
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
-        return tuple(q.predicate(self.name) for q in self.learned)
+        return _predicates(self.learned)
 
     @cached_property
     def all_rows(self) -> Sample:
@@ -97,6 +93,16 @@ def _bound(texts: Sequence[str], table: pa.Table) -> Workload:
     return found
 
 
+def _predicates(workload: Workload) -> tuple[Predicate, ...]:
+    (name,) = workload.tables()
+    return tuple(q.predicate(name) for q in workload)
+
+
+def predicates_of(texts: Sequence[str], table: pa.Table) -> tuple[Predicate, ...]:
+    """What the queries ask of their only table."""
+    return _predicates(_bound(texts, table))
+
+
 def likes(predicates: Iterable[Predicate], rows: Rows) -> dict[Predicate, Bits]:
     """What each LIKE of the predicates says of each row."""
     found: dict[Predicate, Bits] = {}
@@ -118,7 +124,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     layout = learned_layout(data, case, seed)
     seconds = time.perf_counter() - start
     index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
-    reads, unseen = (_reads(index, workload, data.name) for workload in (data.learned, data.unseen))
+    reads, unseen = (_reads(index, workload) for workload in (data.learned, data.unseen))
     blocks = index.blocks.rows[index.own & (index.blocks.rows > 0)]
     return line(
         suite=data.suite,
@@ -201,10 +207,10 @@ def _evenly(r: np.random.Generator, n: int) -> Ints:
     return r.integers(-(1 << 63), (1 << 63) - 1, n, np.int64, endpoint=True)
 
 
-def _reads(index: BlockIndex, workload: Workload, table: str) -> tuple[float, float]:
+def _reads(index: BlockIndex, workload: Workload) -> tuple[float, float]:
     """The shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
-    opened = np.array([index.to_open(q.predicate(table)) for q in workload])
+    opened = np.array([index.to_open(p) for p in _predicates(workload)])
     return float((opened @ rows).mean() / rows[index.own].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
 
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.errorlog_data import ASKED, EXTERNAL, table
 from bench.errorlog_queries import conditions
-from bench.memory import InMemory, index_of, learned_layout
+from bench.memory import InMemory, index_of, learned_layout, predicates_of
 from bench.options import Case, Options
 from bench.record import line, progress
 from hedgerow.core.cost import index_of_assignment
@@ -43,6 +43,15 @@ CASES: tuple[Case, ...] = (
     ("qdtree", {"when": ONCE}),
     ("qdtree", {"when": AGAIN}),
 )
+
+
+@dataclass(frozen=True)
+class Day:
+    """At its end the table has the rows up to number `end`; then its queries are asked."""
+
+    end: int
+    texts: list[str]
+    predicates: tuple[Predicate, ...]
 
 
 @dataclass
@@ -80,15 +89,16 @@ class Table:
 def run(options: Options) -> Iterator[dict[str, Any]]:
     form = options.form
     rows = pq.read_table(table(EXTERNAL, ROWS[form]), columns=["ingest_time", *ASKED])
-    days = pc.days_between(rows["ingest_time"][0], rows["ingest_time"])
-    ends = [int(pc.sum(pc.less_equal(days, day)).as_py()) for day in range(DAYS)]
+    age = pc.days_between(rows["ingest_time"][0], rows["ingest_time"])
+    ends = [int(pc.sum(pc.less_equal(age, day)).as_py()) for day in range(DAYS)]
     asked = [conditions(EXTERNAL, options.seed, QUERIES[form], day) for day in range(DAYS)]
     texts = [[f"SELECT * FROM errors WHERE {condition}" for condition in those] for those in asked]
+    days = [Day(end, those, predicates_of(those, rows)) for end, those in zip(ends, texts, strict=True)]
     without = 0
     for case in (NOTHING, *options.cases(CASES)):
         progress(f"replay: seed {options.seed}, {case}")
         start = time.perf_counter()
-        scanned, touched, blocks = replayed(Table(rows, BLOCK_ROWS[form]), ends, texts, case, options.seed)
+        scanned, touched, blocks = replayed(Table(rows, BLOCK_ROWS[form]), days, case, options.seed)
         without = without or scanned + touched  # of the first case
         yield line(
             suite="replay",
@@ -108,19 +118,16 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         )
 
 
-def replayed(
-    table: Table, ends: Sequence[int], texts: Sequence[Sequence[str]], case: Case, seed: int
-) -> tuple[int, int, int]:
+def replayed(table: Table, days: Sequence[Day], case: Case, seed: int) -> tuple[int, int, int]:
     """The rows that scans read, those that were moved, and how many blocks there are in the end."""
     learner, params = case
     own = {name: value for name, value in params.items() if name != "when"}
     scanned = 0
-    for day, end in enumerate(ends):
-        table.insert(end)
-        today = InMemory.of("replay", table.rows, (texts[day], texts[day]), (0.0, 0.0), table.block_rows)
-        scanned += sum(map(table.scan, today.predicates))
-        due = day == HALF if params.get("when") == ONCE else day >= HALF and (day - HALF) % OFTEN == 0
+    for number, day in enumerate(days):
+        table.insert(day.end)
+        scanned += sum(map(table.scan, day.predicates))
+        due = number == HALF if params.get("when") == ONCE else number >= HALF and (number - HALF) % OFTEN == 0
         if due and learner != "none":
-            table.rewrite([t for those in texts[: day + 1] for t in those], (learner, own), seed)
+            table.rewrite([t for seen in days[: number + 1] for t in seen.texts], (learner, own), seed)
     blocks = sum(int((index.blocks.rows > 0).sum()) for index in (*table.parts, *table.late))
     return scanned, table.touched, blocks

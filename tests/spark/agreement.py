@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
+from hedgerow.spark.session import configured
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -63,7 +65,9 @@ def answers(frame: DataFrame, conditions: Sequence[str], wanted: Sequence[str] |
     for start in range(0, len(conditions), _PASS):
         some = conditions[start : start + _PASS]
         sums = [f"sum(CASE WHEN {c} THEN _hash ELSE 0 END)" for c in some]
-        [row] = hashed.selectExpr(*(f"count(CASE WHEN {c} THEN 1 END)" for c in some), *sums).collect()
+        counts = [f"count(CASE WHEN {c} THEN 1 END)" for c in some]
+        with configured(frame.sparkSession, codegen__hugeMethodLimit=8000):  # Java compiles no method larger than that
+            [row] = hashed.selectExpr(*counts, *sums).collect()
         found += [Answer(row[i], row[len(some) + i] or Decimal(0), columns) for i in range(len(some))]
     return found
 

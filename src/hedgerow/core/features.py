@@ -28,9 +28,10 @@ def narrow_by_features(p: Predicate, found: Bits, stats: Stats) -> None:
         found &= NOT_BITS[reverse.bits]
         return
     for feature in _related(p, stats):
-        for needed, bit in ((feature.predicate, T_BIT), (negate(feature.predicate), F_BIT)):
-            never = feature.bits & bit == 0  # here `needed` is TRUE on no row
+        for bit in T_BIT, F_BIT:
+            never = feature.bits & bit == 0
             if never.any():
+                needed = feature.predicate if bit == T_BIT else negate(feature.predicate)  # TRUE on no row there
                 for own, excluded in ((p, T_BIT), (opposite, F_BIT)):
                     if implies(own, needed):
                         found[never] &= ANY - excluded

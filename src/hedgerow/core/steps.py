@@ -10,7 +10,7 @@ minimum and maximum has just the outcomes of the steps in between.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -168,8 +168,15 @@ def joined(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Predicate, ...]
 
 def true_within(a: Steps, b: Steps) -> bool:
     """Wherever `a` is TRUE, `b` is TRUE."""
-    either = combine(lambda x, y: x is True and y is not True, a, b)
-    return True not in either.outcomes and either.on_null is not True
+    if a.on_null is True and b.on_null is not True:
+        return False
+    for i, outcome in enumerate(a.outcomes):
+        if outcome is True:
+            first = bisect_right(b.breaks, a.breaks[i - 1]) if i else 0
+            last = bisect_left(b.breaks, a.breaks[i]) if i < len(a.breaks) else len(b.breaks)
+            if any(other is not True for other in b.outcomes[first : last + 1]):
+                return False
+    return True
 
 
 def predicate_of(s: Stepwise) -> Predicate | None:

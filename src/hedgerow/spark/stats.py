@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -55,18 +56,21 @@ def collect_files(
     from pyspark.sql import functions as f
 
     settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
-    names, found = collect_by(
-        frame, f.col("_metadata.file_name"), [i for i in wanted if sql_of(i) not in settled], schema
-    )
-    place = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
-    collected = regroup(found, [place[name] for name in names], len(files))
+    names, key = [name.rsplit("/", 1)[-1] for name in files], f.col("_metadata.file_name")
+    # Every row carries its key to Python: a number where that tells the files apart, for names are long.
+    short = [str(crc32(name.encode())) for name in names]
+    if len(set(short)) == len(short):
+        names, key = short, f.crc32(key.cast("binary"))
+    keys, found = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
+    place = {name: i for i, name in enumerate(names)}
+    collected = regroup(found, [place[key] for key in keys], len(files))
     return replace(collected, terms={**collected.terms, **settled})
 
 
 def collect_by(
     frame: DataFrame, key: Column, wanted: Sequence[Item], schema: Mapping[str, Type]
 ) -> tuple[list[str], Stats]:
-    """Statistics of the rows of each key, a text without line ends; a key may come several times."""
+    """Statistics of the rows of each key, a number or a text without line ends; a key may come several times."""
     items, _ = usable(frame, lasting(wanted), schema)
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
@@ -126,7 +130,7 @@ def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         batch, ids = batch.take(pa.array(order)), ids[order]
     starts = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
-        yield codes.dictionary[ids[start]].as_py(), batch.slice(start, end - start)
+        yield str(codes.dictionary[ids[start]]), batch.slice(start, end - start)
 
 
 def _sum(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
