@@ -32,9 +32,9 @@ from hedgerow.core.expr import Predicate
 from hedgerow.core.sample import Sample
 from hedgerow.core.views import BlockIndex
 
-ROWS = {"quick": 60_000, "full": 1_000_000}
-BLOCK_ROWS = {"quick": 250, "full": 1_000}
-QUERIES = {"quick": 10, "full": 40}  # a day
+ROWS = {"quick": 15_000, "full": 1_000_000}
+BLOCK_ROWS = {"quick": 100, "full": 1_000}
+QUERIES = {"quick": 4, "full": 40}  # a day
 DAYS, HALF, OFTEN = EXTERNAL.days, EXTERNAL.days // 2, 3
 ONCE, AGAIN = "once", "every third day"
 NOTHING: Case = ("none", {})

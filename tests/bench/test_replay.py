@@ -28,8 +28,6 @@ def test_what_is_counted() -> None:
 
 def test_the_quick_form_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
-    monkeypatch.setitem(replay.ROWS, "quick", 15_000)
-    monkeypatch.setitem(replay.BLOCK_ROWS, "quick", 100)
     nothing, zorder, once, often = replay.run(Options("quick"))
     assert nothing["ratio"] == 1
     assert nothing["details"]["rows_written"] == 15_000
