@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.core.expr import Column, Expr, Opaque, Predicate, Term, atoms, term_text, terms, text
+from hedgerow.core.expr import Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, term_text, terms, text
 from hedgerow.core.layout import sql_of
 from hedgerow.core.rows import Rows
 from hedgerow.core.stats import ANY, F_BIT, N_BIT, T_BIT, Bits
@@ -73,6 +73,18 @@ def _comparable(term: Term, schema: Mapping[str, Type]) -> bool:
         return schema.get(term_text(term), Type(OTHER)).kind != OTHER
     inner = term.columns if isinstance(term, Expr) else (term.column,)
     return not any("collate" in schema.get(term_text(c), Type(OTHER)).name for c in inner)
+
+
+def divided(items: Iterable[Item]) -> tuple[list[Predicate], list[Predicate]]:
+    """The predicates that Spark has to evaluate, and those that core can from the terms among the items: a thousand
+    conditions in one query take Spark a minute to compile."""
+    held = {item for item in items if not isinstance(item, Predicate) and steady(item)}
+    asked: list[Predicate] = []
+    plain: list[Predicate] = []
+    for p in (item for item in items if isinstance(item, Predicate)):
+        by_core = terms(p) <= held and not any(isinstance(a, Opaque | SemiJoin) for a in atoms(p))
+        (plain if by_core else asked).append(p)
+    return asked, plain
 
 
 def lasting(items: Iterable[Item]) -> list[Item]:

@@ -26,6 +26,7 @@ from hedgerow.spark.evaluate import (
     bits_of,
     columns,
     computed,
+    divided,
     failing,
     lasting,
     outcomes,
@@ -95,8 +96,8 @@ def collect_by(
 def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:
     """Entry i of the result is block i of the layout, before anything is written."""
     items, _ = usable(frame, lasting(wanted), schema)
-    predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
+    asked, plain = divided(items)
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = list(batches)
@@ -104,13 +105,15 @@ def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], sch
             return
         table = pa.Table.from_batches(found).combine_chunks()
         own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
-        stats = collect(rows_of(table, terms).columns, bits_of(table, predicates), entry, len(own))
+        rows = rows_of(table, terms)
+        bits = {**bits_of(table, asked), **{p: rows.evaluate(p) for p in plain}}
+        stats = collect(rows.ranked, bits, entry, len(own))
         unknown = {sql_of(t) for t in failing(table, terms)}
         known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
         data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
         yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
-    routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(predicates))
+    routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(asked))
     read = routed.repartition(BLOCK)
     settings = {**settings_for(layout), **settings_of(items)}
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings):
