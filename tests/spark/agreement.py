@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _PASS = 40  # conditions that are evaluated in one pass over a table
+_HALVES = "shiftright(_hash, 32)", "_hash & 4294967295"
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,16 @@ def answers(frame: DataFrame, conditions: Sequence[str], wanted: Sequence[str] |
     """The wanted columns of the rows that each condition leaves, many conditions in one pass."""
     shown = frame if wanted is None else frame.select(*wanted)
     columns = tuple((f.name, f.dataType.simpleString()) for f in shown.schema.fields)
-    hashed = frame.selectExpr("*", f"CAST({row_hash(shown)} AS DECIMAL(38)) AS _hash")
+    hashed = frame.selectExpr("*", f"{row_hash(shown)} AS _hash")
     found: list[Answer] = []
     for start in range(0, len(conditions), _PASS):
         some = conditions[start : start + _PASS]
-        sums = [f"sum(CASE WHEN {c} THEN _hash ELSE 0 END)" for c in some]
         counts = [f"count(CASE WHEN {c} THEN 1 END)" for c in some]
+        halves = [f"sum(CASE WHEN {c} THEN {h} ELSE 0 END)" for h in _HALVES for c in some]  # decimals would be slow
         with configured(frame.sparkSession, codegen__hugeMethodLimit=8000):  # Java compiles no method larger than that
-            [row] = hashed.selectExpr(*counts, *sums).collect()
-        found += [Answer(row[i], row[len(some) + i] or Decimal(0), columns) for i in range(len(some))]
+            [row] = hashed.selectExpr(*counts, *halves).collect()
+        n = len(some)
+        found += [Answer(row[i], Decimal(((row[n + i] or 0) << 32) + (row[2 * n + i] or 0)), columns) for i in range(n)]
     return found
 
 
