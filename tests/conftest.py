@@ -39,7 +39,7 @@ def delta(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
     """One small local session for the whole run, with Delta where its jars are; skipped where there is no Java."""
     home = find_java()
     if home is None:
@@ -53,9 +53,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.databricks.delta.snapshotPartitions": "2",  # of Delta's own state, which is tiny here
-        # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m",
     }
+    if pytestconfig.getoption("markexpr") == "not long":
+        # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.
+        own["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
     session = start("4g", "local[2]", **own)
     yield session
     session.stop()

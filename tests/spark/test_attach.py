@@ -105,7 +105,7 @@ def test_questions(attached: SparkSession, events: dict[str, str], name: str) ->
     if name not in events:
         pytest.skip("no Delta")
     r, counts = random.Random(11), []
-    for shape in SHAPES[:: 2 if name == "view" else 4]:
+    for shape in SHAPES[:: 4 if name == "view" else 8]:
         counts.append(check_question(attached, shape(EVENTS, r).sql, events[name]))
     # what minimum and maximum of a column, Delta's own means, do not tell
     for c in ("length(replace(word, 'a', '')) = 9", "month(day) = 12 AND number < 900"):

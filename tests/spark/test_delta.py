@@ -307,7 +307,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
 
 
 @pytest.mark.parametrize(
-    "kind", ["DELETE", "OPTIMIZE", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("UPDATE", "MERGE"))]
+    "kind", ["DELETE", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("UPDATE", "MERGE", "OPTIMIZE"))]
 )
 def test_a_conflict(
     delta: SparkSession, path: str, kind: str, meanwhile: Callable[[Callable[[], object]], None]

@@ -245,6 +245,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     forget(spark)
 
 
+@pytest.mark.long
 def test_reads_of_events(events: World) -> None:
     wanted = [c for c in conditions(1, 200) if any(COPIES in n for n in events.table.files(c))]
     assert wanted

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 500
 LEARNERS = [
-    "zorder",
     "qdtree",
-    *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "hilbert", "zorder_learned")),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "zorder", "hilbert", "zorder_learned")),
 ]
 
 

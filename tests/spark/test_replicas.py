@@ -45,6 +45,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     forget(spark)
 
 
+@pytest.mark.long
 def test_routed_queries(events: World) -> None:
     places = set()
     for i, question in enumerate(questions(EVENTS, 7, 16)):
