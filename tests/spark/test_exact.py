@@ -122,5 +122,6 @@ def test_lineitem(lines: World) -> None:
     assert lines.table.verify()["rows"] == lines.spark.read.parquet(lines.source).count()
     r = random.Random(2)
     lines.check_reads([tpch.condition(r) for _ in range(230)], columns=["l_orderkey", "l_linenumber", "l_comment"])
-    for i, question in enumerate(questions(tpch.LINEITEM, 3, 90)):
-        lines.ask(question, name=i)
+    for i, question in enumerate(questions(tpch.LINEITEM, 3, 95)):
+        if "NOT IN (SELECT" not in question.sql:  # for which Spark compares every order with every line, for hours
+            lines.ask(question, name=i)
