@@ -64,7 +64,7 @@ def collect_files(
         names, key = short, f.crc32(key.cast("binary"))
     keys, found = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
     place = {name: i for i, name in enumerate(names)}
-    collected = regroup(found, [place[key] for key in keys], len(files))
+    collected = regroup(found, [place[name] for name in keys], len(files))
     return replace(collected, terms={**collected.terms, **settled})
 
 
