@@ -14,6 +14,7 @@ import java.io.FileNotFoundException;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -95,7 +96,7 @@ public class Pruning extends Rule {
     static final String DELTA = "org.apache.spark.sql.delta.";
     private volatile Function python;
     private final ThreadLocal answered = new ThreadLocal();
-    private final Map names = Collections.synchronizedMap(new HashMap());
+    private final Map lists = Collections.synchronizedMap(new HashMap());
     private volatile String last = "[]";
     private volatile String trouble = "";
 
@@ -197,7 +198,7 @@ public class Pruning extends Rule {
             }
             return relation;
         }
-        Map skip = toSkip(answer[0], answer[2]);
+        Skip skip = toSkip(answer[0], answer[2]);
         LogicalRelation found = isDelta
             ? delta(relation, files, location, skip, answer[1], start, visit)
             : parquet(relation, files, (PartitioningAwareFileIndex) location, skip, answer[1], start, visit);
@@ -224,37 +225,18 @@ public class Pruning extends Rule {
         return out.length() > 1 ? out.append("]").toString() : null;
     }
 
-    /** The names and sizes of the files that Python said no to. */
-    private Map toSkip(String handle, String bits) {
-        Object[] known = (Object[]) names.get(handle);
+    /** The files that Python said no to. */
+    private Skip toSkip(String handle, String bits) {
+        Skip known = (Skip) lists.get(handle);
         if (known == null) {
             String listed = (String) python.apply("files " + handle);
-            known = parsed(listed.length() == 0 ? new String[0] : listed.split("\n", -1));
-            if (names.size() > 100) {
-                names.clear();
+            known = Skip.of(listed.length() == 0 ? new String[0] : listed.split("\n", -1));
+            if (lists.size() > 100) {
+                lists.clear();
             }
-            names.put(handle, known);
+            lists.put(handle, known);
         }
-        Map skip = new HashMap();
-        if (known.length == 2 * bits.length()) { // else the table changed between the two questions
-            for (int i = 0; i < bits.length(); i++) {
-                if (bits.charAt(i) == '0') {
-                    skip.put(known[2 * i], known[2 * i + 1]);
-                }
-            }
-        }
-        return skip;
-    }
-
-    /** Lines of a size and a name, as names and sizes in turn. */
-    private static Object[] parsed(String[] lines) {
-        Object[] found = new Object[2 * lines.length];
-        for (int i = 0; i < lines.length; i++) {
-            int space = lines[i].indexOf(' ');
-            found[2 * i] = lines[i].substring(space + 1);
-            found[2 * i + 1] = Long.valueOf(lines[i].substring(0, space));
-        }
-        return found;
+        return known.where(bits);
     }
 
     private static boolean isPlainParquet(HadoopFsRelation files) {
@@ -290,13 +272,13 @@ public class Pruning extends Rule {
     }
 
     private static LogicalRelation parquet(LogicalRelation relation, HadoopFsRelation files,
-            PartitioningAwareFileIndex base, Map skip, String table, long start, Visit visit) {
+            PartitioningAwareFileIndex base, Skip skip, String table, long start, Visit visit) {
         long[] all = {0, 0};
         long[] opened = {0, 0};
         for (Iterator each = base.allFiles().iterator(); each.hasNext();) {
             FileStatus file = (FileStatus) each.next();
             count(all, file.getLen());
-            if (!PrunedIndex.skips(skip, file.getPath(), file.getLen())) {
+            if (!skip.has(file.getPath().getName(), file.getLen())) {
                 count(opened, file.getLen());
             }
         }
@@ -309,7 +291,7 @@ public class Pruning extends Rule {
     }
 
     private LogicalRelation delta(LogicalRelation relation, HadoopFsRelation files, FileIndex prepared,
-            Map skip, String table, long start, Visit visit) throws Exception {
+            Skip skip, String table, long start, Visit visit) throws Exception {
         Object scan = call(prepared, "preparedScan");
         long[] listed = {0, 0};
         long[] opened = {0, 0};
@@ -321,10 +303,10 @@ public class Pruning extends Rule {
                 path = file.getClass().getMethod("path", new Class[0]);
                 size = file.getClass().getMethod("size", new Class[0]);
             }
-            Long bytes = (Long) size.invoke(file, new Object[0]);
-            count(listed, bytes.longValue());
-            if (!bytes.equals(skip.get(path.invoke(file, new Object[0])))) {
-                count(opened, bytes.longValue());
+            long bytes = ((Long) size.invoke(file, new Object[0])).longValue();
+            count(listed, bytes);
+            if (!skip.has((String) path.invoke(file, new Object[0]), bytes)) {
+                count(opened, bytes);
             }
         }
         Option totalFiles = (Option) call(call(scan, "total"), "files");
@@ -339,7 +321,7 @@ public class Pruning extends Rule {
             return relation;
         }
         Class ours = Class.forName(getClass().getName() + "$PrunedDelta", true, getClass().getClassLoader());
-        Class[] types = {FileIndex.class, Map.class, Long.TYPE, String.class};
+        Class[] types = {FileIndex.class, Skip.class, Long.TYPE, String.class};
         Object[] arguments = {prepared, skip, Long.valueOf(opened[1]), told};
         return with(relation, files, (FileIndex) ours.getMethod("of", types).invoke(null, arguments));
     }
@@ -721,15 +703,69 @@ public class Pruning extends Rule {
         String told();
     }
 
+    /** Files that cannot matter: those of a list with a 0 at their place. All lie below one folder, so names do. */
+    public static class Skip {
+        private final Map places;
+        private final long[] sizes;
+        private final String bits;
+
+        private Skip(Map places, long[] sizes, String bits) {
+            this.places = places;
+            this.sizes = sizes;
+            this.bits = bits;
+        }
+
+        /** Nothing yet; each line is a size and a name. */
+        static Skip of(String[] lines) {
+            Map places = new HashMap();
+            long[] sizes = new long[lines.length];
+            for (int i = 0; i < lines.length; i++) {
+                int space = lines[i].indexOf(' ');
+                places.put(lines[i].substring(space + 1), Integer.valueOf(i));
+                sizes[i] = Long.parseLong(lines[i].substring(0, space));
+            }
+            return new Skip(places, sizes, "");
+        }
+
+        /** Nothing if there are more or fewer bits than files: the table changed between the two questions. */
+        Skip where(String bits) {
+            return new Skip(places, sizes, bits.length() == sizes.length ? bits : "");
+        }
+
+        /** A file of another size is another file. */
+        boolean has(String name, long bytes) {
+            Object found = bits.length() == 0 ? null : places.get(name);
+            int place = found == null ? -1 : ((Integer) found).intValue();
+            return place >= 0 && sizes[place] == bytes && bits.charAt(place) == '0';
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof Skip && ((Skip) other).bits.equals(bits) && ((Skip) other).places.equals(places)
+                && Arrays.equals(((Skip) other).sizes, sizes);
+        }
+
+        public int hashCode() {
+            return bits.hashCode();
+        }
+
+        public String toString() {
+            int files = 0;
+            for (int i = 0; i < bits.length(); i++) {
+                files += '1' - bits.charAt(i);
+            }
+            return files + " files";
+        }
+    }
+
     /** Spark's list of files without some; equal to another if it hides the same, so that scans are shared. */
     public static class PrunedIndex implements FileIndex, Decided {
         private final FileIndex base;
-        private final Map skip;
+        private final Skip skip;
         private final long bytes;
         private final String told;
         private final int hash;
 
-        PrunedIndex(FileIndex base, Map skip, long bytes, String told) {
+        PrunedIndex(FileIndex base, Skip skip, long bytes, String told) {
             this.base = base;
             this.skip = skip;
             this.bytes = bytes;
@@ -741,12 +777,6 @@ public class Pruning extends Rule {
             return told;
         }
 
-        /** All files lie in one folder, so their names tell them apart. */
-        static boolean skips(Map skip, Path file, long bytes) {
-            Object known = skip.get(file.getName());
-            return known != null && ((Long) known).longValue() == bytes;
-        }
-
         public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
             List found = new ArrayList();
             for (Iterator each = base.listFiles(partitionFilters, dataFilters).iterator(); each.hasNext();) {
@@ -754,7 +784,7 @@ public class Pruning extends Rule {
                 List kept = new ArrayList();
                 for (Iterator files = directory.files().iterator(); files.hasNext();) {
                     FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
-                    if (!skips(skip, file.getPath(), file.getLen())) {
+                    if (!skip.has(file.getPath().getName(), file.getLen())) {
                         kept.add(file);
                     }
                 }
@@ -795,7 +825,7 @@ public class Pruning extends Rule {
         }
 
         public String toString() {
-            return "Hedgerow(" + base + " without " + skip.size() + " files)";
+            return "Hedgerow(" + base + " without " + skip + ")";
         }
 
         public boolean equals(Object other) {
@@ -815,21 +845,21 @@ public class Pruning extends Rule {
      * they do with deletion vectors. Its comparison of lists looks at the scan, so that is made shorter too.
      */
     public static class PrunedDelta extends PreparedDeltaFileIndex implements Decided {
-        private final Map skip;
+        private final Skip skip;
         private final String told;
 
-        public static FileIndex of(FileIndex prepared, Map skip, long bytes, String told) {
+        public static FileIndex of(FileIndex prepared, Skip skip, long bytes, String told) {
             return new PrunedDelta((PreparedDeltaFileIndex) prepared, skip, bytes, told);
         }
 
-        PrunedDelta(PreparedDeltaFileIndex base, Map skip, long bytes, String told) {
+        PrunedDelta(PreparedDeltaFileIndex base, Skip skip, long bytes, String told) {
             super(base.spark(), base.deltaLog(), base.path(), base.catalogTableOpt(),
                 shorter(base.preparedScan(), skip, bytes), base.versionScanned());
             this.skip = skip;
             this.told = told;
         }
 
-        private static DeltaScan shorter(DeltaScan scan, Map skip, long bytes) {
+        private static DeltaScan shorter(DeltaScan scan, Skip skip, long bytes) {
             Seq files = kept(scan.files(), skip);
             Option none = Option.empty();
             DataSize scanned = new DataSize(
@@ -848,11 +878,11 @@ public class Pruning extends Rule {
             return kept(super.matchingFiles(partitionFilters, dataFilters), skip);
         }
 
-        private static Seq kept(Seq files, Map skip) {
+        private static Seq kept(Seq files, Skip skip) {
             List found = new ArrayList();
             for (Iterator each = files.iterator(); each.hasNext();) {
                 AddFile file = (AddFile) each.next();
-                if (!Long.valueOf(file.size()).equals(skip.get(file.path()))) {
+                if (!skip.has(file.path(), file.size())) {
                     found.add(file);
                 }
             }
