@@ -28,7 +28,8 @@ class QdTree:
     of the problem was really asked).
 
     `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
-    much smaller than a block and joined by what the joined blocks cost.
+    much smaller than a block and joined by what the joined blocks cost: by default a sixth, and a tenth where all of
+    the problem was really asked, for then there are fewer queries to look at.
 
     `overlap`: one side of a cut may be half a block or less; such leaves are kept in several blocks (6.2). The other
     leaves are blocks then, whatever `cells` says.
@@ -36,7 +37,7 @@ class QdTree:
 
     criterion: Criterion = "gain_ratio"
     eps: float | None = None
-    cells: int = 6
+    cells: int | None = None
     overlap: bool = False
 
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
@@ -44,7 +45,8 @@ class QdTree:
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
         if self.eps is not None and (not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf):
             raise LayoutError(f"a qd-tree's eps is a number from 0 on, not {self.eps!r}")
-        if not isinstance(self.cells, int) or isinstance(self.cells, bool) or self.cells < 1:
+        cells = (10 if problem.seen == 1 else 6) if self.cells is None else self.cells
+        if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
             raise LayoutError(f"a block has at least one cell, a whole number, not cells={self.cells!r}")
         if not problem.cuts:
             return TreeLayout((), ())
@@ -52,5 +54,5 @@ class QdTree:
         if self.overlap:
             least = problem.sample_block_rows
             return overlapped(greedy(problem, least, eps, False, SMALL * least), problem)
-        tree = greedy(problem, max(1, problem.sample_block_rows // self.cells), eps, self.cells > 1)
-        return tree if self.cells == 1 else joined(problem, tree)
+        tree = greedy(problem, max(1, problem.sample_block_rows // cells), eps, cells > 1)
+        return tree if cells == 1 else joined(problem, tree)
