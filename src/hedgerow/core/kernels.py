@@ -213,6 +213,34 @@ def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float)
 
 
 @njit(cache=True)
+def _listed(may: Any) -> Any:
+    """The queries of each row of `may`, one list after the other, and where each list starts."""
+    queries, starts = np.empty(may.sum(), np.int64), np.zeros(len(may) + 1, np.int64)
+    n = 0
+    for i in range(len(may)):
+        for q in range(may.shape[1]):
+            if may[i, q]:
+                queries[n] = q
+                n += 1
+        starts[i + 1] = n
+    return queries, starts
+
+
+@njit(cache=True)
+def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: float) -> float:
+    """What `_joined` is at least, for less: the queries that cannot skip the one or the other."""
+    _, _, may, weight = blocks
+    queries, starts = listed
+    total: float = weight[i]
+    for at in range(starts[k], starts[k + 1]):
+        if not may[i, queries[at]]:
+            total += clauses[4][queries[at]]
+            if total > most:
+                break
+    return total
+
+
+@njit(cache=True)
 def _look(blocks: Any, i: int, clauses: Any) -> None:
     """Find out again which queries block i cannot skip."""
     _, holds, may, weight = blocks
@@ -317,8 +345,9 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
 
     `of` is the block of each cell; `blocks` are filled in here.
     """
-    size, cell_holds, _, cell_weight = cells
+    size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
+    listed = _listed(cell_may)
     n, m = len(size), len(rows)
     counts, members = np.zeros(holds.shape, np.int32), np.zeros(m, np.int64)
     for i in range(n):
@@ -341,10 +370,14 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
         to = -1
         for k in range(m):
             own, after = rows[k] * weight[k], rows[k] + size[i]
-            if k != b and after * max(weight[k], cell_weight[i]) - own < gain:
-                joined = _joined(blocks, k, cells, i, clauses, (gain + own) / after)
-                if after * joined - own < gain:
-                    to, gain = k, after * joined - own
+            if k == b or after * max(weight[k], cell_weight[i]) - own >= gain:
+                continue
+            limit = (gain + own) / after
+            if _at_least(blocks, k, listed, i, clauses, limit) > limit:
+                continue
+            joined = _joined(blocks, k, cells, i, clauses, limit)
+            if after * joined - own < gain:
+                to, gain = k, after * joined - own
         if to < 0:
             to = b
         else:
@@ -366,8 +399,9 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
 
     `blocks` has room for more than there are: the first free one is the return value's to tell, how many are used.
     """
-    size, cell_holds, _, cell_weight = cells
+    size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
+    listed = _listed(cell_may)
     n = len(size)
     used = 0
     counts, members = np.zeros(holds.shape, np.int32), np.zeros(len(rows), np.int64)
@@ -417,7 +451,10 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
                 base = rows[used] * weight[used] + size[x] * weight[b]
                 if (after * max(weight[used], cell_weight[x]) - base) / size[x] >= price:
                     continue
-                joined = _joined(blocks, used, cells, x, clauses, (price * size[x] + base) / after)
+                limit = (price * size[x] + base) / after
+                if _at_least(blocks, used, listed, x, clauses, limit) > limit:
+                    continue
+                joined = _joined(blocks, used, cells, x, clauses, limit)
                 found = (after * joined - base) / size[x]
                 if found < price:
                     best, price = x, found

@@ -27,6 +27,8 @@ from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from hedgerow.core import types as kinds
 from hedgerow.core.errors import LayoutError
@@ -285,6 +287,7 @@ class _Domains:
         self._rows = sample.rows
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
+        self._texts: dict[str, pa.Array] = {}
         self.truths: dict[Predicate, Bits] = {}
 
     def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
@@ -355,8 +358,12 @@ class _Domains:
         new = Opaque(f"{term_text(column)} LIKE {quote_string(f'%{word}%')}", atom.columns)
         if new not in self.truths and new not in self._rows.truths:
             ranked = self._rows.ranks(column)
-            holds = np.array([T_BIT if word in value else F_BIT for value in ranked.values] + [N_BIT], np.uint8)
-            self.truths[new] = holds[ranked.places]  # NULL is place -1, the last
+            key = term_text(column)
+            if key not in self._texts:
+                self._texts[key] = pa.array(ranked.values, pa.string())
+            holds = pc.match_substring(self._texts[key], word).to_numpy(zero_copy_only=False)
+            bits = np.append(np.where(holds, T_BIT, F_BIT), N_BIT).astype(np.uint8)
+            self.truths[new] = bits[ranked.places]  # NULL is place -1, the last
         return new
 
     def _words_of(self, column: Term, domain: list[str], r: Random) -> tuple[list[str], list[int]]:
