@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hedgerow.core.curves import bounds_of
@@ -13,6 +13,7 @@ from hedgerow.core.curves import bounds_of
     counts=st.lists(st.integers(1, 60), min_size=1, max_size=60),
     least=st.integers(1, 40),
 )
+@example(counts=[1, 3, 5, 2], least=5)
 def test_blocks_have_half_to_twice_the_rows_where_keys_allow_it(counts: list[int], least: int) -> None:
     """A key that many rows share may make a block larger; none is smaller but the only one."""
     keys = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)

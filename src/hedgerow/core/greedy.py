@@ -21,6 +21,11 @@ def eps_of(problem: Problem) -> float:
     return max(0.1, 0.25 - 0.2 * problem.seen)
 
 
+def cells_of(problem: Problem) -> int:
+    """How many leaves a block may be made of by default: more where all was really asked, for those are few queries."""
+    return 10 if problem.seen == 1 else 6
+
+
 def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: float = 0.0) -> TreeLayout:
     """Both sides of a cut have `least` sample rows, or one of them at most `shared`.
 

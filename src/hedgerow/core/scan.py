@@ -74,6 +74,9 @@ def block_starts(ends: Any, least: int) -> Any:
         if at + 1 >= len(ends):
             break
         rest = ends[-1] - ends[at]
+        if 2 * rest < least and ends[-1] - start > 2 * least and at > 0 and 2 * (ends[at - 1] - start) >= least:
+            at -= 1  # what is left is too little for a block, and too much for this one
+            rest = ends[-1] - ends[at]
         if 2 * rest < least or (rest < least and ends[-1] - start <= 2 * least):
             break
         start = ends[at]

@@ -12,7 +12,7 @@ from typing import Literal as Choice
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.greedy import eps_of, greedy, joined
+from hedgerow.core.greedy import cells_of, eps_of, greedy, joined
 from hedgerow.core.overlap import OverlapLayout, overlapped
 from hedgerow.core.problem import Problem
 from hedgerow.core.tree import TreeLayout
@@ -45,7 +45,7 @@ class QdTree:
             raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
         if self.eps is not None and (not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf):
             raise LayoutError(f"a qd-tree's eps is a number from 0 on, not {self.eps!r}")
-        cells = (10 if problem.seen == 1 else 6) if self.cells is None else self.cells
+        cells = cells_of(problem) if self.cells is None else self.cells
         if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
             raise LayoutError(f"a block has at least one cell, a whole number, not cells={self.cells!r}")
         if not problem.cuts:

@@ -26,14 +26,13 @@ import numpy.typing as npt
 
 from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, following
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.greedy import eps_of, greedy, joined, tree_of
+from hedgerow.core.greedy import cells_of, eps_of, greedy, joined, tree_of
 from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
 from hedgerow.core.tree import TreeLayout
 
 PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites": 0, "regrow": False}
-CELLS = 6  # of a block, in `qdtree`'s default form, which is what a tree has to beat
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
 PART, TRIED = 64, 3  # blocks in a part that is grown again, at most; how many of the new ones are joined into blocks
@@ -69,7 +68,7 @@ class Woodblock:
     max_trees: int | None = None
     target: float | None = None
     at_once: int = 32
-    cells: int = CELLS
+    cells: int = 6
     greedy: bool = True
     asked: bool = True
     elites: int = 4
@@ -116,7 +115,7 @@ class Woodblock:
         """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
         best = tree_of(problem, search.best.nodes())
         layout = joined(problem, best) if self.cells > 1 else best
-        if search.usual is None or (search.usual == best and self.cells == CELLS):
+        if search.usual is None or (search.usual == best and self.cells == cells_of(problem)):
             return layout
         return min(layout, joined(problem, search.usual), key=lambda tree: reads(problem, tree))
 
@@ -170,8 +169,8 @@ class _Search:
         """With greedy trees, by both criteria."""
         problem, least, by_cells = self.problem, self.forest.least, self.settings.cells > 1
         eps = eps_of(problem)
-        self.usual = greedy(problem, max(1, problem.sample_block_rows // CELLS), eps, True)
-        same = self.settings.cells == CELLS
+        self.usual = greedy(problem, max(1, problem.sample_block_rows // cells_of(problem)), eps, True)
+        same = self.settings.cells == cells_of(problem)
         place = {cut: i for i, cut in enumerate(problem.cuts)}
         for tree in (
             self.usual if same else greedy(problem, least, eps, by_cells),
