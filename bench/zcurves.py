@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 
@@ -46,7 +47,7 @@ CASES: dict[str, tuple[Case, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shaped:
     """One table, what is learned from and what is asked of it."""
 
@@ -85,21 +86,28 @@ def shaped_of(name: str, options: Options) -> Shaped:
 LEAST_SAMPLED = 100  # rows of a block in the sample, as `learn` has by default
 
 
+@lru_cache(maxsize=2)  # of one shape: queries as they are, and redrawn ones
+def problem_of(shaped: Shaped, recurrence: float | Literal["auto"], seed: int) -> Problem:
+    asked = tuple(q.predicate(shaped.name) for q in shaped.learned)
+    again = redrawn(asked, [q.weight for q in shaped.learned], shaped.sample, recurrence)
+    problem = Problem.build(again.sample, again.predicates, shaped.block_rows, again.weights, seed=seed)
+    return replace(problem, seen=again.seen)
+
+
 def measured(shaped: Shaped, case: Case, options: Options) -> dict[str, Any]:
     learner, params = case
     progress(f"zcurves: {shaped.name}, {learner} {dict(params)}")
-    start = time.perf_counter()
+    seconds = 0.0
     if learner == "default":
         blocks = np.arange(len(shaped.whole)) // shaped.block_rows
         index = cost.index_of_assignment(blocks, int(blocks[-1]) + 1, shaped.whole)
     else:
         own = {name: value for name, value in params.items() if name != "recurrence"}
-        asked = tuple(q.predicate(shaped.name) for q in shaped.learned)
-        again = redrawn(asked, [q.weight for q in shaped.learned], shaped.sample, params.get("recurrence", "auto"))
-        problem = Problem.build(again.sample, again.predicates, shaped.block_rows, again.weights, seed=options.seed)
-        layout = make_learner(learner, **own).fit(replace(problem, seen=again.seen))
+        problem = problem_of(shaped, params.get("recurrence", "auto"), options.seed)
+        start = time.perf_counter()
+        layout = make_learner(learner, **own).fit(problem)
+        seconds = time.perf_counter() - start
         index = cost.virtual_index(layout, shaped.whole)
-    seconds = time.perf_counter() - start
     score, unseen = (cost.score_index(index, shaped.whole, q, shaped.name) for q in (shaped.learned, shaped.unseen))
     return line(
         suite="zcurves",
@@ -117,7 +125,7 @@ def measured(shaped: Shaped, case: Case, options: Options) -> dict[str, Any]:
         rows_read_unseen=round(unseen.rows_read, 5),
         blocks_read=round(score.blocks_read, 5),
         blocks_read_unseen=round(unseen.blocks_read, 5),
-        learn_seconds=round(seconds, 1),
+        fit_seconds=round(seconds, 1),
         seed=options.seed,
     )
 
