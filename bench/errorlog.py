@@ -20,18 +20,31 @@ from bench.matching import matching
 from bench.memory import InMemory, measured
 from bench.options import Case, Options
 from bench.quality import check
+from hedgerow.learners.woodblock import PAPER
 
 ROWS = {"quick": 100_000, "full": 1_000_000}
 BLOCKS = {"quick": 200, "full": 2_000}
 QUERIES = {"quick": 100, "full": 1_000}
 SHARES = 0.3, 0.6  # of what the log as it came reads, on learned and on unseen queries
-CASES: tuple[Case, ...] = (
+QUICK: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
     ("range", {"columns": "ingest_time", "recurrence": 1, "index": "bounds"}),
     ("range", {"columns": "ingest_time", "recurrence": 1}),
     ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
     ("qdtree", {}),
 )
+CASES: dict[str, tuple[Case, ...]] = {
+    "quick": QUICK,
+    "full": (
+        *QUICK,
+        ("bottom_up", {"cost": "features", "recurrence": 1}),  # the paper's Bottom-Up
+        ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1}),  # its BU+
+        ("bottom_up", {}),
+        ("sop_zorder", {}),
+        ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 120}),
+        ("woodblock", {"budget_seconds": 120}),
+    ),
+}
 
 
 def internal(options: Options) -> Iterator[dict[str, Any]]:
@@ -45,7 +58,7 @@ def external(options: Options) -> Iterator[dict[str, Any]]:
 def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
     data = load(shape, options)
     found = []
-    for case in options.cases(CASES):
+    for case in options.cases(CASES[options.form]):
         found.append(measured(data, case, options.form, options.seed))
         yield found[-1]
     check(found, "range", *SHARES)
