@@ -14,7 +14,7 @@ from typing import Any
 from bench import compare, report
 from bench.options import Options
 from bench.record import emit
-from bench.suites import SUITES
+from bench.suites import EVERY, PHYSICAL, SUITES, WRITTEN
 
 READERS = {"compare": compare.main, "report": report.main}
 
@@ -33,10 +33,13 @@ def main() -> None:
         sf=given.sf,
         months=tuple(given.months),
     )
-    for name in SUITES if everything else [given.suite]:
+    if given.physical and f"{given.suite}{PHYSICAL}" not in WRITTEN:
+        able = ", ".join(name.removesuffix(PHYSICAL) for name in WRITTEN)
+        raise SystemExit(f"{given.suite} writes no tables: --physical is for {able}")
+    for name in SUITES if everything else [f"{given.suite}{PHYSICAL}" if given.physical else given.suite]:
         for seed in range(given.seed, given.seed + given.seeds):
             started = time.perf_counter()
-            for record in SUITES[name].run(replace(options, seed=seed)):
+            for record in EVERY[name].run(replace(options, seed=seed)):
                 ended = time.perf_counter()
                 emit({**record, "run_seconds": round(ended - started, 1)}, given.json)
                 started = ended
@@ -47,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("suite", choices=[*SUITES, "quick", *READERS], help="what to measure; quick: a short form of everything")
     add("--quick", action="store_true", help="the short form of this suite")
+    add("--physical", action="store_true", help="write the tables and time the queries, beside peers")
     add("--seed", type=int, default=0, help="the first seed (0)")
     add("--seeds", type=int, default=1, metavar="N", help="how many seeds, one run each (1)")
     add("--json", type=Path, metavar="FILE", help="also append the lines to this file")

@@ -21,10 +21,12 @@ from bench.memory import InMemory, measured
 from bench.options import Case, Options
 from bench.quality import check
 from hedgerow.learners.woodblock import PAPER
+from hedgerow.sql.workload import Workload
 
 ROWS = {"quick": 100_000, "full": 1_000_000}
 BLOCKS = {"quick": 200, "full": 2_000}
 QUERIES = {"quick": 100, "full": 1_000}
+TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
 SHARES = 0.3, 0.6  # of what the log as it came reads, on learned and on unseen queries
 QUICK: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
@@ -55,6 +57,14 @@ def external(options: Options) -> Iterator[dict[str, Any]]:
     return run(EXTERNAL, options)
 
 
+def internal_physical(options: Options) -> Iterator[dict[str, Any]]:
+    return physical(INTERNAL, options)
+
+
+def external_physical(options: Options) -> Iterator[dict[str, Any]]:
+    return physical(EXTERNAL, options)
+
+
 def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
     data = load(shape, options)
     found = []
@@ -62,6 +72,17 @@ def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
         found.append(measured(data, case, options.form, options.seed))
         yield found[-1]
     check(found, "range", *SHARES)
+
+
+def physical(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
+    """What queries take on tables that are written, beside peers."""
+    from bench.physical import Physical, run
+
+    folder = table(shape, ROWS[options.form])
+    learned = Workload.from_sql(queries(shape, options.seed, QUERIES[options.form]))
+    asked = [("all", sql) for sql in queries(shape, ~options.seed, TIMED[options.form])]
+    data = Physical(f"{shape.name}-physical", "errors", folder, learned, asked, "os_build_date")
+    yield from run(data, [("qdtree", {})], options)
 
 
 def load(shape: Shape, options: Options) -> InMemory:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bench.lines import Line, form, grouped, label, middle, value
 from bench.papers import PEERS, THEIRS, Theirs
-from bench.suites import SUITES, Suite
+from bench.suites import EVERY, Suite
 
 NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
 MORE_IS_BETTER = ("mrows_per_s",)
@@ -38,6 +39,7 @@ class Row:
     commits: tuple[str, ...]
     params: Mapping[str, object]
     learner: str
+    details: Mapping[str, Any]  # of the first seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,15 @@ class Page:
 
     @property
     def missing(self) -> list[str]:
-        return [name for name in SUITES if name not in {s.suite for s in self.sections}]
+        return [name for name in EVERY if name not in {s.suite for s in self.sections}]
 
 
 def page(lines: Sequence[Line]) -> Page:
-    unknown = {line["suite"] for line in lines} - set(SUITES)
+    unknown = {line["suite"] for line in lines} - set(EVERY)
     if unknown:
         raise SystemExit(f"there are lines of suites that do not exist: {', '.join(sorted(unknown))}")
     found = []
-    for name, suite in SUITES.items():
+    for name, suite in EVERY.items():
         own = [line for line in lines if line["suite"] == name]
         full = [line for line in own if form(line) == "full"]
         if own:
@@ -109,6 +111,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         tuple(dict.fromkeys(line["commit"] for line in group)),
         group[0].get("params", {}),
         group[0].get("learner", ""),
+        group[0].get("details", {}),
     )
 
 

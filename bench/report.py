@@ -13,11 +13,12 @@ from pathlib import Path
 from bench.lines import read
 from bench.page import FIGURES, Beside, Page, Row, Section, page
 from bench.plots import Bar, bars
-from bench.suites import SUITES
+from bench.suites import EVERY, PHYSICAL
 
 ROOT = Path(__file__).parent.parent
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
 HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
+WAYS = ("table", "files", "all queries", "faster than the source: a tenth, half, nine tenths of the queries at most")
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
     "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
@@ -94,19 +95,32 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
     )
 
 
+def ways(section: Section) -> list[tuple[str, ...]]:
+    """What queries took, table by table, where tables were written."""
+    found: list[tuple[str, ...]] = []
+    for row in section.rows:
+        told = row.details
+        for way, seconds in (told.get("seconds", {}) if section.suite.endswith(PHYSICAL) else {}).items():
+            _, slow, _, middle, _, fast, _ = told["faster_than_source"][way]
+            name = {"routed": f"{row.name}, routed", "attached": f"{row.name}, attached"}.get(way, way)
+            faster = f"{slow:.2f}×, {middle:.2f}×, {fast:.2f}×"
+            found.append((name, f"{told['files'][way]:,}", f"{seconds:.1f} s", faster))
+    return found
+
+
 def about(section: Section) -> str:
     took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
     return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
 
 
 def full_form(name: str) -> str:
-    suite = SUITES[name]
-    command = " ".join(filter(None, (f"python -m bench {name}", suite.options)))
+    suite = EVERY[name]
+    command = " ".join(filter(None, (f"python -m bench {name.removesuffix(PHYSICAL)}", suite.options)))
     return f"The full form: `{command}`, by estimate {suite.minutes:g} min a seed on two cores."
 
 
 def missing(found: Page) -> list[str]:
-    return [f"`{name}`: {SUITES[name].what}. {full_form(name)}" for name in found.missing]
+    return [f"`{name}`: {EVERY[name].what}. {full_form(name)}" for name in found.missing]
 
 
 # --- Markdown -------------------------------------------------------------------------------------
@@ -124,7 +138,7 @@ def markdown(found: Page) -> str:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
         parts += [f"## {section.suite}", about(section)]
-        parts += [_table(heads, rows)]
+        parts += [_table(heads, rows), *(_table(WAYS, found) for found in (ways(section),) if found)]
         if section.beside:
             parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
     if found.missing:
@@ -180,6 +194,8 @@ def html(found: Page) -> str:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", picture(section)]
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
+        if ways(section):
+            parts.append(_html_table(WAYS, ways(section)))
     if found.missing:
         parts.append(
             "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"

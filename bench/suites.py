@@ -18,6 +18,7 @@ from bench import (
     prune,
     replay,
     route_rows,
+    tpcds_tables,
     tpch_month,
     tpch_tables,
     zcurves,
@@ -46,6 +47,7 @@ SUITES: dict[str, Suite] = {
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 20),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
+    "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, each learned by itself", 30),
     "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 5, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 2, "learn_seconds"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 2, "p99_ms"),
@@ -53,3 +55,18 @@ SUITES: dict[str, Suite] = {
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 15, "ratio"),
 }
+
+PHYSICAL = "-physical"
+# What `--physical` runs of a suite; these are not part of the quick form of everything.
+WRITTEN: dict[str, Suite] = {
+    f"{name}{PHYSICAL}": Suite(
+        run, f"{SUITES[name].what}: seconds on tables that are written", 20, "ratio", "--physical"
+    )
+    for name, run in (
+        ("tpch-month", tpch_month.physical),
+        ("errorlog-int", errorlog.internal_physical),
+        ("errorlog-ext", errorlog.external_physical),
+        ("zcurves", zcurves.physical),
+    )
+}
+EVERY = {**SUITES, **WRITTEN}

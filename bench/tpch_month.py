@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
+TIMED = {"quick": 1, "full": 2}  # queries of a template, where tables are written
 SHARES = 0.8, 0.9  # of what blocks at random read, on learned and on unseen queries
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
@@ -77,6 +78,18 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """What queries take on tables that are written, beside peers."""
+    from bench.physical import Physical, run
+
+    for name in options.months or MONTHS[:1]:
+        month = month_of(options, name)
+        asked = queries(~options.seed, TIMED[options.form])
+        fields = {"sf": options.sf or SCALE[options.form], "month": name}
+        data = Physical("tpch-month-physical", "tpch", Path(month.source), month.learned, asked, "l_shipdate", fields)
+        yield from run(data, [("qdtree", {})], options)
 
 
 def month_of(options: Options, name: str) -> Month:

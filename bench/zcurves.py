@@ -7,13 +7,16 @@ its rows would fill, so a block has fewer rows here. `default` is the order in w
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from bench.options import Case, Options
 from bench.record import line, progress
@@ -30,6 +33,8 @@ BLOCK_BYTES = 4 << 20
 ROWS = {"quick": 40_000, "full": 1_000_000}
 SAMPLE = {"quick": 20_000, "full": 100_000}
 QUERIES = {"quick": 100, "full": 500}
+TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
+FILES = 8  # of the table as it comes, then
 PAPER: Case = (
     "zorder_learned",
     {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
@@ -67,6 +72,26 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             found.append(measured(shaped, case, options))
             yield found[-1]
         check(found)
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """What queries take on tables that are written, beside peers."""
+    from bench.physical import Physical, run
+
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        for name, shape in SHAPES.items():
+            table = table_of(name, ROWS[options.form], options.seed)
+            source = Path(folder, name)
+            source.mkdir()
+            for i, start in enumerate(range(0, len(table), len(table) // FILES)):
+                pq.write_table(
+                    table.slice(start, len(table) // FILES), source / f"part-{i}.parquet", compression="zstd"
+                )
+            learned = Workload.from_sql(queries(name, table, QUERIES[options.form], options.seed))
+            asked = [("all", sql) for sql in queries(name, table, TIMED[options.form], ~options.seed)]
+            by, params = shape.asked[0].column, {"shape": name}
+            data = Physical("zcurves-physical", name, source, learned, asked, by, params=params)
+            yield from run(data, [("zorder_learned", {})], options)
 
 
 def shaped_of(name: str, options: Options) -> Shaped:

@@ -1,0 +1,227 @@
+"""Layouts as tables of their own, and what queries take on them: beside the source as it came, Parquet sorted by one
+column, Delta's OPTIMIZE ZORDER BY and Delta's liquid clustering.
+
+Every table has about as many files; Delta sorts inside of them too. Queries are unseen ones. Each runs once on every
+table, which warms the caches of all alike and shows that the answers are equal; then three times, each time in another
+order of the tables, and the median counts. What is learned is read in three ways: `route`, an attached session, and
+like any Parquet table.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.dataset as ds
+
+from bench.options import Case, Options
+from bench.record import line, progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hedgerow.sql.workload import Workload
+
+TURNS = 3
+FILES = {"quick": 20, "full": 100}
+QUANTILES = (0, 10, 25, 50, 75, 90, 100)
+PEERS = ("source", "sorted", "zorder", "clustering")
+
+
+@dataclass(frozen=True)
+class Physical:
+    """`name` is what the queries call the table; `asked` has the template of each query that is timed, and its text.
+
+    `fields` and `params` are what a line says besides.
+    """
+
+    suite: str
+    name: str
+    source: Path
+    learned: Workload
+    asked: Sequence[tuple[str, str]]
+    sorted_by: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A table, and how to make a query of a text once its view is there."""
+
+    name: str
+    table: Callable[[], DataFrame]
+    frame: Callable[[str], DataFrame]
+    files: int
+    attached: bool = False
+
+
+def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow
+
+    here = {"spark.databricks.delta.snapshotPartitions": "2"}
+    spark = hedgerow.session("4g", "local[2]", **here)
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        peers = list(peers_of(spark, data, FILES[options.form], folder))
+        for case in options.cases(tuple(cases)):
+            yield measured(spark, data, case, options, folder, peers)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> Iterator[Way]:
+    from pyspark.sql.functions import col
+
+    def parquet(path: str) -> Callable[[], DataFrame]:
+        return lambda: spark.read.parquet(path)
+
+    def delta(path: str) -> Callable[[], DataFrame]:
+        return lambda: spark.read.format("delta").load(path)
+
+    source = spark.read.parquet(str(data.source))
+    yield Way("source", parquet(str(data.source)), spark.sql, len(source.inputFiles()))
+    progress(f"{data.suite}: sorted by {data.sorted_by}")
+    path = str(folder / "sorted")
+    in_order = source.repartitionByRange(files, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
+    in_order.write.parquet(path)
+    yield Way("sorted", parquet(path), spark.sql, len(spark.read.parquet(path).inputFiles()))
+    often = filtered_most(data.learned, data.name, 3)
+    size = str(max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files))
+    for key in ("maxFileSize", "minFileSize"):
+        spark.conf.set(f"spark.databricks.delta.optimize.{key}", size)
+    spark.conf.set("spark.databricks.io.skipping.mdc.sortWithinPartitions", "true")
+    for name in ("zorder", "clustering"):
+        progress(f"{data.suite}: Delta's {name} by {', '.join(often)}")
+        path = str(folder / name)
+        schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in source.schema)
+        by = f"CLUSTER BY ({', '.join(often)})" if name == "clustering" else ""
+        every = "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '-1')"
+        spark.sql(f"CREATE TABLE delta.`{path}` ({schema}) USING delta {by} {every}")
+        source.write.format("delta").mode("append").save(path)
+        spark.sql(f"OPTIMIZE delta.`{path}`" + ("" if by else f" ZORDER BY ({', '.join(often)})"))
+        yield Way(name, delta(path), spark.sql, len(spark.read.format("delta").load(path).inputFiles()))
+
+
+def filtered_most(workload: Workload, table: str, n: int) -> list[str]:
+    """The columns that the most queries have conditions on."""
+    from hedgerow.core.expr import columns
+
+    counts: dict[str, int] = {}
+    for query in workload:
+        for c in sorted({c.path[0] for c in columns(query.predicate(table))}):
+            counts[c] = counts.get(c, 0) + 1
+    return sorted(counts, key=lambda c: (-counts[c], c))[:n]
+
+
+def measured(
+    spark: SparkSession, data: Physical, case: Case, options: Options, folder: Path, peers: Sequence[Way]
+) -> dict[str, Any]:
+    import hedgerow
+
+    learner, params = case
+    progress(f"{data.suite}: {learner} {dict(params)}")
+    rows = ds.dataset(data.source).count_rows()
+    block_rows = max(1, rows // FILES[options.form])
+    start = time.perf_counter()
+    layout = hedgerow.learn(
+        spark,
+        str(data.source),
+        data.learned,
+        learner,
+        block_rows=block_rows,
+        seed=options.seed,
+        table=data.name,
+        **params,
+    )
+    learned_at = time.perf_counter()
+    path = str(folder / "learned")
+    table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True, table=data.name)
+    applied_at = time.perf_counter()
+
+    def opened() -> DataFrame:
+        return spark.read.parquet(path)
+
+    n = len(table.files())
+    ways = [
+        *peers,
+        Way("unrouted", opened, spark.sql, n),
+        Way("routed", opened, lambda sql: hedgerow.route(spark, sql), n),
+        Way("attached", opened, spark.sql, n, attached=True),
+    ]
+    took, deciding = timed(spark, data, ways)
+    middle = {name: [median(own[1:]) for own in of] for name, of in took.items()}
+    total = {name: sum(of) for name, of in middle.items()}
+    faster = {name: np.percentile(np.divide(middle["source"], of), QUANTILES) for name, of in middle.items()}
+    of_template: dict[str, list[int]] = {}
+    for i, (template, _) in enumerate(data.asked):
+        of_template.setdefault(template, []).append(i)
+    return line(
+        suite=data.suite,
+        learner=learner,
+        params={"form": options.form, **data.params, **params},
+        **data.fields,
+        rows=rows,
+        blocks=n,
+        block_rows=block_rows,
+        queries=len(data.learned),
+        queries_unseen=len(data.asked),
+        ratio=round(total["attached"] / min(total[name] for name in PEERS), 3),
+        learn_seconds=round(learned_at - start, 1),
+        apply_seconds=round(applied_at - learned_at, 1),
+        details={
+            "files": {way.name: way.files for way in ways},
+            "seconds": {name: round(of, 2) for name, of in total.items()},
+            "faster_than_source": {name: [round(float(x), 2) for x in of] for name, of in faster.items()},
+            "decision_ms": [round(float(x), 2) for x in 1000 * np.percentile(deciding, QUANTILES)],
+            "template_ms": {
+                template: {name: round(1000 * median(of[i] for i in own)) for name, of in middle.items()}
+                for template, own in of_template.items()
+            },
+        },
+        seed=options.seed,
+    )
+
+
+def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dict[str, list[list[float]]], list[float]]:
+    """By way and query the seconds of each turn, and those that decisions in the attached session took.
+
+    The first turn is slower: it compares the answers.
+    """
+    import hedgerow
+
+    took: dict[str, list[list[float]]] = {way.name: [[] for _ in data.asked] for way in ways}
+    deciding: list[float] = []
+    answers: dict[int, list[str]] = {}
+    for turn in range(TURNS + 1):
+        progress(f"{data.suite}: {len(data.asked)} queries, turn {turn} of {TURNS}")
+        for i in range(len(ways)):
+            way = ways[(i + turn) % len(ways)]
+            way.table().createOrReplaceTempView(data.name)
+            if way.attached:
+                hedgerow.attach(spark)
+            for q, (_, sql) in enumerate(data.asked):
+                if not turn:
+                    found = sorted(map(_rounded, way.frame(sql).collect()))
+                    assert answers.setdefault(q, found) == found, f"{way.name} gives another answer: {sql}"
+                start = time.perf_counter()
+                way.frame(sql)._jdf.queryExecution().toRdd().count()
+                took[way.name][q].append(time.perf_counter() - start)
+                if way.attached and turn:
+                    deciding += [scan.seconds for scan in hedgerow.last_query(spark)]
+            if way.attached:
+                hedgerow.detach(spark)
+    return took, deciding
+
+
+def _rounded(row: Any) -> str:
+    """Sums of floating-point numbers depend on the order of the rows."""
+    return repr([float(f"{v:.9g}") if isinstance(v, float) else v for v in row])

@@ -1,0 +1,59 @@
+"""Tables that are written, of peers too, answer alike; what queries take on them is told by table and by template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bench import physical
+from bench.options import Options
+from bench.page import page
+from bench.report import markdown
+from hedgerow.sql.workload import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 4000
+
+
+def data(folder: Path) -> physical.Physical:
+    folder.mkdir()
+    keys = range(ROWS)
+    rows = {
+        "k": [k * 7919 % ROWS for k in keys],
+        "word": [f"w-{k % 13}-" for k in keys],
+        "v": [k * 31 % 100 for k in keys],
+    }
+    for i in range(2):
+        pq.write_table(pa.table(rows).slice(i * ROWS // 2, ROWS // 2), folder / f"{i}.parquet")
+    asked = [
+        f"SELECT count(*), sum(v) FROM things WHERE k BETWEEN {a} AND {a + 99} AND v < 90" for a in range(0, 4000, 100)
+    ]
+    timed = [("range", asked[7]), ("like", "SELECT * FROM things WHERE word LIKE '%-3-%' AND v = 5")]
+    return physical.Physical("errorlog-int-physical", "things", folder, Workload.from_sql(asked), timed, "v")
+
+
+def test_filtered_most(tmp_path: Path) -> None:
+    assert physical.filtered_most(data(tmp_path / "source").learned, "things", 3) == ["k", "v"]
+
+
+@pytest.mark.long
+def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
+    asked = data(tmp_path / "source")
+    options = Options("quick")
+    peers = list(physical.peers_of(delta, asked, 10, tmp_path))
+    assert [way.name for way in peers] == list(physical.PEERS)
+    assert all(way.files > 4 for way in peers if way.name != "source")
+    line = physical.measured(delta, asked, ("qdtree", {}), options, tmp_path, peers)
+    told = line["details"]
+    assert set(told["seconds"]) == {*physical.PEERS, "unrouted", "routed", "attached"}
+    assert set(told["template_ms"]) == {"range", "like"}
+    assert len(told["decision_ms"]) == len(physical.QUANTILES) and told["decision_ms"][0] > 0
+    least = min(told["seconds"][way] for way in physical.PEERS)
+    assert line["ratio"] == pytest.approx(told["seconds"]["attached"] / least, rel=0.1)
+    assert "| qdtree, attached |" in markdown(page([line]))
