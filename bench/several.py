@@ -42,6 +42,11 @@ class Several:
         return {f.name: ds.dataset(f).count_rows() for f in sorted(self.folder.iterdir())}
 
 
+def schemas_of(folder: Path) -> dict[str, Any]:
+    """Of the tables whose files lie in folders of their names."""
+    return {f.name: ds.dataset(f).schema for f in sorted(folder.iterdir())}
+
+
 @dataclass
 class Reads:
     """What queries read of tables, in rows and in blocks, and what they would read if nothing was skipped."""

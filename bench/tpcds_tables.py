@@ -10,7 +10,7 @@ from bench.cache import cache_folder, partial, publish
 from bench.duck import connection
 from bench.options import Case, Options
 from bench.record import progress
-from bench.several import Several, run
+from bench.several import Several, run, schemas_of
 from bench.tpcds_texts import MOST, SOLD, Values, queries
 
 SCALE = {"quick": 0.05, "full": 1.0}
@@ -54,14 +54,12 @@ def values_of(folder: Path) -> Values:
 
 
 def measure(options: Options) -> Iterator[dict[str, Any]]:
-    import pyarrow.dataset as ds
-
     from hedgerow.sql.workload import Workload
 
     form = options.form
     scale = options.sf or SCALE[form]
     folder = tables(scale)
-    schemas = {f.name: ds.dataset(f).schema for f in folder.iterdir()}
+    schemas = schemas_of(folder)
     values = values_of(folder)
     # Learned seeds are 0 and more, so these are never among them.
     seeds = (options.seed, ~options.seed)

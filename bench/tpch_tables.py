@@ -9,7 +9,7 @@ from typing import Any
 from bench.cache import cache_folder, partial, publish
 from bench.options import Case, Options
 from bench.record import progress
-from bench.several import Several, run
+from bench.several import Several, run, schemas_of
 from bench.tpch_texts import queries
 from bench.tpch_wide import generate
 
@@ -42,6 +42,10 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
     form = options.form
     scale = options.sf or SCALE[form]
     # Learned seeds are 0 and more, so these are never among them.
-    learned, unseen = (Workload.from_sql(queries(s, PER_TEMPLATE[form])) for s in (options.seed, ~options.seed))
-    data = Several("tpch", tables(scale), scale, learned, unseen, SORTED_BY, BLOCK_ROWS[form])
+    folder = tables(scale)
+    schemas = schemas_of(folder)
+    learned, unseen = (
+        Workload.from_sql(queries(s, PER_TEMPLATE[form]), schemas) for s in (options.seed, ~options.seed)
+    )
+    data = Several("tpch", folder, scale, learned, unseen, SORTED_BY, BLOCK_ROWS[form])
     return run(data, CASES[form], options)

@@ -330,3 +330,23 @@ def test_random_queries(con: duckdb.DuckDBPyConnection, part: int) -> None:
     assert counts["not valid"] < 0.1 * size
     assert counts["with rows"] > 0.4 * size
     assert counts["filtered"] > 0.5 * size
+
+
+def test_schemas_given_once_still_tell_whose_a_name_is() -> None:
+    """`b` may be a column of u, for all that t's schema says; with u's schema it is not."""
+    sql = "SELECT count(*) FROM t, u WHERE t.a = u.a AND b = 3"
+    alone, known = Workload.from_sql(sql), Workload.from_sql(sql, SCHEMAS)
+    for workload, expected in ((alone, "TRUE"), (known, "b = 3")):
+        (query,) = workload.on("t").bind({"t": SCHEMAS["t"]})
+        assert text(query.predicate("t")) == expected
+
+
+def test_a_table_of_another_name() -> None:
+    """Read again with the schema known, the conditions are those of the table that `on` named."""
+    for workload in (
+        Workload.from_sql("SELECT * FROM t WHERE B = 3"),
+        Workload.from_sql("SELECT * FROM t WHERE b = 3", SCHEMAS),
+    ):
+        (query,) = workload.on("lake").bind({"lake": {"b": "bigint"}})
+        assert query.tables() == ("lake",)
+        assert text(query.predicate("lake")) == "b = 3"

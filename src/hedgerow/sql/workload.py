@@ -28,9 +28,14 @@ Schemas = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Workload(core.Workload):
-    """A workload that knows the SQL it came from, so that `bind` can read it again with the tables known."""
+    """A workload that knows the SQL it came from, so that `bind` can read it again with the tables known.
+
+    `schemas` are those given so far, `names` what `on` calls tables of the texts.
+    """
 
     views: Mapping[str, str] = field(default_factory=dict)
+    schemas: Schemas = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_sql(
@@ -68,7 +73,7 @@ class Workload(core.Workload):
                     skipped.append(f"query {name} is left out: {error}")
                     continue
                 queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
-        found = cls(tuple(queries), tuple(skipped), dict(views or {}))
+        found = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
         return core.Workload.bind(found, dict(known.values())) if known else found
 
     @classmethod
@@ -85,9 +90,21 @@ class Workload(core.Workload):
             return found.bind(schemas) if schemas else found
         return cls.from_sql(content, schemas, dialect)
 
+    def on(self, table: str) -> Workload:
+        old = {t.lower() for t in self.tables()}
+        found = super().on(table)
+        return replace(found, names={**self.names, min(old): table}) if len(old) == 1 else found
+
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
-        """Read the SQL again with the tables known, then give literals the type in which Spark compares them."""
+        """Read the SQL again with the tables known, then give literals the type in which Spark compares them.
+
+        Schemas given before still count: they tell of unqualified names in a join which are not this table's.
+        """
+        schemas = {name: schema for name, schema in self.schemas.items() if name.lower() not in self.names} | dict(
+            schemas
+        )
         known = _known(schemas)
+        known |= {old: known[new.lower()] for old, new in self.names.items() if new.lower() in known}
         views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
         again: list[Query] = []
         skipped = list(self.skipped)
@@ -96,7 +113,7 @@ class Workload(core.Workload):
                 again.append(_reread(query, known, views))
             except SchemaError as error:
                 skipped.append(f"query {query.id} is left out: {error}")
-        found = replace(self, queries=tuple(again), skipped=tuple(skipped))
+        found = replace(self, queries=tuple(again), skipped=tuple(skipped), schemas=schemas)
         return core.Workload.bind(found, dict(known.values()), session)
 
 
