@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.core import telling
 from hedgerow.core.cost import score
 from hedgerow.core.curve import Axis, CurveLayout, keys_of
 from hedgerow.core.curves import along_hilbert, interleaved, order, ranged, shortened, woven
@@ -183,3 +186,29 @@ def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "bayes_opt", None)
     with pytest.raises(LayoutError, match=r"pip install 'hedgerow\[bo\]'"):
         ZOrderLearned(search="bayes").fit(Problem.build(Sample.of_table(GRID), (FIG_1,), 4))
+
+
+@pytest.mark.parametrize("after", [0, 30])
+def test_ctrl_c_ends_the_search_and_not_the_command(
+    after: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And in a terminal a line tells how the search gets on."""
+    calls = iter(range(after, -10_000, -1))
+    cost = Zones.cost
+
+    def interrupted(zones: Zones, keys: Any, bits: int = 64) -> float:
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        return cost(zones, keys, bits)
+
+    monkeypatch.setattr(Zones, "cost", interrupted)
+    monkeypatch.setattr(telling, "EVERY", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    problem = a_problem(5)
+    found = ZOrderLearned().fit(problem)
+    assert found.blocks > 50
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "zorder_learned: interrupted: the best order so far is taken"
+    assert len(said) == after + 1
+    if after:
+        assert re.fullmatch(r"zorder_learned: 30 orders, \d+ a second; the best reads \d+\.\d\d %", said[-2])

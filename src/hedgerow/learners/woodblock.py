@@ -13,12 +13,10 @@ replays the best trees, grows the worst parts of the best tree again, and joins 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +28,7 @@ from hedgerow.core.greedy import cells_of, eps_of, greedy, joined, tree_of
 from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
+from hedgerow.core.telling import Telling
 from hedgerow.core.tree import TreeLayout
 
 PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites": 0, "regrow": False}
@@ -47,6 +46,10 @@ class Point(NamedTuple):
     trees: float
     best: float
     mean: float
+
+    def told(self) -> str:
+        rate = self.trees / self.seconds
+        return f"{self.trees:,.0f} trees, {rate:.1f} a second; the best reads {100 * self.best:.2f} %"
 
 
 class Found(NamedTuple):
@@ -89,7 +92,7 @@ class Woodblock:
                 if self._enough(point):
                     break
         except KeyboardInterrupt:
-            _say("interrupted: the best tree so far is taken")
+            search.telling.now("interrupted: the best tree so far is taken")
         return Found(self._finished(problem, search), tuple(search.curve))
 
     def _check(self) -> None:
@@ -131,7 +134,7 @@ class _Search:
     """Rounds of growing and learning; what was best so far."""
 
     def __init__(self, settings: Woodblock, problem: Problem) -> None:
-        self.start = self.said = perf_counter()
+        self.telling = Telling("woodblock")
         self.settings = settings
         self.problem = problem
         self.forest = Forest.of(problem, max(1, problem.sample_block_rows // settings.cells), settings.asked)
@@ -161,8 +164,8 @@ class _Search:
                 self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
             most = self.forest.weight * self.forest.rows
             read = 1 - np.array([self.worth, grown.total.mean()]) / most
-            self.curve.append(Point(perf_counter() - self.start, self.trees, *read.tolist()))
-            self._tell(self.curve[-1])
+            self.curve.append(Point(self.telling.seconds, self.trees, *read.tolist()))
+            self.telling.sometimes(self.curve[-1].told)
             yield self.curve[-1]
 
     def _begin(self) -> None:
@@ -222,16 +225,6 @@ class _Search:
         if worth[found] > worth[0] * (1 + 1e-9):
             tree = self._replayed(best.nodes(0, at, parts[found]))
             self._keep(tree, self.worth + worth[found] - worth[0])  # or more: blocks are joined across parts too
-
-    def _tell(self, point: Point) -> None:
-        if sys.stderr.isatty() and perf_counter() - self.said > 2:
-            self.said = perf_counter()
-            rate = point.trees / point.seconds
-            _say(f"{point.trees:,.0f} trees, {rate:.1f} a second; the best reads {100 * point.best:.2f} %")
-
-
-def _say(sentence: str) -> None:
-    print(f"woodblock: {sentence}", file=sys.stderr, flush=True)
 
 
 # --- the agent ------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from hedgerow.core.expr import columns
 from hedgerow.core.problem import Problem
 from hedgerow.core.scan import spread
 from hedgerow.core.stats import Ints
+from hedgerow.core.telling import Telling
 from hedgerow.core.zones import Zones
 
 Search = Choice["order", "bits", "bayes"]
@@ -82,8 +83,11 @@ class ZOrderLearned:
         zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
         until = monotonic() + self.seconds if self.seconds else inf
         tried = Tried(problem, axes, zones, self.curve, self.iterations, until)
-        with suppress(Spent):
-            self._look(tried, Random(problem.seed))
+        try:
+            with suppress(Spent):
+                self._look(tried, Random(problem.seed))
+        except KeyboardInterrupt:
+            tried.telling.now("interrupted: the best order so far is taken")
         found = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return found
@@ -133,15 +137,18 @@ class Tried:
     left: int
     until: float
     best: Pattern = ()
+    telling: Telling = field(default_factory=lambda: Telling("zorder_learned"))
     costs: dict[Pattern, float] = field(default_factory=dict)
     shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add
 
     def __post_init__(self) -> None:
         rows = self.problem.sample.rows
         blocks = len(self.problem.sample) / self.problem.sample_block_rows
-        self.telling = ceil(log2(blocks + 1)) + FINER
+        self.deciding = ceil(log2(blocks + 1)) + FINER
         self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
         self.bits = [axis.bits for axis in self.axes]
+        n = len(self.axes)
+        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # until one is tried
 
     def cost(self, pattern: Sequence[int]) -> float:
         """Spent is raised where there is no budget for one more."""
@@ -154,7 +161,13 @@ class Tried:
             if cost < self.costs.get(self.best, inf):
                 self.best = real
             self.costs[real] = cost
+            self.telling.sometimes(self._told)
         return self.costs[real]
+
+    def _told(self) -> str:
+        n = len(self.costs)
+        least = self.costs[self.best] / max(1e-9, self.zones.weights.sum() * len(self.problem.sample))
+        return f"{n:,} orders, {n / self.telling.seconds:.0f} a second; the best reads {100 * least:.2f} %"
 
     def _keys(self, pattern: Pattern) -> Keys:
         """Of terms whose bits go where they went before, what each rank adds to a key is known already."""
@@ -268,7 +281,7 @@ def by_order(tried: Tried, random: Random) -> None:
 
 def neighbours(pattern: Pattern, tried: Tried) -> Iterator[Pattern]:
     """With another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
-    most = min(len(pattern), tried.telling)
+    most = min(len(pattern), tried.deciding)
     for at in range(most):
         for term in range(len(tried.axes)):
             if term != pattern[at]:
