@@ -66,8 +66,7 @@ class Way:
 def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow
 
-    here = {"spark.databricks.delta.snapshotPartitions": "2"}
-    spark = hedgerow.session("4g", "local[2]", **here)
+    spark = hedgerow.session("4g", "local[2]", **{"spark.databricks.delta.snapshotPartitions": "2"})
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         peers = list(peers_of(spark, data, FILES[options.form], folder))

@@ -70,10 +70,10 @@ class Pushdown:
         handed: dict[str, Conditions] = {alias: [] for alias in scope.sources}
         nullable: set[str] = set()
 
-        def hand(conditions: Conditions, to: set[str]) -> None:
+        def hand(conditions: Conditions, to: set[str], all_seen: bool = False) -> None:
             for alias in to:
                 for condition in conditions:
-                    found = _about(condition, scope, alias)
+                    found = _about(condition, scope, alias, all_seen)
                     if found is not None and (alias not in nullable or _rejects_null(found)):
                         handed[alias].append(found)
 
@@ -94,7 +94,8 @@ class Pushdown:
         where = select.node.args.get("where")
         odd = set(given(select.node)) - CLAUSES
         own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
-        hand(own + [substituted(w, select) for w in wanted if plain_select(select)], before)
+        all_seen = all(step.kind not in ("SEMI", "ANTI") and not step.using for step in select.joins)
+        hand(own + [substituted(w, select) for w in wanted if plain_select(select)], before, all_seen)
         self.edges.of_where(select, own)
         self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
@@ -126,12 +127,12 @@ def _conjuncts(node: exp.Expr | None) -> Conditions:
     return [] if node is None else [node]
 
 
-def _about(condition: exp.Expr, scope: Scope, alias: str) -> exp.Expr | None:
+def _about(condition: exp.Expr, scope: Scope, alias: str, all_seen: bool) -> exp.Expr | None:
     """The strongest condition on one source that follows, about the source's outputs; None if none does."""
     source = scope.sources[alias]
 
     def mine(column: exp.Column) -> tuple[str, ...] | None:
-        found = scope.resolve(column)
+        found = scope.resolve(column, all_seen)
         ours = found is not None and found[0] is scope and found[1] == alias and takes(source, found[2])
         return found[2] if ours and found is not None and len(found[2]) <= 4 else None
 

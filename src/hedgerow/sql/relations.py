@@ -78,10 +78,14 @@ class Scope:
     outer: Scope | None = None
     merged: dict[str, str] = field(default_factory=dict)  # USING: the name and the source whose column it is
 
-    def resolve(self, column: exp.Column) -> tuple[Scope, str, tuple[str, ...]] | None:
-        """Where a column comes from: the scope, the source's alias, and the path of names within the source."""
+    def resolve(self, column: exp.Column, all_seen: bool = False) -> tuple[Scope, str, tuple[str, ...]] | None:
+        """Where a column comes from: the scope, the source's alias, and the path of names within the source.
+
+        `all_seen`: from where it stands all sources are seen. Then, if one has a column of this name, no other has,
+        known or not: Spark would refuse the query.
+        """
         parts = [p.name for p in column.parts]
-        found = self._qualified(parts) or self._plain(parts)
+        found = self._qualified(parts) or self._plain(parts, all_seen)
         if found is not None:
             return self, *found
         if self.outer is None or not (self.outer.has_alias(parts) or self._surely_absent(parts)):
@@ -97,13 +101,14 @@ class Scope:
         found = [n for n in range(1, len(parts)) if parts[n - 1].lower() in self.sources]
         return (parts[found[0] - 1].lower(), tuple(parts[found[0] :])) if len(found) == 1 else None
 
-    def _plain(self, parts: list[str]) -> tuple[str, tuple[str, ...]] | None:
+    def _plain(self, parts: list[str], all_seen: bool) -> tuple[str, tuple[str, ...]] | None:
         if parts[0].lower() in self.merged:
             return self.merged[parts[0].lower()], tuple(parts)
         offers = {alias: _offers(source, parts[0]) for alias, source in self.sources.items()}
         sure = [alias for alias, offer in offers.items() if offer]
         open_ = [alias for alias, offer in offers.items() if offer is None]
-        if len(sure) == 1 and not open_:
+        tables = [source for a in open_ if isinstance(source := self.sources[a], Base) and not source.whole]
+        if len(sure) == 1 and (not open_ or (all_seen and len(tables) == len(open_))):
             return sure[0], tuple(parts)
         if not sure and len(open_) == 1 and self.outer is None and isinstance(self.sources[open_[0]], Base | Select):
             return open_[0], tuple(parts)
