@@ -51,7 +51,7 @@ ATOMS: list[Callable[[random.Random, str], str]] = [
     lambda r, e: f"{e}word LIKE '{r.choice(['ab%', '%9', '%c%', 'bc1_', 'x%', '%'])}'",
     lambda r, e: f"{e}word NOT LIKE '{r.choice('abcdefg')}%'",
     lambda r, e: r.choice(
-        [f"{e}flag", f"NOT {e}flag", f"{e}flag IS NULL", f"{e}flag IS NOT TRUE", f"{e}flag <=> false"]
+        [f"({e}flag)", f"NOT {e}flag", f"{e}flag IS NULL", f"{e}flag IS NOT TRUE", f"{e}flag <=> false"]
     ),
     lambda r, e: f"{e}{r.choice(['ratio', 'odd', 'flag', 'word'])} IS {r.choice(['', 'NOT '])}NULL",
     lambda r, e: f"{e}bytes = X'{r.choice(['31', '3132', '39'])}'",

@@ -80,6 +80,10 @@ TEXTS = [
     "SELECT * FROM ours_o WHERE id < 9",
     "SELECT a FROM (SELECT * FROM ours_o WHERE id < 9) AS t(a, b, c, d, e, f, g, h, i, j, k, l)",
     "SELECT count(*) FILTER (WHERE id < 9) FROM ours_c WHERE id < 500",
+    # To Spark these have no condition: WHERE is another name of the table, with other names of its columns.
+    "SELECT count(*) FROM (SELECT late FROM ours_c) WHERE (late)",
+    "SELECT count(*) FROM (SELECT late, id FROM ours_c) where (id, late)",
+    "SELECT count(*) FROM (SELECT late FROM ours_c) WHERE ((late))",
 ]  # fmt: skip
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROWS = 300
 MARK = "spark.databricks.delta.commitInfo.userMetadata"
+LAST = "spark.databricks.delta.lastCommitVersionInSession"
+Believed = dict[str, int]  # the mark of a step, and the version that its session says it committed
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,26 @@ class InThread:
         self.spark = spark.newSession()
 
     def start(self, todo: list[Step], delay: float) -> None:
+        self.believed: Believed = {}
+
         def work() -> None:
             time.sleep(delay)
             for step in todo:
                 self.spark.conf.set(MARK, step.mark)
+                self.spark.conf.unset(LAST)
                 try:
                     self.spark.sql(step.sql).collect()
                 except Exception:  # a conflict: the log says what was committed
                     continue
+                if version := self.spark.conf.get(LAST, None):
+                    self.believed[step.mark] = int(version)
 
         self._thread = Thread(target=work)
         self._thread.start()
 
-    def finish(self) -> None:
+    def finish(self) -> Believed:
         self._thread.join()
+        return self.believed
 
 
 WORKER = """
@@ -116,15 +124,19 @@ spark = hr.session("1g", "local[1]", **{"spark.sql.shuffle.partitions": "2", "sp
 print("ready", flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
+    believed = {}
     time.sleep(asked["delay"])
     for sql, mark in asked["todo"]:
-        spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", mark)
+        spark.conf.set("MARK", mark)
+        spark.conf.unset("LAST")
         try:
             spark.sql(sql).collect()
         except Exception:
             continue
-    print("done", flush=True)
-"""
+        if version := spark.conf.get("LAST", None):
+            believed[mark] = int(version)
+    print("done", json.dumps(believed), flush=True)
+""".replace("MARK", MARK).replace("LAST", LAST)
 
 
 class InProcess:
@@ -147,22 +159,36 @@ class InProcess:
         pipe.write(asked + "\n")
         pipe.flush()
 
-    def finish(self) -> None:
-        self._until("done")
+    def finish(self) -> Believed:
+        found: Believed = json.loads(self._until("done"))
+        return found
 
     def close(self) -> None:
         self._process.stdin.close()  # type: ignore[union-attr]
         self._process.wait(60)
 
-    def _until(self, word: str) -> None:
+    def _until(self, word: str) -> str:
+        """What is said after the word."""
         pipe: IO[str] = self._process.stdout  # type: ignore[assignment]
         for line in pipe:
-            if line.strip() == word:
-                return
+            said, _, rest = line.strip().partition(" ")
+            if said == word:
+                return rest
         raise RuntimeError("the other process ended")
 
 
 # --- what must come out ---------------------------------------------------------------------------
+
+
+def lost(spark: SparkSession, path: str, believed: Believed) -> bool:
+    """Two processes committed the same version, and the log has one of the two.
+
+    On a local disk Delta looks whether a version is there, and then renames its own to it. Other file systems do
+    both at once.
+    """
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+    marks = {commit["version"]: commit["userMetadata"] for commit in history}
+    return any(marks.get(version) != mark for mark, version in believed.items())
 
 
 def expected(spark: SparkSession, path: str, all_steps: list[Step]) -> list[tuple[int, int]]:

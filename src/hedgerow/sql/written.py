@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import count, pairwise, takewhile
 
 import sqlglot
 from sqlglot import Token, TokenType
@@ -45,7 +45,14 @@ class Written:
         named = any(a == "identifier" and b == "(" for a, b in pairwise(words))
         escaped = any(t.token_type in _STRINGS and "\\" in self._raw(t) for t in self.tokens)
         odd = any(t.token_type in _STRINGS[1:] for t in self.tokens) or "table" in words or "|>" in self.sql
-        return bool(words) and "${" not in self.sql and not (named or escaped or odd)
+        renamed = any(word in ("where", "having") and self._only_names(i + 1) for i, word in enumerate(words))
+        return bool(words) and "${" not in self.sql and not (named or escaped or odd or renamed)
+
+    def _only_names(self, at: int) -> bool:
+        """Names in brackets begin there. To Spark FROM t WHERE (x) has no condition: it calls t WHERE, its column x."""
+        words = [raw for raw, _ in self._words[at:]]
+        inside = list(takewhile(lambda word: word != ")", words[1:]))
+        return words[:1] == ["("] and len(inside) % 2 == 1 and set(inside[1::2]) <= {","}
 
     def _raw(self, token: Token) -> str:
         return self.sql[token.start : token.end + 1]
