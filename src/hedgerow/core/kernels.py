@@ -303,7 +303,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
 
     `bounds` are blocks x blocks: the weight that two have as one, at least.
     """
-    rows, holds, _, weight = blocks
+    rows, holds, may, weight = blocks
     n = len(rows)
     into = np.arange(n)
     alive, stale = np.ones(n, np.bool_), np.ones(n, np.bool_)
@@ -324,12 +324,16 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
         holds[i] |= holds[j]
         _look(blocks, i, clauses)
         alive[j], into[j], stale[i] = False, i, True
+        listed = _listed(may[i : i + 1])
         for k in range(n):
             if alive[k] and k != i:
-                bounds[i, k] = bounds[k, i] = max(bounds[i, k], bounds[j, k], weight[i])
+                lower = max(bounds[i, k], bounds[j, k], weight[i])
                 if at[k] == i or at[k] == j:
                     stale[k] = True
                 elif rows[k] < least and not stale[k]:
+                    lower = max(lower, _at_least(blocks, k, listed, 0, clauses, np.inf) * (1 - 1e-9))  # sums round
+                bounds[i, k] = bounds[k, i] = lower
+                if rows[k] < least and not stale[k]:
                     found = _try(k, i, blocks, bounds, clauses, least, price[k], True)
                     if found < price[k]:
                         price[k], at[k] = found, i
