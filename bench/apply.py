@@ -10,12 +10,12 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bench import tpch
-from bench.options import Options
+from bench.options import ALGORITHM_1, Options
 from bench.record import line, progress
 
 SCALE, TURNS = {"quick": 0.1, "full": 1.34}, {"quick": 1, "full": 2}
@@ -38,7 +38,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, scale, seed))
         for learner, blocks, share in CASES:
             progress(f"apply: {learner}")
-            params: dict[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": tpch.PLAIN_TREE}.get(learner, {})
+            params: Mapping[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": ALGORITHM_1[1]}.get(learner, {})
             start = time.perf_counter()
             least = max(100, round(share * rows / blocks))
             learned = hedgerow.learn(spark, source, workload, learner, block_rows=least, seed=seed, **params)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.options import Options
+from bench.options import Options, rotated
 from bench.record import line, progress
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
     opened = None
     turns, runs_of_them = TURNS[form]
     for turn in range(turns + 1):
-        for i in range(len(ways)):  # in another order each turn: who comes first pays for what Delta looks up anew
-            way = list(ways)[(i + turn) % len(ways)]
+        for way in rotated(list(ways), turn):
             ways[way]()
             frame = spark.sql(sql)
             start = time.perf_counter()

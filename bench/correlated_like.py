@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from bench.cache import generated
 from bench.matching import matching
 from bench.memory import InMemory, measured
-from bench.options import Case, Options
+from bench.options import ALGORITHM_1, Case, Options
 from bench.quality import check
 
 ROWS = {"quick": 50_000, "full": 1_000_000}
@@ -44,7 +44,7 @@ OTHERS = ("started_minute", "rows_out", "bytes_in", "cpu_ms", "memory_kb", "stag
 CASES: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
     ("range", {"columns": "started_minute", "recurrence": 1}),
-    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # of one table, MTO is this
+    ALGORITHM_1,  # of one table, MTO is this
     ("qdtree", {}),
 )
 

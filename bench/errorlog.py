@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, table
+from bench.errorlog_data import ASKED, Shape, table
 from bench.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import InMemory, measured
-from bench.options import Case, Options
+from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
 from bench.quality import check
 from hedgerow.learners.woodblock import PAPER
 from hedgerow.sql.workload import Workload
@@ -32,37 +32,21 @@ QUICK: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
     ("range", {"columns": "ingest_time", "recurrence": 1, "index": "bounds"}),
     ("range", {"columns": "ingest_time", "recurrence": 1}),
-    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
+    ALGORITHM_1,
     ("qdtree", {}),
 )
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": QUICK,
     "full": (
         *QUICK,
-        ("bottom_up", {"cost": "features", "recurrence": 1}),  # the paper's Bottom-Up
-        ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1}),  # its BU+
+        BOTTOM_UP,
+        TUNED,
         ("bottom_up", {}),
         ("sop_zorder", {}),
         ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 120}),
         ("woodblock", {"budget_seconds": 120}),
     ),
 }
-
-
-def internal(options: Options) -> Iterator[dict[str, Any]]:
-    return run(INTERNAL, options)
-
-
-def external(options: Options) -> Iterator[dict[str, Any]]:
-    return run(EXTERNAL, options)
-
-
-def internal_physical(options: Options) -> Iterator[dict[str, Any]]:
-    return physical(INTERNAL, options)
-
-
-def external_physical(options: Options) -> Iterator[dict[str, Any]]:
-    return physical(EXTERNAL, options)
 
 
 def run(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from bench.options import Case, Options
+from bench.options import ALGORITHM_1, Case, Options
 from bench.record import line, progress
 from bench.tpch_month import BLOCK_ROWS_PER_SF, PER_TEMPLATE
 from bench.tpch_templates import queries
@@ -40,7 +40,7 @@ from hedgerow.sql.workload import Workload
 SCALE = {"quick": 0.1, "full": 1.0}
 SECONDS = {"quick": 5, "full": 600}
 CASES: tuple[Case, ...] = (
-    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),
+    ALGORITHM_1,
     ("woodblock", {**PAPER, "recurrence": 1}),
     ("qdtree", {"recurrence": 1}),
     ("woodblock", {"recurrence": 1}),

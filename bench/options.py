@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+T = TypeVar("T")
 Form = Literal["quick", "full"]
 Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
+
+# What the papers did, in our words; `recurrence=1` is to learn from the queries as they are.
+ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1})
+BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
+TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
+LEARNED_BITS: Case = (
+    "zorder_learned",
+    {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +34,13 @@ class Options:
     def cases(self, default: tuple[Case, ...]) -> tuple[Case, ...]:
         """The learners to run, each with the parameters given."""
         return tuple((name, self.params) for name in self.learners) or default
+
+
+def rotated(items: Sequence[T], turn: int) -> list[T]:
+    """Another one first in each turn: who comes first pays for what the others find in caches.
+
+    >>> rotated("abc", 4)
+    ['b', 'c', 'a']
+    """
+    at = turn % len(items)
+    return [*items[at:], *items[:at]]

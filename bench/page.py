@@ -137,5 +137,7 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
 
 
 def _is(theirs: Theirs, row: Row) -> bool:
-    own = {name: v for name, v in row.params.items() if name not in ("form", "recurrence")}
-    return not theirs.learner or (row.learner, own) == (theirs.learner, dict(theirs.params))
+    def own(params: Mapping[str, object]) -> dict[str, object]:
+        return {name: v for name, v in params.items() if name not in ("form", "recurrence")}
+
+    return not theirs.learner or (row.learner, own(row.params)) == (theirs.learner, own(theirs.params))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, TUNED, Case
+
 QDTREE = "Qd-tree, SIGMOD 2020"
 ZORDER = "Learned bits, NeurIPS workshop 2023"
 THESIS = "Self-Organizing Data Layouts, thesis 2019, Fig. 6.1"
@@ -29,41 +31,37 @@ class Theirs:
     note: str = ""
 
 
-ALGORITHM_1: dict[str, Any] = {"criterion": "skip", "cells": 1}
-_BOTTOM_UP: dict[str, Any] = {"cost": "features"}
-_TUNED = {**_BOTTOM_UP, "tuned": True}
-_BITS: dict[str, Any] = {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells"}
 _TABLE_2 = f"{QDTREE}, Table 2"
 _WOODBLOCK = "WOODBLOCK"
-_ORDERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("as it came", "default", {}),
-    ("range", "range", {}),
-    ("equal bits", "zorder", {}),
-    ("learned bits", "zorder_learned", _BITS),
+_ORDERS: tuple[tuple[str, Case], ...] = (
+    ("as it came", ("default", {})),
+    ("range", ("range", {})),
+    ("equal bits", ("zorder", {})),
+    ("learned bits", LEARNED_BITS),
 )
 
 THEIRS = (
-    Theirs("fig3", "greedy", 0.505, f"{QDTREE}, Fig. 3", "qdtree", ALGORITHM_1),
+    Theirs("fig3", "greedy", 0.505, f"{QDTREE}, Fig. 3", *ALGORITHM_1),
     Theirs("fig3", _WOODBLOCK, 0.104, f"{QDTREE}, Fig. 3", note="of a draw of their own; see bench/fig3.py"),
     Theirs(
         "fig4", "without overlap", 0.4375, f"{QDTREE}, 6.2", "qdtree", {"overlap": False}, note="3N extra tuples of 4N"
     ),
     Theirs("fig4", "with overlap", 0.25, f"{QDTREE}, 6.2", "qdtree", {"overlap": True}, note="no extra tuples"),
     Theirs("tpch-month", "random", 0.56, _TABLE_2, "random"),
-    Theirs("tpch-month", "bottom-up", 0.461, _TABLE_2, "bottom_up", _BOTTOM_UP),
-    Theirs("tpch-month", "greedy", 0.263, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("tpch-month", "bottom-up", 0.461, _TABLE_2, *BOTTOM_UP),
+    Theirs("tpch-month", "greedy", 0.263, _TABLE_2, *ALGORITHM_1),
     Theirs("tpch-month", _WOODBLOCK, 0.258, _TABLE_2),
     Theirs("tpch-month", "rows that match", 0.213, f"{QDTREE}, 7.2", figure="bound"),
     Theirs("errorlog-int", "range", 1.0, _TABLE_2, "range", {"columns": "ingest_time", "index": "bounds"}),
-    Theirs("errorlog-int", "bottom-up", 1.0, _TABLE_2, "bottom_up", _BOTTOM_UP),
-    Theirs("errorlog-int", "bottom-up, tuned", 0.056, _TABLE_2, "bottom_up", _TUNED),
-    Theirs("errorlog-int", "greedy", 0.031, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("errorlog-int", "bottom-up", 1.0, _TABLE_2, *BOTTOM_UP),
+    Theirs("errorlog-int", "bottom-up, tuned", 0.056, _TABLE_2, *TUNED),
+    Theirs("errorlog-int", "greedy", 0.031, _TABLE_2, *ALGORITHM_1),
     Theirs("errorlog-int", _WOODBLOCK, 0.004, _TABLE_2),
     Theirs("errorlog-int", "rows that match", 0.000005, f"{QDTREE}, 7.2", figure="bound"),
     Theirs("errorlog-ext", "range", 1.0, _TABLE_2, "range", {"columns": "ingest_time", "index": "bounds"}),
-    Theirs("errorlog-ext", "bottom-up", 0.969, _TABLE_2, "bottom_up", _BOTTOM_UP),
-    Theirs("errorlog-ext", "bottom-up, tuned", 0.122, _TABLE_2, "bottom_up", _TUNED),
-    Theirs("errorlog-ext", "greedy", 0.017, _TABLE_2, "qdtree", ALGORITHM_1),
+    Theirs("errorlog-ext", "bottom-up", 0.969, _TABLE_2, *BOTTOM_UP),
+    Theirs("errorlog-ext", "bottom-up, tuned", 0.122, _TABLE_2, *TUNED),
+    Theirs("errorlog-ext", "greedy", 0.017, _TABLE_2, *ALGORITHM_1),
     Theirs("errorlog-ext", _WOODBLOCK, 0.002, _TABLE_2),
     Theirs("errorlog-ext", "rows that match", 0.000697, f"{QDTREE}, 7.2", figure="bound"),
     # Table 1 divided by the rows of the paper's tables.
@@ -75,7 +73,7 @@ THEIRS = (
             "taxi": (0.441, 0.3309, 0.0674, 0.0369),
             "tweets": (0.713, 0.0243, 0.1113, 0.0233),
         }.items()
-        for (who, learner, params), share in zip(_ORDERS, shares, strict=True)
+        for (who, (learner, params)), share in zip(_ORDERS, shares, strict=True)
     ),
     # The thesis has 1 / 3.2 and 1 / (3.2 / 1.5) of the time without anything, inserts and scans together.
     Theirs("replay", "one manual Z-order", 0.469, THESIS, "zorder", {"when": "once"}, note="time, not rows"),

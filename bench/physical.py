@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.dataset as ds
 
-from bench.options import Case, Options
+from bench.options import Case, Options, rotated
 from bench.record import line, progress
 
 if TYPE_CHECKING:
@@ -202,8 +202,7 @@ def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dic
     answers: dict[int, list[str]] = {}
     for turn in range(TURNS + 1):
         progress(f"{data.suite}: {len(data.asked)} queries, turn {turn} of {TURNS}")
-        for i in range(len(ways)):
-            way = ways[(i + turn) % len(ways)]
+        for way in rotated(ways, turn):
             way.table().createOrReplaceTempView(data.name)
             if way.attached:
                 hedgerow.attach(spark)

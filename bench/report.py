@@ -99,12 +99,11 @@ def ways(section: Section) -> list[tuple[str, ...]]:
     """What queries took, table by table, where tables were written."""
     found: list[tuple[str, ...]] = []
     for row in section.rows:
-        told = row.details
-        for way, seconds in (told.get("seconds", {}) if section.suite.endswith(PHYSICAL) else {}).items():
-            _, slow, _, middle, _, fast, _ = told["faster_than_source"][way]
+        for way, shares in row.details.get("faster_than_source", {}).items():
+            _, slow, _, middle, _, fast, _ = shares
             name = {"routed": f"{row.name}, routed", "attached": f"{row.name}, attached"}.get(way, way)
             faster = f"{slow:.2f}×, {middle:.2f}×, {fast:.2f}×"
-            found.append((name, f"{told['files'][way]:,}", f"{seconds:.1f} s", faster))
+            found.append((name, f"{row.details['files'][way]:,}", f"{row.details['seconds'][way]:.1f} s", faster))
     return found
 
 
@@ -138,7 +137,9 @@ def markdown(found: Page) -> str:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
         parts += [f"## {section.suite}", about(section)]
-        parts += [_table(heads, rows), *(_table(WAYS, found) for found in (ways(section),) if found)]
+        parts.append(_table(heads, rows))
+        if ways(section):
+            parts.append(_table(WAYS, ways(section)))
         if section.beside:
             parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
     if found.missing:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import tpch
-from bench.options import Options
+from bench.options import ALGORITHM_1, Options
 from bench.record import line, progress
 
 SCALE, LEAVES, TURNS = {"quick": 0.1, "full": 1.34}, (100, 800), 5
@@ -87,7 +87,7 @@ def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: 
     least = rows // leaves
     while True:
         learned = hedgerow.learn(
-            spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed, **tpch.PLAIN_TREE
+            spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed, **ALGORITHM_1[1]
         )
         if learned.blocks >= leaves or least < 100:
             return learned

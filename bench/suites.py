@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench import (
@@ -23,6 +24,7 @@ from bench import (
     tpch_tables,
     zcurves,
 )
+from bench.errorlog_data import EXTERNAL, INTERNAL
 from bench.options import Options
 
 
@@ -42,8 +44,10 @@ SUITES: dict[str, Suite] = {
     "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
     "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 60),
     "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 15),
-    "errorlog-int": Suite(errorlog.internal, "Crash reports of many branches with builds every day", 20),
-    "errorlog-ext": Suite(errorlog.external, "Crash reports of thousands of applications on few releases", 20),
+    "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 20),
+    "errorlog-ext": Suite(
+        partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 20
+    ),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 20),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
@@ -64,8 +68,8 @@ WRITTEN: dict[str, Suite] = {
     )
     for name, run in (
         ("tpch-month", tpch_month.physical),
-        ("errorlog-int", errorlog.internal_physical),
-        ("errorlog-ext", errorlog.external_physical),
+        ("errorlog-int", partial(errorlog.physical, INTERNAL)),
+        ("errorlog-ext", partial(errorlog.physical, EXTERNAL)),
         ("zcurves", zcurves.physical),
     )
 }

@@ -8,20 +8,15 @@ from typing import Any
 
 from bench.cache import cache_folder, partial, publish
 from bench.duck import connection
-from bench.options import Case, Options
+from bench.options import Options
 from bench.record import progress
 from bench.several import Several, run, schemas_of
 from bench.tpcds_texts import MOST, SOLD, Values, queries
+from bench.tpch_tables import CASES
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 1, "full": 2}  # to learn from, and as many unseen
 BLOCK_ROWS = {"quick": 20_000, "full": 10_000}  # Pando: a million at scale factor 100
-CASES: tuple[Case, ...] = (
-    ("range", {}),
-    ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),
-    ("qdtree", {}),
-)
-QUICK: tuple[Case, ...] = (("range", {}), ("qdtree", {}))
 
 
 def tables(scale: float) -> Path:
@@ -40,11 +35,8 @@ def tables(scale: float) -> Path:
 
 def values_of(folder: Path) -> Values:
     """Of every column some values, the same each time."""
-    import duckdb
-
     found = {}
-    with duckdb.connect() as con:
-        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
+    with connection("tpcds") as con:
         for table in sorted(folder.iterdir()):
             asked = f"FROM '{table}/*.parquet' {f'WHERE {SOLD}' if table.name == 'date_dim' else ''}"
             for column in con.execute(f"SELECT * {asked} LIMIT 0").to_arrow_table().column_names:
@@ -66,4 +58,4 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
     learned, unseen = (Workload.from_sql(queries(values, s, PER_TEMPLATE[form]), schemas, "duckdb") for s in seeds)
     by_key = {name: schema.names[0] for name, schema in schemas.items()}  # a day of sale, or the key
     data = Several("tpcds", folder, scale, learned, unseen, by_key, BLOCK_ROWS[form])
-    return run(data, QUICK if form == "quick" else CASES, options)
+    return run(data, CASES[form], options)

@@ -7,14 +7,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 ROWS_PER_SF = 6_000_000
-PLAIN_TREE: dict[str, Any] = {
-    "criterion": "skip",
-    "cells": 1,
-    "recurrence": 1,
-}  # as the paper grows a qd-tree
 _SHAPES = (
     "l_shipdate >= DATE '{y}-{m:02d}-01' AND l_shipdate < add_months(DATE '{y}-{m:02d}-01', 1) "
     "AND l_discount BETWEEN 0.0{d} AND 0.0{e} AND l_quantity < {q}",

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.matching import matching
-from bench.options import Case, Options
+from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
 from bench.quality import check
 from bench.record import line, progress
 from bench.tpch_templates import conditions, queries
@@ -37,11 +37,11 @@ CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
     "full": (
         ("random", {}),
-        ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}),  # Algorithm 1
+        ALGORITHM_1,
         ("qdtree", {"recurrence": 1}),
         ("qdtree", {}),
-        ("bottom_up", {"cost": "features", "recurrence": 1}),  # the paper's Bottom-Up
-        ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1}),  # its BU+
+        BOTTOM_UP,
+        TUNED,
         ("bottom_up", {}),
         ("sop_zorder", {}),
     ),

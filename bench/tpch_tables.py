@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cache import cache_folder, partial, publish
-from bench.options import Case, Options
+from bench.options import ALGORITHM_1, Case, Options
 from bench.record import progress
 from bench.several import Several, run, schemas_of
 from bench.tpch_texts import queries
@@ -22,7 +22,7 @@ SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all 
 }
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("range", {}), ("qdtree", {})),
-    "full": (("range", {}), ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1}), ("qdtree", {})),
+    "full": (("range", {}), ALGORITHM_1, ("qdtree", {})),
 }
 
 

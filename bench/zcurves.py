@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow.parquet as pq
 
-from bench.options import Case, Options
+from bench.options import LEARNED_BITS, Case, Options
 from bench.record import line, progress
 from bench.zcurves_tables import SHAPES, queries, table_of
 from hedgerow.core import cost
@@ -35,10 +35,6 @@ SAMPLE = {"quick": 20_000, "full": 100_000}
 QUERIES = {"quick": 100, "full": 500}
 TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
 FILES = 8  # of the table as it comes, then
-PAPER: Case = (
-    "zorder_learned",
-    {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
-)
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (
         *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
@@ -46,7 +42,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "full": (
         *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
-        PAPER,
+        LEARNED_BITS,
         ("zorder_learned", {}),
     ),
 }

@@ -6,11 +6,11 @@ import hashlib
 import random
 from pathlib import Path
 
-import pyarrow.dataset as ds
 import pytest
 
 from bench import tpcds_tables
 from bench.duck import connection, texts
+from bench.several import schemas_of
 from bench.tpcds_texts import TEMPLATES, Values, drawn, queries
 from hedgerow.core.expr import TRUE
 from hedgerow.sql.workload import Workload
@@ -54,6 +54,6 @@ def test_they_run_and_are_understood(folder: Path, values: Values) -> None:
             con.execute(f"CREATE VIEW {table.name} AS FROM '{table}/*.parquet'")
         for sql in asked:
             con.execute(sql).fetchall()
-    workload = Workload.from_sql(asked, {f.name: ds.dataset(f).schema for f in folder.iterdir()}, "duckdb")
+    workload = Workload.from_sql(asked, schemas_of(folder), "duckdb")
     assert not workload.skipped
     assert sum(q.predicate("date_dim") != TRUE for q in workload if q.reads("date_dim")) > 30

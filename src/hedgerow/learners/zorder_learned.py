@@ -136,7 +136,7 @@ class Tried:
     curve: Curve
     left: int
     until: float
-    best: Pattern = ()
+    best: Pattern = field(init=False)
     telling: Telling = field(default_factory=lambda: Telling("zorder_learned"))
     costs: dict[Pattern, float] = field(default_factory=dict)
     shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add

@@ -107,8 +107,7 @@ class Scope:
         offers = {alias: _offers(source, parts[0]) for alias, source in self.sources.items()}
         sure = [alias for alias, offer in offers.items() if offer]
         open_ = [alias for alias, offer in offers.items() if offer is None]
-        tables = [source for a in open_ if isinstance(source := self.sources[a], Base) and not source.whole]
-        if len(sure) == 1 and (not open_ or (all_seen and len(tables) == len(open_))):
+        if len(sure) == 1 and (not open_ or (all_seen and all(_is_plain_table(self.sources[a]) for a in open_))):
             return sure[0], tuple(parts)
         if not sure and len(open_) == 1 and self.outer is None and isinstance(self.sources[open_[0]], Base | Select):
             return open_[0], tuple(parts)
@@ -120,6 +119,10 @@ class Scope:
 
     def _surely_absent(self, parts: list[str]) -> bool:
         return all(_offers(source, parts[0]) is False for source in self.sources.values())
+
+
+def _is_plain_table(source: Relation) -> bool:
+    return isinstance(source, Base) and not source.whole
 
 
 def _offers(source: Relation, name: str) -> bool | None:
