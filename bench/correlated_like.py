@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from bench.cache import generated
 from bench.matching import matching
-from bench.memory import InMemory, measured
+from bench.memory import InMemory, bound, measured
 from bench.options import ALGORITHM_1, Case, Options
 from bench.quality import check
 
@@ -109,11 +109,12 @@ def table(rows: int) -> Path:
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     form = options.form
-    folder = table(ROWS[form])
+    rows = pq.read_table(table(ROWS[form]))
     asked = [conditions(seed, QUERIES[form]) for seed in (options.seed, ~options.seed)]
-    bounds = [fmean(matching(folder, those, list(FORMS))[1]) for those in asked]
-    texts = [[f"SELECT * FROM runs WHERE {condition}" for condition in those] for those in asked]
-    data = InMemory.of("correlated-like", pq.read_table(folder), texts, bounds, ROWS[form] // BLOCKS[form])
+    learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
+    matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
+    blocks = ROWS[form] // BLOCKS[form]
+    data = InMemory("correlated-like", rows, learned, unseen, (matched, matched_unseen), blocks)
     found = []
     for case in options.cases(CASES):
         found.append(measured(data, case, form, options.seed))

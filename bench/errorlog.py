@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from bench.errorlog_data import ASKED, Shape, table
 from bench.errorlog_queries import conditions, queries
 from bench.matching import matching
-from bench.memory import InMemory, measured
+from bench.memory import InMemory, bound, measured
 from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
 from bench.quality import check
 from hedgerow.learners.woodblock import PAPER
@@ -72,8 +72,8 @@ def physical(shape: Shape, options: Options) -> Iterator[dict[str, Any]]:
 def load(shape: Shape, options: Options) -> InMemory:
     form = options.form
     folder = table(shape, ROWS[form])
-    seeds = (options.seed, ~options.seed)  # learned seeds are 0 and more, so these are never among them
-    bounds = [fmean(matching(folder, conditions(shape, s, QUERIES[form]), ASKED)[1]) for s in seeds]
-    texts = [queries(shape, s, QUERIES[form]) for s in seeds]
     rows = pq.read_table(folder, columns=["ingest_time", *ASKED])
-    return InMemory.of(shape.name, rows, texts, bounds, ROWS[form] // BLOCKS[form])
+    seeds = (options.seed, ~options.seed)  # learned seeds are 0 and more, so these are never among them
+    learned, unseen = (bound(queries(shape, s, QUERIES[form]), rows) for s in seeds)
+    matched, matched_unseen = (fmean(matching(rows, conditions(shape, s, QUERIES[form]))) for s in seeds)
+    return InMemory(shape.name, rows, learned, unseen, (matched, matched_unseen), ROWS[form] // BLOCKS[form])

@@ -1,18 +1,37 @@
-"""How many rows really match, as DuckDB counts them: the least anyone can read, told by somebody else."""
+"""What DuckDB says of rows in memory: which of them match is told by somebody else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.expr import Opaque
+from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits
 
 
-def matching(folder: Path, conditions: Sequence[str], columns: Sequence[str] = ("*",)) -> tuple[int, list[float]]:
-    """The rows of the Parquet files, and the share on which each condition is TRUE; `columns` are all it takes."""
+def matching(table: pa.Table, conditions: Sequence[str]) -> list[float]:
+    """The share of the rows on which each condition is TRUE: the least anyone can read."""
+    con = _asking(table)
+    return [con.sql(f"SELECT count(*) FROM asked WHERE {c}").fetchall()[0][0] / table.num_rows for c in conditions]
+
+
+def outcomes(table: pa.Table, conditions: Iterable[Opaque]) -> dict[Opaque, Bits]:
+    """What each condition says of each row."""
+    con = _asking(table)
+    found = {}
+    for p in conditions:
+        truth = con.sql(f"SELECT {p.sql} AS truth FROM asked").fetchnumpy()["truth"]
+        bits = np.where(np.ma.getdata(truth).astype(bool), T_BIT, F_BIT)
+        found[p] = np.where(np.ma.getmaskarray(truth), N_BIT, bits).astype(np.uint8)
+    return found
+
+
+def _asking(table: pa.Table) -> Any:
     import duckdb
 
-    with duckdb.connect(config={"threads": 2}) as con:
-        con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
-        con.execute(f"CREATE TABLE asked AS SELECT {', '.join(columns)} FROM '{folder}/*.parquet'")
-        ((rows,),) = con.sql("SELECT count(*) FROM asked").fetchall()
-        found = [con.sql(f"SELECT count(*) FROM asked WHERE {c}").fetchall()[0][0] for c in conditions]
-    return rows, [n / rows for n in found]
+    con = duckdb.connect(config={"threads": 2})
+    con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
+    return con.register("asked", table)

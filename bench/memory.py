@@ -3,75 +3,78 @@ Spark.
 
 As there, a learner sees a sample, what it cuts off is counted on all rows, and the index knows what a written table's
 would: bounds and few values of each column, and the outcomes of the conditions learned from that only Spark could
-evaluate, LIKE among them. LIKE is evaluated here, once for each distinct value.
+evaluate, LIKE among them. Here DuckDB evaluates those.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from bench.learning_curve import drawn, few
+from bench.matching import outcomes
 from bench.options import Case
 from bench.record import line, progress
 from hedgerow.core import cost
+from hedgerow.core.cuts import Kind
 from hedgerow.core.expr import Expr, Opaque, Predicate, atoms, text
 from hedgerow.core.layout import BlockIds, Layout
 from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.problem import Problem, unanswered
-from hedgerow.core.redraw import redrawn
+from hedgerow.core.redraw import Recurrence, redrawn
 from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
-from hedgerow.core.stats import BIT, Bits, Ints, Stats, collect
+from hedgerow.core.stats import Bits, Ints, Stats, collect
 from hedgerow.core.views import BlockIndex, View
+from hedgerow.learners.woodblock import Point, Woodblock
 from hedgerow.pipeline import make_learner
 from hedgerow.spark.sample import sample_size
 from hedgerow.sql.workload import Workload
 
 MOST_FEATURES = 200  # of a tree's cuts, as many as `apply` notes
 AT_ONCE = 250_000
-_LIKE = re.compile(r"(?P<column>\w+) LIKE '(?P<pattern>[^'\\]*)'")
 NOT_ITS_OWN = ("recurrence", "exact", "cuts", "index")  # all other parameters are the learner's
+AS_IT_CAME = "default"  # no learner: blocks of the rows in the order they have
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InMemory:
-    """The columns of a table that queries ask about, and two workloads, with the mean share of rows that match."""
+    """The columns of a table that queries ask about, and two bound workloads, with the mean share of rows that match.
+
+    `fields` and `params` are what a line says besides.
+    """
 
     suite: str
     table: pa.Table
     learned: Workload
     unseen: Workload
-    bound: float
-    bound_unseen: float
+    bounds: tuple[float, float]
     block_rows: int
-
-    @staticmethod
-    def of(
-        suite: str, table: pa.Table, texts: Sequence[Sequence[str]], bounds: Sequence[float], block: int
-    ) -> InMemory:
-        """`texts` and `bounds` are of the queries learned from, and of unseen ones."""
-        learned, unseen = (_bound(t, table) for t in texts)
-        bound, bound_unseen = bounds
-        return InMemory(suite, table, learned, unseen, bound, bound_unseen, block)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    known: dict[Opaque, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
-        return _predicates(self.learned)
+        return predicates_of(self.learned)
 
     @cached_property
     def all_rows(self) -> Sample:
-        """Every row, with the outcomes of the LIKEs learned from."""
+        """Every row, with the outcomes of what only an engine evaluates of the queries learned from."""
         found = Sample.of_table(self.table)
-        columns = found.rows.ranked
-        return replace(found, rows=Rows(columns, likes(self.predicates, found.rows)))
+        return replace(found, rows=Rows(found.rows.ranked, self.opaque(self.predicates)))
+
+    def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
+        """What the parts of these that only an engine evaluates say of all rows."""
+        parts = sorted({a for p in predicates for a in atoms(p) if isinstance(a, Opaque)}, key=text)
+        self.known.update(outcomes(self.table, [p for p in parts if p not in self.known]))
+        return {p: self.known[p] for p in parts}
 
     @cached_property
     def noted(self) -> dict[Predicate, Bits]:
@@ -85,7 +88,8 @@ class InMemory:
         return replace(self.all_rows, rows=self.all_rows.rows.take(picked))
 
 
-def _bound(texts: Sequence[str], table: pa.Table) -> Workload:
+def bound(texts: Sequence[str], table: pa.Table) -> Workload:
+    """The queries, which ask about this table alone, with the types of its columns."""
     found = Workload.from_sql(texts)
     (name,) = found.tables()
     found = found.bind({name: table.schema})
@@ -93,74 +97,74 @@ def _bound(texts: Sequence[str], table: pa.Table) -> Workload:
     return found
 
 
-def _predicates(workload: Workload) -> tuple[Predicate, ...]:
+def predicates_of(workload: Workload) -> tuple[Predicate, ...]:
+    """What the queries ask of their only table."""
     (name,) = workload.tables()
     return tuple(q.predicate(name) for q in workload)
 
 
-def predicates_of(texts: Sequence[str], table: pa.Table) -> tuple[Predicate, ...]:
-    """What the queries ask of their only table."""
-    return _predicates(_bound(texts, table))
-
-
-def likes(predicates: Iterable[Predicate], rows: Rows) -> dict[Predicate, Bits]:
-    """What each LIKE of the predicates says of each row."""
-    found: dict[Predicate, Bits] = {}
-    for atom in sorted({a for p in predicates for a in atoms(p) if isinstance(a, Opaque)}, key=text):
-        parts = _LIKE.fullmatch(atom.sql)
-        assert parts is not None, f"only Spark knows what {atom.sql} says"
-        column = rows.ranks(atom.columns[0])
-        holds = [*pc.match_like(pa.array(column.values, pa.string()), parts["pattern"]).to_pylist(), None]
-        found[atom] = np.array([BIT[h] for h in holds], np.uint8)[column.places]  # NULL is place -1, the last
-    return found
-
-
 def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]:
     learner, params = case
-    shown = ", ".join(f"{name}={value}" for name, value in params.items())
+    shown = ", ".join(f"{name}={value}" for name, value in {**data.params, **params}.items())
     progress(f"{data.suite}: seed {seed}, {learner}({shown})")
     _ = data.noted  # reading the table is not learning
-    start = time.perf_counter()
-    layout = learned_layout(data, case, seed)
-    seconds = time.perf_counter() - start
-    index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
+    curve: tuple[Point, ...] = ()
+    seconds = 0.0
+    if learner == AS_IT_CAME:
+        index = as_it_came(data)
+    else:
+        problem = problem_of(data, params.get("recurrence", "auto"), params.get("cuts", "atoms"), seed)
+        start = time.perf_counter()
+        layout, curve = fitted(data, problem, case)
+        seconds = time.perf_counter() - start
+        index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
+    for row in drawn(curve):
+        progress(row)
     reads, unseen = (_reads(index, workload) for workload in (data.learned, data.unseen))
     blocks = index.blocks.rows[index.own & (index.blocks.rows > 0)]
     return line(
         suite=data.suite,
         learner=learner,
-        params={"form": form, **params},
+        params={"form": form, **data.params, **params},
+        **data.fields,
         rows=len(data.all_rows),
         blocks=len(blocks),
         block_rows=data.block_rows,
         least_block=int(blocks.min()),
         queries=len(data.learned),
         queries_unseen=len(data.unseen),
-        bound=_rounded(data.bound),
-        bound_unseen=_rounded(data.bound_unseen),
+        bound=_rounded(data.bounds[0]),
+        bound_unseen=_rounded(data.bounds[1]),
         rows_read=_rounded(reads[0]),
         rows_read_unseen=_rounded(unseen[0]),
         blocks_read=_rounded(reads[1]),
         blocks_read_unseen=_rounded(unseen[1]),
-        learn_seconds=round(seconds, 1),
+        fit_seconds=round(seconds, 1),
+        trees=round(curve[-1].trees) if curve else None,
+        trees_per_s=round(curve[-1].trees / curve[-1].seconds, 1) if curve else None,
+        curve=[[round(x, 4) for x in point] for point in few(curve)] or None,
         seed=seed,
     )
 
 
-def learned_layout(data: InMemory, case: Case, seed: int) -> Layout:
-    """What a learner makes of a sample of the table and the queries to learn from."""
-    learner, params = case
+@lru_cache(maxsize=2)  # of one table: the queries as they are, and redrawn ones
+def problem_of(data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "atoms", seed: int = 0) -> Problem:
+    """A sample of the table and the queries to learn from."""
     weights = [q.weight for q in data.learned]
-    recurrence, kind = params.get("recurrence", "auto"), params.get("cuts", "atoms")
     asked, shares, sample, seen = redrawn(data.predicates, weights, data.sample(seed), recurrence, seed)
-    problem = Problem.build(sample, asked, data.block_rows, shares, kind, seed)
+    return replace(Problem.build(sample, asked, data.block_rows, shares, cuts, seed), seen=seen)
+
+
+def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
+    """What a learner makes of the problem, and how it came there where it tells."""
+    learner, params = case
 
     def measure(layout: Layout) -> Stats:
-        return _noted(layout, data).stats(_assigned(layout, data.all_rows.rows), layout.blocks)
+        return _noted(layout, data).stats(_assigned(layout, data), layout.blocks)
 
-    problem = replace(problem, seen=seen, measure=measure if params.get("exact", True) else None)
-    own = {name: value for name, value in params.items() if name not in NOT_ITS_OWN}
-    return make_learner(learner, **own).fit(problem)
+    problem = replace(problem, measure=measure if params.get("exact", True) else None)
+    made = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_ITS_OWN})
+    return made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
 
 
 def index_of(layout: Layout, data: InMemory) -> BlockIndex:
@@ -168,31 +172,33 @@ def index_of(layout: Layout, data: InMemory) -> BlockIndex:
     noted = replace(data.all_rows, rows=_noted(layout, data))
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)
-    return cost.index_of_assignment(_assigned(layout, data.all_rows.rows), layout.blocks, noted)
+    return cost.index_of_assignment(_assigned(layout, data), layout.blocks, noted)
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
     """The index that any Parquet reader has: each column's least and greatest value in a block."""
-    rows = data.all_rows.rows
-    found = collect(rows.ranked, None, _assigned(layout, rows), layout.blocks, max_distinct=0)
+    found = collect(data.all_rows.rows.ranked, None, _assigned(layout, data), layout.blocks, max_distinct=0)
     return BlockIndex((View(found),))
+
+
+def as_it_came(data: InMemory) -> BlockIndex:
+    blocks = np.arange(len(data.all_rows)) // data.block_rows
+    rows = Rows(data.all_rows.rows.columns, {**data.all_rows.rows.truths, **data.noted})
+    return cost.index_of_assignment(blocks, int(blocks[-1]) + 1, replace(data.all_rows, rows=rows))
 
 
 def _noted(layout: Layout, data: InMemory) -> Rows:
     """All rows, with the outcomes that the index would note."""
-    rows = _with_likes(layout.features[:MOST_FEATURES], data.all_rows.rows)
-    return Rows(rows.columns, {**rows.truths, **data.noted})
+    cuts = [f for f in layout.features[:MOST_FEATURES] if isinstance(f, Predicate)]
+    rows = data.all_rows.rows
+    return Rows(rows.columns, {**data.opaque(cuts), **rows.truths, **data.noted})
 
 
-def _with_likes(features: Iterable[Any], rows: Rows) -> Rows:
-    """The rows with the outcomes of the LIKEs among a layout's features."""
-    return Rows(rows.columns, {**likes((f for f in features if isinstance(f, Predicate)), rows), **rows.truths})
-
-
-def _assigned(layout: Layout, rows: Rows) -> BlockIds:
+def _assigned(layout: Layout, data: InMemory) -> BlockIds:
     """The block of each row, some rows after the others: a tree has many cuts, each with a truth of each row."""
     r = np.random.default_rng(0)
-    rows = _with_likes(layout.features, rows)
+    rows = data.all_rows.rows
+    rows = Rows(rows.columns, {**data.opaque(f for f in layout.features if isinstance(f, Predicate)), **rows.truths})
     found = []
     for start in range(0, len(rows), AT_ONCE):
         some = rows.take(np.arange(start, min(len(rows), start + AT_ONCE)))
@@ -210,7 +216,7 @@ def _evenly(r: np.random.Generator, n: int) -> Ints:
 def _reads(index: BlockIndex, workload: Workload) -> tuple[float, float]:
     """The shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
-    opened = np.array([index.to_open(p) for p in _predicates(workload)])
+    opened = np.array([index.to_open(p) for p in predicates_of(workload)])
     return float((opened @ rows).mean() / rows[index.own].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
 
 

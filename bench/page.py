@@ -106,7 +106,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         middle(group, f"{figure}_unseen"),
         middle(group, "bound"),
         middle(group, "blocks"),
-        middle(group, "learn_seconds"),
+        middle(group, "learn_seconds") or middle(group, "fit_seconds"),
         len(group),
         tuple(dict.fromkeys(line["commit"] for line in group)),
         group[0].get("params", {}),

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench.errorlog_data import ASKED, EXTERNAL, table
 from bench.errorlog_queries import conditions
-from bench.memory import InMemory, index_of, learned_layout, predicates_of
+from bench.memory import InMemory, bound, fitted, index_of, predicates_of, problem_of
 from bench.options import Case, Options
 from bench.record import line, progress
 from hedgerow.core.cost import index_of_assignment
@@ -80,8 +80,10 @@ class Table:
     def rewrite(self, asked: Sequence[str], case: Case, seed: int) -> None:
         """The rows that came since the last time, by what was asked so far."""
         some = self.rows.slice(self.since, self.until - self.since)
-        data = InMemory.of("replay", some, (asked, asked), (0.0, 0.0), self.block_rows)
-        self.parts.append(index_of(learned_layout(data, case, seed), data))
+        queries = bound(asked, some)
+        data = InMemory("replay", some, queries, queries, (0.0, 0.0), self.block_rows)
+        layout, _ = fitted(data, problem_of(data, seed=seed), case)
+        self.parts.append(index_of(layout, data))
         self.late, self.since = [], self.until
         self.touched += 2 * len(some)
 
@@ -93,7 +95,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     ends = [int(pc.sum(pc.less_equal(age, day)).as_py()) for day in range(DAYS)]
     asked = [conditions(EXTERNAL, options.seed, QUERIES[form], day) for day in range(DAYS)]
     texts = [[f"SELECT * FROM errors WHERE {condition}" for condition in those] for those in asked]
-    days = [Day(end, those, predicates_of(those, rows)) for end, those in zip(ends, texts, strict=True)]
+    days = [Day(end, those, predicates_of(bound(those, rows))) for end, those in zip(ends, texts, strict=True)]
     without = 0
     for case in (NOTHING, *options.cases(CASES)):
         progress(f"replay: seed {options.seed}, {case}")

@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from bench.matching import matching
 from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
 from bench.quality import check
@@ -100,9 +102,10 @@ def month_of(options: Options, name: str) -> Month:
     # Learned seeds are 0 and more, so these are never among them.
     seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
     learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
-    (rows, matched), (_, matched_unseen) = (matching(folder, conditions(*s)) for s in seeds)
+    table = pq.read_table(folder)
+    matched, matched_unseen = (fmean(matching(table, conditions(*s))) for s in seeds)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
-    return Month(name, str(folder), rows, block_rows, learned, unseen, fmean(matched), fmean(matched_unseen))
+    return Month(name, str(folder), len(table), block_rows, learned, unseen, matched, matched_unseen)
 
 
 def measured(spark: SparkSession, month: Month, case: Case, options: Options, to: Path) -> dict[str, Any]:

@@ -8,64 +8,46 @@ its rows would fill, so a block has fewer rows here. `default` is the order in w
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from statistics import fmean
+from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 
+from bench.matching import matching
+from bench.memory import AS_IT_CAME, InMemory, bound, measured
 from bench.options import LEARNED_BITS, Case, Options
-from bench.record import line, progress
+from bench.quality import sound
+from bench.record import progress
 from bench.zcurves_tables import SHAPES, queries, table_of
-from hedgerow.core import cost
-from hedgerow.core.problem import Problem
-from hedgerow.core.redraw import redrawn
-from hedgerow.core.sample import Sample
-from hedgerow.core.workload import Query
-from hedgerow.pipeline import make_learner
 from hedgerow.sql.workload import Workload
 
 BLOCK_BYTES = 4 << 20
 ROWS = {"quick": 40_000, "full": 1_000_000}
-SAMPLE = {"quick": 20_000, "full": 100_000}
+MOST_BLOCKS = {"quick": 200, "full": 1_000}  # fewer than the paper had where the sample has no rows for more
 QUERIES = {"quick": 100, "full": 500}
 TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
 FILES = 8  # of the table as it comes, then
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (
-        *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
+        *((name, {}) for name in (AS_IT_CAME, "range", "zorder", "hilbert")),
         ("zorder_learned", {"iterations": 300}),
     ),
     "full": (
-        *((name, {}) for name in ("default", "range", "zorder", "hilbert")),
+        *((name, {}) for name in (AS_IT_CAME, "range", "zorder", "hilbert")),
         LEARNED_BITS,
         ("zorder_learned", {}),
     ),
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Shaped:
-    """One table, what is learned from and what is asked of it."""
-
-    name: str
-    whole: Sample
-    sample: Sample
-    learned: tuple[Query, ...]
-    unseen: tuple[Query, ...]
-    block_rows: int
-
-
 def run(options: Options) -> Iterator[dict[str, Any]]:
     for name in SHAPES:
-        shaped = shaped_of(name, options)
+        data = load(name, options)
         found = []
         for case in options.cases(CASES[options.form]):
-            found.append(measured(shaped, case, options))
+            found.append(measured(data, case, options.form, options.seed))
             yield found[-1]
         check(found)
 
@@ -90,73 +72,22 @@ def physical(options: Options) -> Iterator[dict[str, Any]]:
             yield from run(data, [("zorder_learned", {})], options)
 
 
-def shaped_of(name: str, options: Options) -> Shaped:
+def load(name: str, options: Options) -> InMemory:
     rows, n = ROWS[options.form], QUERIES[options.form]
     progress(f"zcurves: {name}, {rows:,} rows, seed {options.seed}")
     table = table_of(name, rows, options.seed)
-    whole = Sample.of_table(table)
     # Learned seeds are 0 and more, so these are never among them.
-    texts = (queries(name, table, n, seed) for seed in (options.seed, ~options.seed))
-    learned, unseen = (Workload.from_sql(own).bind({name: whole.schema}).queries for own in texts)
+    texts = [queries(name, table, n, seed) for seed in (options.seed, ~options.seed)]
+    learned, unseen = (bound(own, table) for own in texts)
+    matched, matched_unseen = (fmean(matching(table, [sql.partition(" WHERE ")[2] for sql in own])) for own in texts)
     blocks = SHAPES[name].paper_mrows * 1e6 * (table.nbytes / rows) / BLOCK_BYTES
-    # Fewer blocks than the paper had where a block would have hardly a row in the sample.
-    block_rows = max(1, round(rows / min(blocks, SAMPLE[options.form] / LEAST_SAMPLED)))
-    return Shaped(name, whole, Sample.of_table(table, SAMPLE[options.form], options.seed), learned, unseen, block_rows)
-
-
-LEAST_SAMPLED = 100  # rows of a block in the sample, as `learn` has by default
-
-
-@lru_cache(maxsize=2)  # of one shape: queries as they are, and redrawn ones
-def problem_of(shaped: Shaped, recurrence: float | Literal["auto"], seed: int) -> Problem:
-    asked = tuple(q.predicate(shaped.name) for q in shaped.learned)
-    again = redrawn(asked, [q.weight for q in shaped.learned], shaped.sample, recurrence)
-    problem = Problem.build(again.sample, again.predicates, shaped.block_rows, again.weights, seed=seed)
-    return replace(problem, seen=again.seen)
-
-
-def measured(shaped: Shaped, case: Case, options: Options) -> dict[str, Any]:
-    learner, params = case
-    progress(f"zcurves: {shaped.name}, {learner} {dict(params)}")
-    seconds = 0.0
-    if learner == "default":
-        blocks = np.arange(len(shaped.whole)) // shaped.block_rows
-        index = cost.index_of_assignment(blocks, int(blocks[-1]) + 1, shaped.whole)
-    else:
-        own = {name: value for name, value in params.items() if name != "recurrence"}
-        problem = problem_of(shaped, params.get("recurrence", "auto"), options.seed)
-        start = time.perf_counter()
-        layout = make_learner(learner, **own).fit(problem)
-        seconds = time.perf_counter() - start
-        index = cost.virtual_index(layout, shaped.whole)
-    score, unseen = (cost.score_index(index, shaped.whole, q, shaped.name) for q in (shaped.learned, shaped.unseen))
-    return line(
-        suite="zcurves",
-        learner=learner,
-        params={"form": options.form, "shape": shaped.name, **params},
-        rows=len(shaped.whole),
-        blocks=score.blocks,
-        block_rows=shaped.block_rows,
-        least_block=int(index.blocks.rows.min()),
-        queries=len(shaped.learned),
-        queries_unseen=len(shaped.unseen),
-        bound=round(score.selectivity or 0.0, 5),
-        bound_unseen=round(unseen.selectivity or 0.0, 5),
-        rows_read=round(score.rows_read, 5),
-        rows_read_unseen=round(unseen.rows_read, 5),
-        blocks_read=round(score.blocks_read, 5),
-        blocks_read_unseen=round(unseen.blocks_read, 5),
-        fit_seconds=round(seconds, 1),
-        seed=options.seed,
-    )
+    block_rows = max(1, round(rows / min(blocks, MOST_BLOCKS[options.form])))
+    return InMemory("zcurves", table, learned, unseen, (matched, matched_unseen), block_rows, params={"shape": name})
 
 
 def check(lines: Sequence[dict[str, Any]]) -> None:
-    """Nobody reads less than what matches; the learned order reads no more than the best of the others, but for what a
-    sample may err."""
-    for found in lines:
-        for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
-            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
+    """Sound, and the learned order reads no more than the best of the others, but for what a sample may err."""
+    sound(lines)
     others = [found["rows_read"] for found in lines if found["learner"] != "zorder_learned"]
     for found in lines:
         if others and found["learner"] == "zorder_learned" and found["params"].get("starts", True):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench import fig8, tpch_month
+from bench.learning_curve import drawn
 from bench.options import Options
 from hedgerow.learners.woodblock import Point
 
@@ -27,8 +28,8 @@ def test_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_drawing() -> None:
-    assert fig8.drawn([]) == []
-    assert fig8.drawn([Point(1.0, 32, 0.5, 0.6), Point(2.5, 64, 0.4, 0.4)], width=10) == [
+    assert drawn([]) == []
+    assert drawn([Point(1.0, 32, 0.5, 0.6), Point(2.5, 64, 0.4, 0.4)], width=10) == [
         "    1.0 s       32 trees  50.00 %  #####-",
         "    2.5 s       64 trees  40.00 %  ####",
     ]

@@ -1,12 +1,22 @@
-"""Where blocks of a curve end."""
+"""Where blocks of a curve end, and which term divides rows best."""
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hedgerow.core.curves import bounds_of
+from hedgerow.core.curves import bounds_of, filtered_terms, selectivity
+from hedgerow.core.expr import And, conjunction
+from hedgerow.core.problem import Problem
+from hedgerow.core.rows import Rows
+from hedgerow.core.sample import Sample
+from hedgerow.core.stats import T_BIT
+from hedgerow.core.steps import stepwise
+from tests.generate import a_predicate, a_table, bits
 
 
 @given(
@@ -26,3 +36,17 @@ def test_blocks_have_half_to_twice_the_rows_where_keys_allow_it(counts: list[int
     for block, size in enumerate(sizes):
         largest = max(c for c, b in zip(counts, block_of, strict=True) if b == block)
         assert size <= max(2 * least, largest + least), (sizes, counts)
+
+
+@given(st.integers(0, 2**32))
+def test_selectivity_is_the_share_of_rows_by_the_slow_reference(seed: int) -> None:
+    random = Random(seed)
+    table = a_table(random)
+    asked = [And((a_predicate(random, table, 1), a_predicate(random, table, 1))) for _ in range(4)]
+    problem = Problem.build(Sample(Rows(table.columns), len(table), {}), tuple(asked), 1)
+    for term in filtered_terms(problem):
+        shares = []
+        for p in asked:
+            about = [kid for kid in p.children if (found := stepwise(kid)) and found.term == term]
+            shares.append((bits(conjunction(*about), table) == T_BIT).mean() if about else 1.0)
+        assert selectivity(problem, term) == pytest.approx(np.mean(shares))

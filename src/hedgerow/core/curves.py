@@ -13,11 +13,11 @@ from hedgerow.core.curve import Axis, BlockAxis, CurveLayout, Keys, edges_of, ke
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import And, Column, Predicate, Term, conjunction, term_text, terms
 from hedgerow.core.problem import Problem
-from hedgerow.core.ranks import NULL_CODE
+from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rewrite import grouped
 from hedgerow.core.scan import block_starts
-from hedgerow.core.stats import T_BIT
-from hedgerow.core.steps import stepwise
+from hedgerow.core.steps import Stepwise, place_of, stepwise
+from hedgerow.core.values import NAN
 
 KEY_BITS, CELL_BITS, LEAST_BITS = 64, 8, 8
 
@@ -35,21 +35,32 @@ def filtered_terms(problem: Problem) -> dict[Term, float]:
 
 def selectivity(problem: Problem, term: Term) -> float:
     """The mean share of rows that the queries' conditions on just this term let through; no condition counts as 1."""
-    total = 0.0
-    for p, weight in zip(problem.predicates, problem.weights, strict=True):
-        condition = _about(p, term)
-        share = 1.0 if condition is None else float((problem.sample.rows.evaluate(condition) == T_BIT).mean())
-        total += weight * share
+    column = problem.sample.rows.ranks(term)
+    values, places = column.values, column.places
+    up_to = np.cumsum([0, *np.bincount(places[places >= 0], minlength=len(values))])
+    nulls, nans = ((places == code).sum() for code in (NULL_CODE, NAN_CODE))
+
+    def share(p: Predicate) -> float:
+        found = _about(p, term)
+        if found is None or found.kind not in (None, column.type.kind):
+            return 1.0
+        steps = found.steps
+        ends = [0, *(place_of(values, b) for b in steps.breaks), len(values)]
+        passing = sum(up_to[b] - up_to[a] for a, b, o in zip(ends, ends[1:], steps.outcomes, strict=False) if o is True)
+        passing += nulls * (steps.on_null is True)
+        if nans:
+            passing += nans * ((steps.at(NAN) if found.kind else steps.outcomes[0]) is True)
+        return float(passing) / max(1, len(places))
+
+    total = sum(weight * share(p) for p, weight in zip(problem.predicates, problem.weights, strict=True))
     return total / (sum(problem.weights) or 1.0)
 
 
-def _about(p: Predicate, term: Term) -> Predicate | None:
+def _about(p: Predicate, term: Term) -> Stepwise | None:
+    """What the predicate asks of just this term."""
     kids = p.children if isinstance(p, And) else (p,)
-    for group in grouped(kids):
-        found = stepwise(conjunction(*group))
-        if found is not None and found.term == term:
-            return conjunction(*group)
-    return None
+    found = (stepwise(conjunction(*group)) for group in grouped(kids))
+    return next((f for f in found if f is not None and f.term == term), None)
 
 
 def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:

@@ -11,7 +11,7 @@ minimum and maximum has just the outcomes of the steps in between.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
@@ -39,6 +39,12 @@ from hedgerow.core.values import Value, prefix_end
 Outcome = bool | None
 # A break lies just below (side 0) or just above (side 1) a value.
 Break = tuple[Value, int]
+
+
+def place_of(values: Sequence[Value], edge: Break) -> int:
+    """How many of the sorted values lie before a break."""
+    value, side = edge
+    return (bisect_right if side else bisect_left)(values, value)
 
 
 @dataclass(frozen=True, slots=True)

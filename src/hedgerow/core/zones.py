@@ -12,7 +12,6 @@ is no condition on single columns is taken to hold, so a cost is never too low.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,7 +25,7 @@ from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Ranked
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.scan import block_starts, changes, radix_order, scanned, zone_maps
 from hedgerow.core.stats import Ints
-from hedgerow.core.steps import Break, Stepwise, stepwise
+from hedgerow.core.steps import Stepwise, place_of, stepwise
 from hedgerow.core.types import FLOAT
 from hedgerow.core.values import NAN, Value
 
@@ -137,7 +136,7 @@ def _either(s: Stepwise, ranked: dict[str, Ranked]) -> Iterator[Part]:
     """One of the spans of values on which a step function is TRUE, or NULL."""
     name = term_text(s.term)
     values = _ordered(ranked[name])
-    ends = [0, *(_place(values, b) for b in s.steps.breaks), len(values)]
+    ends = [0, *(place_of(values, b) for b in s.steps.breaks), len(values)]
     spans = [(a, b - 1) for a, b, o in zip(ends[:-1], ends[1:], s.steps.outcomes, strict=True) if o is True and a < b]
     if s.steps.on_null is True and _is_few(name, ranked):
         spans.append((len(values), len(values)))
@@ -152,11 +151,6 @@ _IS_NULL = "\0"  # before the name of a column that is 1 where the other is NULL
 
 def _ordered(column: Ranked) -> list[Value]:
     return [*column.values, NAN] if column.type.kind == FLOAT else column.values
-
-
-def _place(values: Sequence[Value], edge: Break) -> int:
-    value, side = edge
-    return (bisect_right if side else bisect_left)(values, value)
 
 
 def _codes(name: str, ranked: dict[str, Ranked]) -> npt.NDArray[np.int32]:
