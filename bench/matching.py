@@ -34,4 +34,6 @@ def _asking(table: pa.Table) -> Any:
 
     con = duckdb.connect(config={"threads": 2})
     con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
-    return con.register("asked", table)
+    con.register("given", table)
+    con.execute("CREATE TABLE asked AS SELECT * FROM given")  # many questions of it follow
+    return con

@@ -1,10 +1,14 @@
-"""Which cuts make good features of a row: the frequent ones, chosen one by one (qd-tree, 7.3).
+"""Which cuts make good features of a row, chosen one by one.
 
 A feature serves the queries that it subsumes: those that are TRUE only where it is, so that rows without the feature
-are of no use to them. The more general of two comes first; what it serves no longer speaks for the others.
+are of no use to them. As published (qd-tree, 7.3) the more general of two comes first, and what it serves no longer
+speaks for the others.
 
     x < 9 (serves 4)  >  x < 5 (serves 3 of these)     y = 1 (serves 2, one of the 4)
     chosen: x < 9, and then y = 1 for the one query that is left; nothing is left for x < 5
+
+Where nearly every query has one condition that nearly every row meets, that serves all and nothing is skipped. So here
+the feature comes first that lets queries skip most rows, beside those that the features before it let them skip.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from hedgerow.core.steps import stepwise
 from hedgerow.core.tree import allowed_by, promises
 
 Weights = npt.NDArray[np.float64]
+LOOKED_AT = 10_000  # rows that say how many a feature lets queries skip
 
 
 class Frequent(NamedTuple):
@@ -36,9 +41,12 @@ class Frequent(NamedTuple):
     named: Weights
 
 
-def frequent(problem: Problem, most: int, threshold: float, widest: float, among: Collection[int]) -> Frequent:
+def frequent(
+    problem: Problem, most: int, threshold: float, widest: float, among: Collection[int], skip: bool = False
+) -> Frequent:
     """At most `most` of these cuts, each for queries that have at least the share `threshold` of the weight and that no
-    other chosen one serves; none that is TRUE on more than `widest` of the rows, or on none of the sample's."""
+    other chosen one serves; none that is TRUE on more than `widest` of the rows, or on none of the sample's. `skip`:
+    by the rows they let queries skip, at least the share `threshold` of what all queries would read."""
     asked: dict[Predicate, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
         asked[normalise(p)] = asked.get(normalise(p), 0.0) + weight
@@ -49,8 +57,12 @@ def frequent(problem: Problem, most: int, threshold: float, widest: float, among
     serves = implied(list(asked), [problem.cuts[c] for c in cuts]).T
     often = serves @ weights >= max(least, 1e-9)
     cuts, serves = cuts[often], serves[often]
-    kept = [problem.cuts[c] for c in cuts]
-    chosen = _one_by_one(serves, weights, implied(kept, kept), most, least)
+    if skip:
+        step = max(1, problem.truth.shape[1] // LOOKED_AT)
+        chosen = _by_skipping(serves, weights / weights.sum(), problem.truth[cuts, ::step], most, threshold)
+    else:
+        kept = [problem.cuts[c] for c in cuts]
+        chosen = _one_by_one(serves, weights, implied(kept, kept), most, least)
     found: list[int] = cuts[chosen].tolist()
     named = [sum(w for p, w in asked.items() if _has(p, problem.cuts[c])) for c in found]
     return Frequent(found, serves[chosen] @ weights, np.array(named, np.float64))
@@ -72,6 +84,23 @@ def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least:
         open_[best] = False
         chosen.append(best)
         left[serves[best]] = 0.0
+    return np.array(chosen, np.int64)
+
+
+def _by_skipping(serves: Bools, weights: Weights, holds: Bools, most: int, threshold: float) -> Ints:
+    """Features in the order of choice; `holds` is features x rows."""
+    chosen: list[int] = []
+    lacks = (~holds).astype(np.float32)
+    while len(chosen) < most and len(serves):
+        # Queries that the same features serve still read the same rows: those that have all of these.
+        kinds, kind = np.unique(serves[chosen].T, axis=0, return_inverse=True)
+        read = np.array([holds[chosen][own].all(axis=0) for own in kinds], np.float32)
+        served = (serves * weights) @ np.eye(len(kinds))[kind.ravel()]
+        skipped = (served * (lacks @ read.T)).sum(axis=1) / holds.shape[1]
+        best = int(skipped.argmax())
+        if skipped[best] < max(threshold, 1e-9):
+            break
+        chosen.append(best)
     return np.array(chosen, np.int64)
 
 

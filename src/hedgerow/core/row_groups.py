@@ -46,7 +46,8 @@ class RowGroups:
     def chosen(self, problem: Problem, among: Collection[int] | None = None) -> Frequent:
         """The features, of these cuts or of all."""
         cuts = range(len(problem.cuts)) if among is None else among
-        return frequent(problem, self.features, self.threshold, SELECTIVE if self.tuned else 1.0, cuts)
+        widest = SELECTIVE if self.tuned else 1.0
+        return frequent(problem, self.features, self.threshold, widest, cuts, skip=self.cost == "queries")
 
     def fit(self, problem: Problem, found: Frequent, least: int) -> GroupLayout:
         """Blocks of at least `least` rows."""
