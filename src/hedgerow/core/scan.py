@@ -114,37 +114,34 @@ def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: A
     column, values, own_spans = conditions
     wide, blocks = low.shape[0], len(rows)
     found = np.zeros(len(queries) - 1, np.int64)
-    opened, left = np.zeros(blocks, np.bool_), np.empty(blocks, np.int32)
+    may, opened = np.empty(blocks, np.int32), np.empty(blocks, np.int32)
+    # Every loop over blocks is plain, so that the compiler takes many at once.
     for q in range(len(found)):
+        opened[:] = 0
         for box in range(queries[q], queries[q + 1]):
-            n = blocks
-            for b in range(blocks):
-                left[b] = b
+            may[:] = 1
             for i in range(boxes[box], boxes[box + 1]):
-                c, m = column[i], 0  # the first m of `left` pass
+                c = column[i]
                 if c >= wide:
-                    for at in range(n):
-                        b = left[at]
-                        left[m] = b
-                        m += have[c - wide, b] & values[i] != 0
-                elif own_spans[i + 1] == own_spans[i] + 1:
-                    first, last = spans[own_spans[i], 0], spans[own_spans[i], 1]
-                    for at in range(n):
-                        b = left[at]
-                        left[m] = b
-                        m += (low[c, b] <= last) & (high[c, b] >= first)
+                    own, value = have[c - wide], values[i]
+                    for b in range(blocks):
+                        may[b] &= own[b] & value != 0
+                    continue
+                least, most = low[c], high[c]
+                if own_spans[i + 1] == own_spans[i] + 1:
+                    first, last = spans[own_spans[i]]
+                    for b in range(blocks):
+                        may[b] &= (least[b] <= last) & (most[b] >= first)
                 else:
-                    for at in range(n):
-                        b = left[at]
-                        left[m] = b
+                    for b in range(blocks):
                         holds = False
                         for s in range(own_spans[i], own_spans[i + 1]):
-                            holds |= (low[c, b] <= spans[s, 1]) & (high[c, b] >= spans[s, 0])
-                        m += holds
-                n = m
-            for at in range(n):
-                opened[left[at]] = True
+                            holds |= (least[b] <= spans[s, 1]) & (most[b] >= spans[s, 0])
+                        may[b] &= holds
+            for b in range(blocks):
+                opened[b] |= may[b]
+        read = 0
         for b in range(blocks):
-            found[q] += rows[b] * opened[b]
-            opened[b] = False
+            read += rows[b] * opened[b]
+        found[q] = read
     return found

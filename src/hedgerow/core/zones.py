@@ -57,16 +57,16 @@ class Zones:
     @staticmethod
     def of(problem: Problem, weights: Sequence[float] | None = None) -> Zones:
         """A query's weight is for each row that it scans; by default what the problem says."""
-        ranked = {term_text(t): r for t, r in problem.sample.rows.ranked.items()}
-        queries = [list(_parts(boxes_of(normalise(p)), ranked)) for p in problem.predicates]
+        known = {term_text(t): _Known.of(r) for t, r in problem.sample.rows.ranked.items()}
+        queries = [list(_parts(boxes_of(normalise(p)), known)) for p in problem.predicates]
         boxes = [box for own in queries for box in own]
         conditions = [part for box in boxes for part in box]
-        names = sorted({name for name, _ in conditions}, key=lambda name: (_is_few(name, ranked), name))
+        names = sorted({name for name, _ in conditions}, key=lambda name: (_is_few(name, known), name))
         place = {name: i for i, name in enumerate(names)}
-        codes = np.array([_codes(name, ranked) for name in names], np.int32).reshape(len(names), len(problem.sample))
+        codes = np.array([_codes(name, known) for name in names], np.int32).reshape(len(names), len(problem.sample))
         return Zones(
             np.ascontiguousarray(codes.T),
-            sum(not _is_few(name, ranked) for name in names),
+            sum(not _is_few(name, known) for name in names),
             np.array([span for _, spans in conditions for span in spans], np.int32).reshape(-1, 2),
             (
                 np.array([place[name] for name, _ in conditions], np.int64),
@@ -114,31 +114,43 @@ def boxes_of(p: Predicate) -> list[Box]:
     return [()]
 
 
-def _parts(boxes: Sequence[Box], ranked: dict[str, Ranked]) -> Iterator[list[Part]]:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A column of the sample, and its values in order, NaN among them."""
+
+    rows: Ranked
+    values: list[Value]
+
+    @staticmethod
+    def of(rows: Ranked) -> _Known:
+        return _Known(rows, [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values)
+
+
+def _parts(boxes: Sequence[Box], known: dict[str, _Known]) -> Iterator[list[Part]]:
     """The boxes over the sample's columns, without what cannot be compared with them; NULL may make two of one."""
     for box in boxes:
-        either = [list(_either(s, ranked)) for s in box if _comparable(s, ranked)]
-        yield from (sorted(parts, key=lambda part: _width(part, ranked)) for parts in product(*either))
+        either = [list(_either(s, known)) for s in box if _comparable(s, known)]
+        yield from (sorted(parts, key=lambda part: _width(part, known)) for parts in product(*either))
 
 
-def _width(part: Part, ranked: dict[str, Ranked]) -> float:
+def _width(part: Part, known: dict[str, _Known]) -> float:
     """The share of the values that pass: what lets few blocks pass is looked at first."""
     name, spans = part
-    return sum(b + 1 - a for a, b in spans) / (2 if name.startswith(_IS_NULL) else len(_ordered(ranked[name])) + 1)
+    return sum(b + 1 - a for a, b in spans) / (2 if name.startswith(_IS_NULL) else len(known[name].values) + 1)
 
 
-def _comparable(s: Stepwise, ranked: dict[str, Ranked]) -> bool:
-    column = ranked.get(term_text(s.term))
-    return column is not None and s.kind in (None, column.type.kind)
+def _comparable(s: Stepwise, known: dict[str, _Known]) -> bool:
+    column = known.get(term_text(s.term))
+    return column is not None and s.kind in (None, column.rows.type.kind)
 
 
-def _either(s: Stepwise, ranked: dict[str, Ranked]) -> Iterator[Part]:
+def _either(s: Stepwise, known: dict[str, _Known]) -> Iterator[Part]:
     """One of the spans of values on which a step function is TRUE, or NULL."""
     name = term_text(s.term)
-    values = _ordered(ranked[name])
+    values = known[name].values
     ends = [0, *(place_of(values, b) for b in s.steps.breaks), len(values)]
     spans = [(a, b - 1) for a, b, o in zip(ends[:-1], ends[1:], s.steps.outcomes, strict=True) if o is True and a < b]
-    if s.steps.on_null is True and _is_few(name, ranked):
+    if s.steps.on_null is True and _is_few(name, known):
         spans.append((len(values), len(values)))
     elif s.steps.on_null is True:
         yield _IS_NULL + name, ((1, 1),)
@@ -149,25 +161,21 @@ def _either(s: Stepwise, ranked: dict[str, Ranked]) -> Iterator[Part]:
 _IS_NULL = "\0"  # before the name of a column that is 1 where the other is NULL
 
 
-def _ordered(column: Ranked) -> list[Value]:
-    return [*column.values, NAN] if column.type.kind == FLOAT else column.values
-
-
-def _codes(name: str, ranked: dict[str, Ranked]) -> npt.NDArray[np.int32]:
+def _codes(name: str, known: dict[str, _Known]) -> npt.NDArray[np.int32]:
     """The place of each row's value. NULL comes after all values of a column of few; in others it is -1, no value."""
     if name.startswith(_IS_NULL):
-        null: npt.NDArray[np.int32] = (ranked[name.removeprefix(_IS_NULL)].places == NULL_CODE).astype(np.int32)
+        null: npt.NDArray[np.int32] = (known[name.removeprefix(_IS_NULL)].rows.places == NULL_CODE).astype(np.int32)
         return null
-    column = ranked[name]
-    n = len(_ordered(column))
-    table = np.arange(len(column.values) + 2, dtype=np.int32)
-    table[NAN_CODE], table[NULL_CODE] = n - 1, n if _is_few(name, ranked) else -1
-    found: npt.NDArray[np.int32] = table[column.places]
+    column = known[name]
+    n = len(column.values)
+    table = np.arange(len(column.rows.values) + 2, dtype=np.int32)
+    table[NAN_CODE], table[NULL_CODE] = n - 1, n if _is_few(name, known) else -1
+    found: npt.NDArray[np.int32] = table[column.rows.places]
     return found
 
 
-def _is_few(name: str, ranked: dict[str, Ranked]) -> bool:
-    return name.startswith(_IS_NULL) or len(_ordered(ranked[name])) <= FEW
+def _is_few(name: str, known: dict[str, _Known]) -> bool:
+    return name.startswith(_IS_NULL) or len(known[name].values) <= FEW
 
 
 def _bits(spans: Sequence[Span]) -> int:
