@@ -13,6 +13,7 @@ import pytest
 
 from hedgerow.core.cost import score
 from hedgerow.core.curve import Axis, BlockAxis
+from hedgerow.core.curves import woven
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import And, Compare, Opaque, Predicate, col, lit, text
 from hedgerow.core.group import GroupLayout
@@ -150,6 +151,31 @@ def test_no_queries_one_block() -> None:
     layout = SopZOrder().fit(Problem.build(logs(), (), 128))
     assert (layout.axes, layout.blocks) == ((), 1)
     assert BottomUp().fit(Problem.build(logs(), (), 128)) == GroupLayout((), {})
+
+
+def test_groups_that_do_not_pay_are_left_out() -> None:
+    """Never more rows of the sample than by the terms alone, and sometimes fewer."""
+    better = 0
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        often = seed % 2 == 1  # conditions that come again, or hardly
+        table = pa.table({"a": r.integers(0, 1000, 3000), "b": r.integers(0, 1000, 3000), "c": r.integers(0, 40, 3000)})
+        queries = []
+        for _ in range(30):
+            parts = (
+                [Compare(col("c"), "=", lit(int(r.integers(2 if often else 40))))] if often or r.random() < 0.3 else []
+            )
+            for name in "ab":
+                low = int(r.integers(0, 900))
+                parts += [Compare(col(name), ">=", lit(low)), Compare(col(name), "<", lit(low + 100))]
+            queries.append(And(tuple(parts)))
+        p = Problem.build(Sample.of_table(table), tuple(queries), 50)
+        found, alone = SopZOrder(columns=("a", "b")).fit(p), woven(p, ("a", "b"))
+        assert p.reads(found) <= p.reads(alone)
+        better += p.reads(found) < p.reads(alone)
+        read = score(found, p.sample, Workload.of("t", queries).queries, "t").rows_read
+        assert p.reads(found) >= 0.999 * len(queries) * read * len(p.sample)  # the index knows blocks' values, too
+    assert 0 < better < 8
 
 
 def test_groups_are_numbered_in_their_order() -> None:

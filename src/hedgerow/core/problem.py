@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Protocol
@@ -82,6 +82,12 @@ class Problem:
         bits = np.array([outcomes(cut, known) for cut in self.cuts], np.uint8).reshape(len(self.cuts), len(rows)).T
         empty = (rows == 0)[:, None]
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
+
+    def reads(self, layout: Layout) -> float:
+        """How many rows of such blocks the queries read, weighted, by what the sample says."""
+        cells = replace(self, measure=None).cells(layout)
+        skipped = self.clauses.skipped(cells.some, cells.other)
+        return float(cells.rows @ (self.clauses.weights.sum() - skipped))
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:

@@ -43,11 +43,13 @@ class RowGroups:
         if self.cost not in get_args(Cost):
             raise LayoutError(f"the cost of joining groups is {', '.join(get_args(Cost))}, not {self.cost!r}")
 
-    def chosen(self, problem: Problem, among: Collection[int] | None = None) -> Frequent:
-        """The features, of these cuts or of all."""
+    def chosen(self, problem: Problem, among: Collection[int] | None = None, published: bool = False) -> Frequent:
+        """The features, of these cuts or of all; `published`: by how many queries they serve, whatever the cost."""
         cuts = range(len(problem.cuts)) if among is None else among
         widest = SELECTIVE if self.tuned else 1.0
-        return frequent(problem, self.features, self.threshold, widest, cuts, skip=self.cost == "queries")
+        return frequent(
+            problem, self.features, self.threshold, widest, cuts, skip=self.cost == "queries" and not published
+        )
 
     def fit(self, problem: Problem, found: Frequent, least: int) -> GroupLayout:
         """Blocks of at least `least` rows."""

@@ -6,7 +6,7 @@ SOP       conditions that come again                    info['courier'] = 'DHL',
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,17 +15,21 @@ from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
+from hedgerow.core.frequent import Frequent
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.problem import Problem
 from hedgerow.core.row_groups import Cost, RowGroups
 from hedgerow.core.vectors import chained
+
+NO_FEATURES = Frequent([], np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
 class SopZOrder:
     """`columns`: what to Z-order by; by default the `most` terms most often filtered on, of those that are compared
     with `points` values or more. Everything else is for the row groups, see `core/row_groups`; a group has `part` times
-    the rows of a block or more.
+    the rows of a block or more. By the `cost` of queries, groups by either choice of features are tried, and none: what
+    reads least of the sample is taken.
     """
 
     columns: tuple[str, ...] = ()
@@ -43,11 +47,12 @@ class SopZOrder:
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
         left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms(cut))]
-        found = groups.fit(problem, groups.chosen(problem, left), max(1, round(self.part * problem.block_rows)))
-        axes: list[Axis | BlockAxis] = [BlockAxis(ordered(found))] if found.blocks > 1 else []
-        bits = bits_each(problem, len(axes) + len(along))
-        axes += [axis_of(problem, term, bits) for term in along]
-        return order(problem, axes, turns(axes))
+        least = max(1, round(self.part * problem.block_rows))
+        choices = [groups.chosen(problem, left)]
+        if self.cost == "queries":
+            choices += [groups.chosen(problem, left, published=True), NO_FEATURES]
+        found = [_woven(problem, groups.fit(problem, choice, least), along) for choice in choices]
+        return min(found, key=problem.reads) if len(found) > 1 else found[0]
 
     def _changing(self, problem: Problem) -> list[Term]:
         """The terms that queries filter on most often, of those compared with many values."""
@@ -62,6 +67,14 @@ class SopZOrder:
                     points.setdefault(term_text(term), set()).add(prefix)
         often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
         return often[: self.most]
+
+
+def _woven(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:
+    """The groups, where there are several, and the terms take turns in giving a bit."""
+    axes: list[Axis | BlockAxis] = [BlockAxis(ordered(groups))] if groups.blocks > 1 else []
+    bits = bits_each(problem, len(axes) + len(along))
+    axes += [axis_of(problem, term, bits) for term in along]
+    return order(problem, axes, turns(axes))
 
 
 def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
