@@ -174,7 +174,7 @@ def test_groups_that_do_not_pay_are_left_out() -> None:
         assert p.reads(found) <= p.reads(alone)
         better += p.reads(found) < p.reads(alone)
         read = score(found, p.sample, Workload.of("t", queries).queries, "t").rows_read
-        assert p.reads(found) >= 0.999 * len(queries) * read * len(p.sample)  # the index knows blocks' values, too
+        assert p.reads(found) >= 0.999 * read  # the index knows blocks' values, too
     assert 0 < better < 8
 
 

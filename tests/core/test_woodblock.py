@@ -23,7 +23,7 @@ from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
 from hedgerow.learners import woodblock
 from hedgerow.learners.qdtree import QdTree
-from hedgerow.learners.woodblock import CLIP, ENTROPY, PAPER, RATE, VALUE, Agent, Batch, Woodblock, reads
+from hedgerow.learners.woodblock import CLIP, ENTROPY, PAPER, RATE, VALUE, Agent, Batch, Woodblock
 from tests.core.test_qdtree import ODD, sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
@@ -124,7 +124,7 @@ def test_only_legal_cuts_are_drawn_and_all_of_them() -> None:
 def test_no_worse_than_the_default_qdtree(seed: int) -> None:
     _, problem = sampled(seed)
     for measured in (problem, replace(problem, measure=None)):
-        assert reads(problem, FORMS[0].fit(measured)) <= reads(problem, QdTree().fit(measured)) + 1e-9
+        assert problem.reads(FORMS[0].fit(measured)) <= problem.reads(QdTree().fit(measured)) + 1e-9
 
 
 @pytest.mark.parametrize("form", [{}, PAPER], ids=["default", "paper"])
@@ -167,7 +167,7 @@ def test_interrupted_it_has_the_best_tree(monkeypatch: pytest.MonkeyPatch) -> No
     found = replace(FORMS[1], max_trees=None).search(problem)
     assert len(found.curve) == 2
     assert found.layout.blocks > 1
-    assert reads(problem, found.layout) < 1
+    assert problem.reads(found.layout) < 1
 
 
 PRINTS_LAYOUTS = """

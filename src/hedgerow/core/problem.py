@@ -84,10 +84,10 @@ class Problem:
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
     def reads(self, layout: Layout) -> float:
-        """How many rows of such blocks the queries read, weighted, by what the sample says."""
+        """The share of the sample's rows in blocks that queries cannot skip, averaged over the queries."""
         cells = replace(self, measure=None).cells(layout)
-        skipped = self.clauses.skipped(cells.some, cells.other)
-        return float(cells.rows @ (self.clauses.weights.sum() - skipped))
+        skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
+        return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:

@@ -52,7 +52,7 @@ class SopZOrder:
         if self.cost == "queries":
             choices += [groups.chosen(problem, left, published=True), NO_FEATURES]
         found = [_woven(problem, groups.fit(problem, choice, least), along) for choice in choices]
-        return min(found, key=problem.reads) if len(found) > 1 else found[0]
+        return min(found, key=problem.reads)
 
     def _changing(self, problem: Problem) -> list[Term]:
         """The terms that queries filter on most often, of those compared with many values."""

@@ -14,7 +14,7 @@ replays the best trees, grows the worst parts of the best tree again, and joins 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -120,14 +120,7 @@ class Woodblock:
         layout = joined(problem, best) if self.cells > 1 else best
         if search.usual is None or (search.usual == best and self.cells == cells_of(problem)):
             return layout
-        return min(layout, joined(problem, search.usual), key=lambda tree: reads(problem, tree))
-
-
-def reads(problem: Problem, layout: TreeLayout) -> float:
-    """The share of the sample's rows in blocks that queries cannot skip."""
-    cells = replace(problem, measure=None).cells(layout)
-    skipped = problem.clauses.skipped(cells.some, cells.other) @ cells.rows
-    return 1 - float(skipped) / (sum(problem.weights) * max(1, int(cells.rows.sum())))
+        return min(layout, joined(problem, search.usual), key=problem.reads)
 
 
 class _Search:
