@@ -20,6 +20,7 @@ FIGURES = {
     "p99_ms": "99th percentile",
     "ratio": "of what it takes without us",
     "mrows_per_s": "million rows a second",
+    "learn_seconds": "seconds of learning",
 }
 
 

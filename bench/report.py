@@ -60,6 +60,8 @@ def shown(figure: str, value: float | None) -> str:
         return f"{value:.2f}×"
     if figure == "mrows_per_s":
         return f"{value:.3g} M/s"
+    if figure == "learn_seconds":
+        return f"{value:.3g} s"
     share = 100 * value
     return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
 

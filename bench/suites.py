@@ -44,11 +44,11 @@ SUITES: dict[str, Suite] = {
     "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
     "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 60),
     "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 15),
-    "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 20),
+    "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 25),
     "errorlog-ext": Suite(
-        partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 20
+        partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45
     ),
-    "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 20),
+    "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 5),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 30),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, each learned by itself", 30),

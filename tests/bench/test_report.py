@@ -12,6 +12,7 @@ from bench import report
 from bench.page import page
 from bench.plots import Bar, bars
 from bench.report import html, markdown, shown
+from bench.suites import EVERY
 
 ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1}
 
@@ -19,6 +20,14 @@ ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1}
 def line(suite: str, read: float, seed: int = 0, **more: object) -> dict[str, object]:
     own = {"suite": suite, "learner": "qdtree", "params": {"form": "quick"}, "rows": 100, "rows_read": read}
     return {**own, "seed": seed, "commit": "abc1234", **more}
+
+
+@pytest.mark.parametrize("suite", EVERY)
+def test_each_suite_has_a_section(suite: str) -> None:
+    found = page([line(suite, 0.2, **{EVERY[suite].figure: 0.25})])
+    assert f"## {suite}" in markdown(found)
+    assert shown(EVERY[suite].figure, 0.25) in markdown(found)
+    assert f"<h2>{suite}</h2>" in html(found)
 
 
 def test_medians_over_seeds_with_their_spread() -> None:
