@@ -73,4 +73,5 @@ class _Scale:
 
 
 def _short(name: str, most: int = 50) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """The middle is left out: names begin with the learner and end with what is particular."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"

@@ -195,7 +195,7 @@ def html(found: Page) -> str:
     parts.append("<ul>" + "".join(f"<li>{escape(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
-        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", picture(section)]
+        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", *pictures(section)]
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
         if ways(section):
             parts.append(_html_table(WAYS, ways(section)))
@@ -207,11 +207,18 @@ def html(found: Page) -> str:
     return head + "\n".join(parts) + "</html>\n"
 
 
-def picture(section: Section) -> str:
+def pictures(section: Section) -> list[str]:
+    """One, or one of each table where there are several."""
+    return [_picture(section, shape) for shape in dict.fromkeys(row.params.get("shape") for row in section.rows)]
+
+
+def _picture(section: Section, shape: object) -> str:
     figure = section.about.figure
     given = []
     for beside in section.beside:
         theirs = beside.theirs
+        if theirs.params.get("shape") != shape:
+            continue
         kind = "peer" if theirs.place == "the same run" else "theirs"
         name = f"{theirs.who} ({theirs.place})"
         if theirs.figure != "bound":
@@ -219,11 +226,15 @@ def picture(section: Section) -> str:
                 Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
             )
     for row in section.rows:
+        if row.params.get("shape") != shape:
+            continue
         if row.value is not None:
-            given.append(Bar(row.name, row.value, shown(figure, row.value), "ours", row.bound))
+            name = row.name.replace(f"shape={shape}, ", "").replace(f"(shape={shape})", "")
+            given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
             given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
-    return bars(f"{section.suite}: {FIGURES[figure]}", given)
+    of = f", {shape}" if shape else ""
+    return bars(f"{section.suite}{of}: {FIGURES[figure]}", given)
 
 
 def _match(section: Section) -> float | None:

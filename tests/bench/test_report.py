@@ -30,6 +30,15 @@ def test_each_suite_has_a_section(suite: str) -> None:
     assert f"<h2>{suite}</h2>" in html(found)
 
 
+def test_a_picture_of_each_table() -> None:
+    lines = [line("zcurves", read, params={"shape": shape}) for shape, read in (("flights", 0.3), ("taxi", 0.2))]
+    text = html(page(lines))
+    assert "zcurves, flights: rows read" in text
+    assert "zcurves, taxi: rows read" in text
+    assert text.count("<svg") == 2
+    assert text.count("30.0 %</text>") == text.count("20.0 %</text>") == 1
+
+
 def test_medians_over_seeds_with_their_spread() -> None:
     found = page([line("fig3", read, seed) for seed, read in enumerate((0.2, 0.1, 0.4))])
     (row,) = found.sections[0].rows
