@@ -24,7 +24,7 @@ from bench.record import line, progress
 from hedgerow.core import cost
 from hedgerow.core.cuts import Kind
 from hedgerow.core.expr import Expr, Opaque, Predicate, atoms, text
-from hedgerow.core.layout import BlockIds, Layout
+from hedgerow.core.layout import BlockIds, Feature, Layout
 from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.problem import Problem, unanswered
 from hedgerow.core.redraw import Recurrence, redrawn
@@ -160,7 +160,7 @@ def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[
     learner, params = case
 
     def measure(layout: Layout) -> Stats:
-        return _noted(layout, data).stats(_assigned(layout, data), layout.blocks)
+        return _noted(layout.features, data).stats(_assigned(layout, data), layout.blocks)
 
     problem = replace(problem, measure=measure if params.get("exact", True) else None)
     made = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_ITS_OWN})
@@ -169,7 +169,7 @@ def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[
 
 def index_of(layout: Layout, data: InMemory) -> BlockIndex:
     """The index of the table, written in a layout."""
-    noted = replace(data.all_rows, rows=_noted(layout, data))
+    noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)
     return cost.index_of_assignment(_assigned(layout, data), layout.blocks, noted)
@@ -183,13 +183,12 @@ def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
 
 def as_it_came(data: InMemory) -> BlockIndex:
     blocks = np.arange(len(data.all_rows)) // data.block_rows
-    rows = Rows(data.all_rows.rows.columns, {**data.all_rows.rows.truths, **data.noted})
-    return cost.index_of_assignment(blocks, int(blocks[-1]) + 1, replace(data.all_rows, rows=rows))
+    return cost.index_of_assignment(blocks, int(blocks[-1]) + 1, replace(data.all_rows, rows=_noted((), data)))
 
 
-def _noted(layout: Layout, data: InMemory) -> Rows:
-    """All rows, with the outcomes that the index would note."""
-    cuts = [f for f in layout.features[:MOST_FEATURES] if isinstance(f, Predicate)]
+def _noted(features: Sequence[Feature], data: InMemory) -> Rows:
+    """All rows, with the outcomes that the index of a layout by these features would note."""
+    cuts = [f for f in features[:MOST_FEATURES] if isinstance(f, Predicate)]
     rows = data.all_rows.rows
     return Rows(rows.columns, {**data.opaque(cuts), **rows.truths, **data.noted})
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from bench.lines import read
+from bench.lines import label, read
 from bench.page import FIGURES, Beside, Page, Row, Section, page
 from bench.plots import Bar, bars
 from bench.suites import EVERY, PHYSICAL
@@ -229,7 +229,8 @@ def _picture(section: Section, shape: object) -> str:
         if row.params.get("shape") != shape:
             continue
         if row.value is not None:
-            name = row.name.replace(f"shape={shape}, ", "").replace(f"(shape={shape})", "")
+            own = {name: v for name, v in row.params.items() if name != "shape"}
+            name = label({"learner": row.learner, "params": own}) or section.suite
             given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
             given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))

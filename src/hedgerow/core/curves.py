@@ -16,7 +16,7 @@ from hedgerow.core.problem import Problem
 from hedgerow.core.ranks import NAN_CODE, NULL_CODE
 from hedgerow.core.rewrite import grouped
 from hedgerow.core.scan import block_starts
-from hedgerow.core.steps import Stepwise, place_of, stepwise
+from hedgerow.core.steps import Stepwise, stepwise
 from hedgerow.core.values import NAN
 
 KEY_BITS, CELL_BITS, LEAST_BITS = 64, 8, 8
@@ -45,9 +45,7 @@ def selectivity(problem: Problem, term: Term) -> float:
         if found is None or found.kind not in (None, column.type.kind):
             return 1.0
         steps = found.steps
-        ends = [0, *(place_of(values, b) for b in steps.breaks), len(values)]
-        passing = sum(up_to[b] - up_to[a] for a, b, o in zip(ends, ends[1:], steps.outcomes, strict=False) if o is True)
-        passing += nulls * (steps.on_null is True)
+        passing = sum(up_to[b] - up_to[a] for a, b in steps.where_true(values)) + nulls * (steps.on_null is True)
         if nans:
             passing += nans * ((steps.at(NAN) if found.kind else steps.outcomes[0]) is True)
         return float(passing) / max(1, len(places))

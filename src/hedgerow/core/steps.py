@@ -41,12 +41,6 @@ Outcome = bool | None
 Break = tuple[Value, int]
 
 
-def place_of(values: Sequence[Value], edge: Break) -> int:
-    """How many of the sorted values lie before a break."""
-    value, side = edge
-    return (bisect_right if side else bisect_left)(values, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Steps:
     """`outcomes[i]` holds between `breaks[i - 1]` and `breaks[i]`; neighbours differ."""
@@ -57,6 +51,12 @@ class Steps:
 
     def at(self, value: Value) -> Outcome:
         return self.outcomes[bisect_right(self.breaks, (value, 0))]
+
+    def where_true(self, values: Sequence[Value]) -> list[tuple[int, int]]:
+        """Of sorted values those on which this is TRUE, as places: from one to below another."""
+        places = ((bisect_right if side else bisect_left)(values, value) for value, side in self.breaks)
+        ends = [0, *places, len(values)]
+        return [(a, b) for a, b, o in zip(ends[:-1], ends[1:], self.outcomes, strict=True) if o is True and a < b]
 
 
 @dataclass(frozen=True, slots=True)

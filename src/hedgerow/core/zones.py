@@ -25,7 +25,7 @@ from hedgerow.core.ranks import NAN_CODE, NULL_CODE, Ranked
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.scan import block_starts, changes, radix_order, scanned, zone_maps
 from hedgerow.core.stats import Ints
-from hedgerow.core.steps import Stepwise, place_of, stepwise
+from hedgerow.core.steps import Stepwise, stepwise
 from hedgerow.core.types import FLOAT
 from hedgerow.core.values import NAN, Value
 
@@ -148,8 +148,7 @@ def _either(s: Stepwise, known: dict[str, _Known]) -> Iterator[Part]:
     """One of the spans of values on which a step function is TRUE, or NULL."""
     name = term_text(s.term)
     values = known[name].values
-    ends = [0, *(place_of(values, b) for b in s.steps.breaks), len(values)]
-    spans = [(a, b - 1) for a, b, o in zip(ends[:-1], ends[1:], s.steps.outcomes, strict=True) if o is True and a < b]
+    spans = [(a, b - 1) for a, b in s.steps.where_true(values)]
     if s.steps.on_null is True and _is_few(name, known):
         spans.append((len(values), len(values)))
     elif s.steps.on_null is True:

@@ -15,13 +15,10 @@ from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
-from hedgerow.core.frequent import Frequent
 from hedgerow.core.group import GroupLayout
 from hedgerow.core.problem import Problem
 from hedgerow.core.row_groups import Cost, RowGroups
 from hedgerow.core.vectors import chained
-
-NO_FEATURES = Frequent([], np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,11 @@ class SopZOrder:
         least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, left)]
         if self.cost == "queries":
-            choices += [groups.chosen(problem, left, published=True), NO_FEATURES]
-        found = [_woven(problem, groups.fit(problem, choice, least), along) for choice in choices]
-        return min(found, key=problem.reads)
+            choices.append(groups.chosen(problem, left, published=True))
+        found = [groups.fit(problem, choice, least) for choice in {tuple(c.cuts): c for c in choices}.values()]
+        if self.cost == "queries":
+            found.append(GroupLayout((), {}))
+        return min((_woven(problem, each, along) for each in found), key=problem.reads)
 
     def _changing(self, problem: Problem) -> list[Term]:
         """The terms that queries filter on most often, of those compared with many values."""
