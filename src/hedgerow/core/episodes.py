@@ -9,8 +9,12 @@ place, rows are counted on the smaller side only, for all cuts at once, and the 
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,7 +203,7 @@ class Forest:
         cells: list[Cells] = []
         before = 0
         while len(wave.tree):
-            legal = look(wave.counts, wave.rows, wave.open, wave.skips, self.least, self.asked, *self.clauses)
+            legal = self._legal(wave)
             can = legal.any(axis=1)
             own, legal = wave.of(can), legal[can]
             features = self.pieces.features(own.region)
@@ -219,9 +223,27 @@ class Forest:
         joined = Cells(*(np.concatenate(own) for own in zip(*((c.rows, c.some, c.other) for c in cells), strict=True)))
         return self._rewarded(made, leaves, len(ids), joined)
 
+    def _legal(self, wave: Wave) -> Bools:
+        """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
+        legal = np.empty(wave.counts.shape, bool)
+
+        def some(own: slice) -> None:
+            w = wave.of(own)
+            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own])
+
+        on_all_cores(some, len(legal))
+        return legal
+
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
         """Both sides of every cut, the left ones first."""
-        left, right = divide(ids, wave.tree, wave.start, wave.end, cut, self.by_cut, self.by_row, SPREAD, wave.counts)
+        left, right = np.zeros((2, *wave.counts.shape), np.int32)
+
+        def some(own: slice) -> None:
+            w = wave.of(own)
+            rows = ids, w.tree, w.start, w.end
+            divide(*rows, cut[own], self.by_cut, self.by_row, SPREAD, w.counts, left[own], right[own])
+
+        on_all_cores(some, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
         number = before + np.arange(len(cut))
         sides = self.pieces.sides
@@ -296,7 +318,22 @@ def _spread() -> npt.NDArray[np.uint64]:
 SPREAD = _spread()
 
 
-@njit(cache=True)
+PARTS = 4  # for each core, so that none waits long for the others
+
+
+def on_all_cores(some: Callable[[slice], None], n: int) -> None:
+    """Call this of stretches of 0 to n side by side: what is compiled with `nogil` lets the others run."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    edges = np.linspace(0, n, min(n, PARTS * cores) + 1).astype(int).tolist()
+    deque(_threads(cores).map(some, map(slice, edges, edges[1:])), 0)
+
+
+@lru_cache(maxsize=1)
+def _threads(cores: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores)
+
+
+@njit(cache=True, nogil=True)
 def look(
     counts: Any,
     rows: Any,
@@ -309,15 +346,13 @@ def look(
     needs: Any,
     in_needs: Any,
     weights: Any,
-) -> Any:
-    """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
-    legal = np.zeros(counts.shape, np.bool_)
+    legal: Any,
+) -> None:
     for i in range(len(counts)):
         asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
         for c in range(counts.shape[1]):
             n = counts[i, c]
             legal[i, c] = n >= least and rows[i] - n >= least and (asked[c] or not only_asked)
-    return legal
 
 
 @njit(cache=True)
@@ -343,12 +378,21 @@ def _asked(
     return asked
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def divide(
-    ids: Any, trees: Any, starts: Any, ends: Any, cuts: Any, by_cut: Any, by_row: Any, spread: Any, counts: Any
-) -> Any:
-    """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides."""
-    left, right = np.zeros_like(counts), np.zeros_like(counts)
+    ids: Any,
+    trees: Any,
+    starts: Any,
+    ends: Any,
+    cuts: Any,
+    by_cut: Any,
+    by_row: Any,
+    spread: Any,
+    counts: Any,
+    left: Any,
+    right: Any,
+) -> None:
+    """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides, which are zero before."""
     for i in range(len(trees)):
         own = ids[trees[i], starts[i] : ends[i]]
         middle = _partition(own, by_cut[cuts[i]])
@@ -358,7 +402,6 @@ def divide(
         else:
             _tally(by_row, own[middle:], spread, right[i])
             left[i] = counts[i] - right[i]
-    return left, right
 
 
 @njit(cache=True)

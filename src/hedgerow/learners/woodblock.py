@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, following
 from hedgerow.core.errors import LayoutError
@@ -267,11 +268,9 @@ class Agent:
                 return Said(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
             size = _bucket(n)
             likely, worth = _compiled().forward(self.net, *self._fitted(seen.features, seen.legal, size))
-            likely = np.asarray(likely)[:n, : self.cuts].astype(np.float64)
-            until = np.where(seen.legal, np.exp(likely), 0).cumsum(axis=1)
-            drawn = (1 - self.random.random((n, 1))) * until[:, -1:]  # above 0, so an illegal cut is never met
-            cut = (until >= drawn).argmax(axis=1)
-            return Said(cut, likely[np.arange(n), cut], np.asarray(worth)[:n].astype(np.float64))
+            likely = np.asarray(likely)[:n, : self.cuts]
+            cut = _drawn(likely, seen.legal, self.random.random(n))
+            return Said(cut, likely[np.arange(n), cut].astype(np.float64), np.asarray(worth)[:n].astype(np.float64))
 
         return choose
 
@@ -329,11 +328,23 @@ def _padded(n: int) -> int:
 
 
 def _bucket(n: int) -> int:
-    """The next of 32, 128, 512, 2048, ..."""
-    size = 32
-    while size < n:
-        size *= 4
-    return size
+    """The next of 32, 64, 128, ..."""
+    return max(32, 1 << (n - 1).bit_length())
+
+
+@njit(cache=True)
+def _drawn(likely: Any, legal: Any, at: Any) -> Any:
+    """Of each node the legal cut at a place between 0 and 1, if all lay side by side, each as wide as it is likely."""
+    found = np.empty(len(at), np.int64)
+    for i in range(len(at)):
+        until = 0.0
+        for c in range(legal.shape[1]):
+            if legal[i, c]:
+                found[i] = c
+                until += np.exp(likely[i, c])
+                if until > at[i]:
+                    break
+    return found
 
 
 class _Compiled(NamedTuple):
