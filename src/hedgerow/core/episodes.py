@@ -225,7 +225,7 @@ class Forest:
 
     def _legal(self, wave: Wave) -> Bools:
         """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
-        legal = np.empty(wave.counts.shape, bool)
+        legal: Bools = np.empty(wave.counts.shape, np.bool_)
 
         def some(own: slice) -> None:
             w = wave.of(own)
