@@ -29,8 +29,8 @@ SECONDS = {"quick": 5, "full": 600}
 CASES: tuple[Case, ...] = (
     ALGORITHM_1,
     ("woodblock", {**PAPER, "recurrence": 1}),
-    ("qdtree", {"recurrence": 1}),
-    ("woodblock", {"recurrence": 1}),
+    ("qdtree", {}),
+    ("woodblock", {}),
 )
 
 

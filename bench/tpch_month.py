@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hedgerow.sql.workload import Workload
 
-PER_TEMPLATE = {"quick": (4, 8), "full": (10, 20)}  # queries to learn from, and unseen ones
+PER_TEMPLATE = {"quick": (4, 8), "full": (10, 100)}  # queries to learn from, and unseen ones
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
 TIMED = {"quick": 1, "full": 2}  # queries of a template, where tables are written

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.episodes import Episodes, Forest, Policy, Said, Seen, following
+from hedgerow.core.episodes import EPS, Episodes, Forest, Policy, Said, Seen, following
 from hedgerow.core.expr import And, Compare, CompareTerms, IsNull, Predicate, col, lit, term_text
 from hedgerow.core.greedy import tree_of
 from hedgerow.core.pieces import Pieces
@@ -29,7 +29,7 @@ def at_random(seed: int, stop: float = 0.0) -> Policy:
     r = np.random.default_rng(seed)
 
     def policy(seen: Seen) -> Said:
-        cut = np.array([r.choice(np.flatnonzero(legal)) for legal in seen.legal], np.int64)
+        cut = np.array([r.choice(np.flatnonzero(legal)) for legal in seen.state.legal], np.int64)
         cut[r.random(len(cut)) < stop] = -1
         return Said(cut, np.zeros(len(cut)), np.zeros(len(cut)))
 
@@ -70,7 +70,7 @@ def test_masks_and_rewards(random: Random) -> None:
             path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
             here = inside(slow, path, rows)
             assert grown.rows[at] == len(here)
-            assert set(np.flatnonzero(grown.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
+            assert set(np.flatnonzero(grown.state.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
             skipped = saved(grown, at, slow, problem, here) / len(here) - false
             assert grown.reward[at] == pytest.approx(skipped / weight)
 
@@ -104,8 +104,38 @@ def test_only_cuts_that_are_asked_for(random: Random) -> None:
         path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
         here = inside(slow, path, rows)
         legal = {problem.cuts.index(c) for c in legal_cuts(slow, here)}
-        assert set(np.flatnonzero(grown.legal[at])) <= legal
+        assert set(np.flatnonzero(grown.state.legal[at])) <= legal
     assert plain.grown(following(grown.nodes(0)), plain.root(1)).total[0] == pytest.approx(grown.total[0])
+
+
+@given(random=randoms)
+def test_gain_ratios(random: Random) -> None:
+    """Of each cut by itself: the rows on which a clause that needs it could not hold, its part of the queries' weight."""
+    problem, slow, rows = problems(random)
+    forest = Forest.of(problem, slow.least, False, True)
+    grown = forest.grown(at_random(random.getrandbits(32)), forest.root(1))
+    clauses = problem.clauses
+    facts = [own.tolist() for own in np.split(clauses.facts.items, clauses.facts.starts[1:])]
+    needs = [own.tolist() for own in np.split(clauses.needs.items, clauses.needs.starts[1:])]
+    for at in range(len(grown.tree)):
+        here = inside(slow, [(problem.cuts[c], left) for c, left in reversed(grown.path(at))], rows)
+        true = problem.truth[:, sorted(here)].sum(axis=1)
+        holds = [[n, len(here) - n] for n in true.tolist()]  # of each cut's two facts, on how many rows
+        of_clause = [[holds[f >> 1][f & 1] for f in own] for own in facts]
+        is_open = [
+            all(any(of_clause[c]) for c in own) and not all(len(here) in of_clause[c] for c in own) for own in needs
+        ]
+        total = sum(w for w, yes in zip(clauses.weights.tolist(), is_open, strict=True) if yes)
+        found = np.zeros(len(problem.cuts))
+        for w, yes, own in zip(clauses.weights.tolist(), is_open, needs, strict=True):
+            for c in own:
+                if yes and len(here) not in of_clause[c]:
+                    for fact, n in zip(facts[c], of_clause[c], strict=True):
+                        found[fact >> 1] += (n > 0) * w * (len(here) - n) / sum(x > 0 for x in of_clause[c])
+        for c in np.flatnonzero(found):
+            p = true[c] / len(here)
+            found[c] /= total * len(here) * (EPS - p * np.log2(p) - (1 - p) * np.log2(1 - p))
+        assert np.allclose(grown.state.ratios[at], found, rtol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))

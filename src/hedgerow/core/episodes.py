@@ -54,12 +54,22 @@ class Wave(NamedTuple):
         return self.end - self.start
 
 
-class Seen(NamedTuple):
-    """What a policy is told of the nodes it has to cut: their features and the cuts it may take; which decision made
-    them on which side, and how many decisions there were before."""
+class State(NamedTuple):
+    """What a network is told of some nodes: their features, the cuts they may take and, perhaps, gain ratios of all."""
 
     features: Bools
     legal: Bools
+    ratios: npt.NDArray[np.float32]
+
+    def of(self, chosen: Any) -> State:
+        return State(*(field[chosen] for field in self))
+
+
+class Seen(NamedTuple):
+    """The nodes that a policy has to cut: which decision made them on which side, and how many decisions there were
+    before."""
+
+    state: State
     parent: Ints
     left: Bools
     before: int
@@ -91,8 +101,7 @@ class Episodes:
     parent: Ints
     left: Bools
     rows: Ints
-    features: Bools
-    legal: Bools
+    state: State
     said: Said
     kids: Ints
     saved: Floats
@@ -140,11 +149,13 @@ class Episodes:
 class Forest:
     """A problem made ready for growing trees whose leaves have at least `least` sample rows.
 
-    `asked`: only cuts that an open query asks for are legal, and a node without open queries is a leaf.
+    `asked`: only cuts that an open query asks for are legal, and a node without open queries is a leaf. `ratios`: the
+    policy is told what each cut gains.
     """
 
     least: int
     asked: bool
+    ratios: bool
     rows: int
     weight: float  # of all queries
     by_cut: npt.NDArray[np.uint64]
@@ -154,12 +165,13 @@ class Forest:
     clauses: Listed
 
     @staticmethod
-    def of(problem: Problem, least: int, asked: bool) -> Forest:
+    def of(problem: Problem, least: int, asked: bool, ratios: bool = False) -> Forest:
         truth = problem.truth
         by_row = np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T)
         return Forest(
             least,
             asked,
+            ratios,
             truth.shape[1],
             float(sum(problem.weights)),
             pack(truth),
@@ -198,18 +210,18 @@ class Forest:
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
         """Ask the policy until every node is a leaf; with `keep` the leaves are told as cells."""
         wave, ids = roots
-        made: list[tuple[Wave, Bools, Bools, Said]] = []  # decisions, a wave after the other
+        made: list[tuple[Wave, State, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
         cells: list[Cells] = []
         before = 0
         while len(wave.tree):
-            legal = self._legal(wave)
+            legal, ratios = self._legal(wave)
             can = legal.any(axis=1)
-            own, legal = wave.of(can), legal[can]
-            features = self.pieces.features(own.region)
-            said = policy(Seen(features, legal, own.parent, own.left, before))
+            own = wave.of(can)
+            state = State(self.pieces.features(own.region), legal[can], ratios[can])
+            said = policy(Seen(state, own.parent, own.left, before))
             cuts = said.cut >= 0
-            is_leaf = ~can
+            is_leaf = np.logical_not(can)
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
@@ -217,22 +229,24 @@ class Forest:
                 kept = leaf if keep else leaf.of(slice(0))
                 cells.append(Cells(kept.rows, kept.counts > 0, kept.counts < kept.rows[:, None]))
             own, said = own.of(cuts), said.of(cuts)
-            made.append((own, features[cuts], legal[cuts], said))
+            made.append((own, state.of(cuts), said))
             wave = self._divided(own, said.cut, ids, before)
             before += len(own.tree)
         joined = Cells(*(np.concatenate(own) for own in zip(*((c.rows, c.some, c.other) for c in cells), strict=True)))
         return self._rewarded(made, leaves, len(ids), joined)
 
-    def _legal(self, wave: Wave) -> Bools:
-        """Which cuts each node may take. What is open and skipped above it becomes what is so at the node itself."""
-        legal: Bools = np.empty(wave.counts.shape, np.bool_)
+    def _legal(self, wave: Wave) -> tuple[Bools, npt.NDArray[np.float32]]:
+        """Which cuts each node may take, and their gain ratios. What is open and skipped above it becomes what is so at
+        the node itself."""
+        legal = np.empty(wave.counts.shape, bool)
+        ratios = np.zeros(wave.counts.shape if self.ratios else (len(legal), 0), np.float32)
 
         def some(own: slice) -> None:
             w = wave.of(own)
-            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own])
+            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own], ratios[own])
 
         on_all_cores(some, len(legal))
-        return legal
+        return legal, ratios
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
         """Both sides of every cut, the left ones first."""
@@ -261,7 +275,7 @@ class Forest:
 
     def _rewarded(
         self,
-        made: list[tuple[Wave, Bools, Bools, Said]],
+        made: list[tuple[Wave, State, Said]],
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
         cells: Cells,
@@ -285,9 +299,9 @@ class Forest:
         inner = np.flatnonzero(parent >= 0)
         kids[parent[inner], np.where(left[inner], 0, 1)] = inner
         said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
-        features, legal = (np.concatenate(own) for own in zip(*((f, may) for _, f, may, _ in made), strict=True))
+        state = State(*(np.concatenate(own) for own in zip(*(s for _, s, _ in made), strict=True)))
         reward = saved / (self.weight * np.maximum(1, rows))
-        return Episodes(tree, parent, left, rows, features, legal, said, kids, saved, reward, total, cells)
+        return Episodes(tree, parent, left, rows, state, said, kids, saved, reward, total, cells)
 
 
 def following(nodes: Sequence[Sequence[int]]) -> Policy:
@@ -318,6 +332,7 @@ def _spread() -> npt.NDArray[np.uint64]:
 SPREAD = _spread()
 
 
+EPS = 0.25  # added to a split's entropy
 PARTS = 4  # for each core, so that none waits long for the others
 
 
@@ -347,12 +362,49 @@ def look(
     in_needs: Any,
     weights: Any,
     legal: Any,
+    ratios: Any,
 ) -> None:
     for i in range(len(counts)):
         asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
         for c in range(counts.shape[1]):
             n = counts[i, c]
             legal[i, c] = n >= least and rows[i] - n >= least and (asked[c] or not only_asked)
+        if ratios.shape[1] and legal[i].any():
+            now = np.flatnonzero(is_open[i])
+            _ratios(counts[i], rows[i], now, (facts, in_facts, needs, in_needs, weights), ratios[i])
+
+
+@njit(cache=True, nogil=True)
+def _holds(fact: int, counts: Any, rows: int) -> int:
+    """On how many rows."""
+    n: int = counts[fact >> 1]
+    return rows - n if fact & 1 else n
+
+
+@njit(cache=True, nogil=True)
+def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, found: Any) -> None:
+    """What each cut would let these queries skip, as a share for each bit of its split's entropy. To be fast, a cut
+    counts by itself alone: without a fact, a clause of k facts that may still hold is the k-th part of skipped."""
+    facts, fact_starts, needs, need_starts, weights = clauses
+    asked = 0.0
+    for q in queries:
+        asked += weights[q]
+        for at in range(need_starts[q], need_starts[q + 1]):
+            own = facts[fact_starts[needs[at]] : fact_starts[needs[at] + 1]]
+            possible, sure = 0, False
+            for fact in own:
+                n = _holds(fact, counts, rows)
+                possible += n > 0
+                sure |= n == rows
+            if not sure:
+                for fact in own:
+                    n = _holds(fact, counts, rows)
+                    if n > 0:
+                        found[fact >> 1] += weights[q] * (rows - n) / possible
+    for c in np.flatnonzero(found):
+        share = counts[c] / rows
+        entropy = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
+        found[c] /= asked * rows * (EPS + entropy)
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ replays the best trees, grows the worst parts of the best tree again, and joins 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -23,18 +23,19 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, following
+from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, State, following
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.greedy import cells_of, eps_of, greedy, joined, tree_of
 from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
-from hedgerow.core.stats import Bools, Ints
+from hedgerow.core.stats import Ints
 from hedgerow.core.telling import Telling
 from hedgerow.core.tree import TreeLayout
 
-PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "elites": 0, "regrow": False}
+PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "ratios": False, "elites": 0, "regrow": False}
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
+RATIOS, LEAST = 3.0, 1e-3  # at first a cut is as likely as its gain ratio, and so much, to this power
 PART, TRIED = 64, 3  # blocks in a part that is grown again, at most; how many of the new ones are joined into blocks
 EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
 Net = dict[str, Any]
@@ -63,18 +64,20 @@ class Woodblock:
     """Learning ends after `budget_seconds`, after `max_trees`, or when the best tree reads no more than the share
     `target` of the sample, whichever is first; the same seed and number of trees give the same tree.
 
-    `at_once`: trees that grow together, between two lessons. `cells`: how many leaves a block may be made of.
-    `greedy`: begin with greedy trees, and end no worse than `qdtree` does. `asked`: only cuts that an open query asks
-    for. `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
+    `at_once`: trees that grow together, between two lessons. `cells`: how many leaves a block may be made of; by
+    default as many as `qdtree` makes it of. `greedy`: begin with greedy trees, and end no worse than `qdtree` does.
+    `asked`: only cuts that an open query asks for. `ratios`: the network is told what each cut gains by itself.
+    `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
     """
 
-    budget_seconds: float | None = 60.0
+    budget_seconds: float | None = 300.0
     max_trees: int | None = None
     target: float | None = None
     at_once: int = 32
-    cells: int = 6
+    cells: int | None = None
     greedy: bool = True
     asked: bool = True
+    ratios: bool = True
     elites: int = 4
     regrow: bool = True
 
@@ -89,17 +92,20 @@ class Woodblock:
             return Found(TreeLayout((), ()), ())
         search = _Search(self, problem)
         try:
-            for point in search.rounds():
-                if self._enough(point):
-                    break
+            if self.greedy:
+                search.begin()
+            while not (search.has_grown and self._enough(search)):
+                search.round()
         except KeyboardInterrupt:
+            if not search.has_grown:
+                raise
             search.telling.now("interrupted: the best tree so far is taken")
         return Found(self._finished(problem, search), tuple(search.curve))
 
     def _check(self) -> None:
         for name in ("max_trees", "at_once", "cells"):
             value = getattr(self, name)
-            if not (value is None and name == "max_trees") and (type(value) is not int or value < 1):
+            if not (value is None and name != "at_once") and (type(value) is not int or value < 1):
                 raise LayoutError(f"woodblock's {name} is a whole number from 1 on, not {value!r}")
         for name in ("budget_seconds", "target"):
             value = getattr(self, name)
@@ -108,18 +114,18 @@ class Woodblock:
         if type(self.elites) is not int or self.elites < 0:
             raise LayoutError(f"woodblock's elites is a whole number from 0 on, not {self.elites!r}")
 
-    def _enough(self, point: Point) -> bool:
+    def _enough(self, search: _Search) -> bool:
         return (
-            (self.budget_seconds is not None and point.seconds >= self.budget_seconds)
-            or (self.max_trees is not None and point.trees >= self.max_trees)
-            or (self.target is not None and point.best <= self.target)
+            (self.budget_seconds is not None and search.telling.seconds >= self.budget_seconds)
+            or (self.max_trees is not None and search.trees >= self.max_trees)
+            or (self.target is not None and search.read <= self.target)
         )
 
     def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
         """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
         best = tree_of(problem, search.best.nodes())
-        layout = joined(problem, best) if self.cells > 1 else best
-        if search.usual is None or (search.usual == best and self.cells == cells_of(problem)):
+        layout = joined(problem, best) if search.cells > 1 else best
+        if search.usual is None or (search.usual == best and search.cells == cells_of(problem)):
             return layout
         return min(layout, joined(problem, search.usual), key=problem.reads)
 
@@ -131,7 +137,9 @@ class _Search:
         self.telling = Telling("woodblock")
         self.settings = settings
         self.problem = problem
-        self.forest = Forest.of(problem, max(1, problem.sample_block_rows // settings.cells), settings.asked)
+        self.cells = settings.cells or cells_of(problem)
+        least = max(1, problem.sample_block_rows // self.cells)
+        self.forest = Forest.of(problem, least, settings.asked, settings.ratios)
         self.random = np.random.default_rng(problem.seed)
         self.agent = Agent(self.forest.pieces.width, len(problem.cuts), self.random)
         self.trees = 0.0
@@ -140,40 +148,47 @@ class _Search:
         self.best = self._replayed([])
         self.worth = self._worth(self.best)
         self.usual: TreeLayout | None = None  # what `qdtree` makes its default layout of
-        if settings.greedy:
-            self._begin()
 
-    def rounds(self) -> Iterator[Point]:
-        """Without end; a point of the learning curve after each."""
-        while True:
-            grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
-            self.trees += self.settings.at_once
-            best = int(grown.total.argmax())
-            if grown.total[best] > self.best.total[0]:
-                self._offer(grown.nodes(best))
-            self.agent.learn(grown)
-            if self.settings.regrow and len(self.best.tree):
-                self._regrow()
-            if self.elites:
-                self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
-            most = self.forest.weight * self.forest.rows
-            read = 1 - np.array([self.worth, grown.total.mean()]) / most
-            self.curve.append(Point(self.telling.seconds, self.trees, *read.tolist()))
-            self.telling.sometimes(self.curve[-1].told)
-            yield self.curve[-1]
+    @property
+    def has_grown(self) -> bool:
+        return bool(self.curve or len(self.best.tree))
 
-    def _begin(self) -> None:
-        """With greedy trees, by both criteria."""
-        problem, least, by_cells = self.problem, self.forest.least, self.settings.cells > 1
-        eps = eps_of(problem)
-        self.usual = greedy(problem, max(1, problem.sample_block_rows // cells_of(problem)), eps, True)
-        same = self.settings.cells == cells_of(problem)
+    @property
+    def read(self) -> float:
+        """The share of the sample that the best tree reads."""
+        return self._read(self.worth)
+
+    def _read(self, worth: float) -> float:
+        return float(1 - worth / (self.forest.weight * self.forest.rows))
+
+    def begin(self) -> None:
+        """With greedy trees, by both criteria; by the usual one alone if that takes the budget."""
+        problem, by_cells, most = self.problem, self.cells > 1, self.settings.budget_seconds
         place = {cut: i for i, cut in enumerate(problem.cuts)}
-        for tree in (
-            self.usual if same else greedy(problem, least, eps, by_cells),
-            greedy(problem, least, -1.0, by_cells),
-        ):
+
+        def offered(tree: TreeLayout) -> None:
             self._offer([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes])
+
+        eps, usual = eps_of(problem), cells_of(problem)
+        self.usual = greedy(problem, max(1, problem.sample_block_rows // usual), eps, True)
+        offered(self.usual if self.cells == usual else greedy(problem, self.forest.least, eps, by_cells))
+        if most is None or 2 * self.telling.seconds < most:
+            offered(greedy(problem, self.forest.least, -1.0, by_cells))
+
+    def round(self) -> None:
+        """Grow trees and learn from them: a point of the learning curve."""
+        grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
+        self.trees += self.settings.at_once
+        best = int(grown.total.argmax())
+        if grown.total[best] > self.best.total[0]:
+            self._offer(grown.nodes(best))
+        self.agent.learn(grown)
+        if self.settings.regrow and len(self.best.tree):
+            self._regrow()
+        if self.elites:
+            self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
+        self.curve.append(Point(self.telling.seconds, self.trees, self.read, self._read(float(grown.total.mean()))))
+        self.telling.sometimes(self.curve[-1].told)
 
     def _replayed(self, nodes: list[list[int]]) -> Episodes:
         return self.forest.grown(following(nodes), self.forest.root(1), keep=True)
@@ -190,7 +205,7 @@ class _Search:
 
     def _worth(self, tree: Episodes) -> float:
         """What the leaves let queries skip; where they are cells, what blocks of them will."""
-        if self.settings.cells == 1:
+        if self.cells == 1:
             return float(tree.total[0])
         cells, clauses = tree.cells, self.problem.clauses
         block = merge(cells, clauses, self.problem.sample_block_rows)
@@ -211,7 +226,7 @@ class _Search:
         grown = self.forest.grown(self.agent.policy(), self.forest.below(path, copies))
         self.trees += copies * best.rows[at] / self.forest.rows
         self.agent.learn(grown)
-        tried = np.argsort(-grown.total)[: 1 if self.settings.cells == 1 else TRIED]
+        tried = np.argsort(-grown.total)[: 1 if self.cells == 1 else TRIED]
         parts = [best.below(at), *(grown.nodes(int(tree)) for tree in tried)]
         again = [self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True) for nodes in parts]
         worth = [self._worth(part) for part in again]
@@ -227,8 +242,7 @@ class _Search:
 class Batch(NamedTuple):
     """What is learned from in one step; `weight` is 0 for rows that only fill it up."""
 
-    features: Bools
-    legal: Bools
+    state: State
     cut: Ints
     likely: Floats
     advantage: Floats
@@ -236,7 +250,7 @@ class Batch(NamedTuple):
     weight: Floats
 
     def of(self, chosen: Any) -> Batch:
-        return Batch(*(field[chosen] for field in self))
+        return Batch(self.state.of(chosen), *(field[chosen] for field in self[1:]))
 
 
 class Agent:
@@ -256,6 +270,7 @@ class Agent:
         for head, m, scale in (("policy", self.shape[1], 0.01), ("value", 1, 1.0)):
             self.net[f"w_{head}"] = random.normal(0, scale / np.sqrt(HIDDEN), (HIDDEN, m))
             self.net[f"b_{head}"] = np.zeros(m)
+        self.net["ratios"] = np.array(RATIOS)
         self.net = {name: value.astype(np.float32) for name, value in self.net.items()}
         self.state = _compiled().begin(self.net)
 
@@ -263,13 +278,13 @@ class Agent:
         """Cuts drawn from what the network says of each node."""
 
         def choose(seen: Seen) -> Said:
-            n = len(seen.legal)
+            state = seen.state
+            n = len(state.legal)
             if not n:
                 return Said(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-            size = _bucket(n)
-            likely, worth = _compiled().forward(self.net, *self._fitted(seen.features, seen.legal, size))
+            likely, worth = _compiled().forward(self.net, self._fitted(state, _bucket(n)))
             likely = np.asarray(likely)[:n, : self.cuts]
-            cut = _drawn(likely, seen.legal, self.random.random(n))
+            cut = _drawn(likely, state.legal, self.random.random(n))
             return Said(cut, likely[np.arange(n), cut].astype(np.float64), np.asarray(worth)[:n].astype(np.float64))
 
         return choose
@@ -283,8 +298,7 @@ class Agent:
         own = self._some(grown.rows)
         said = grown.said.of(own)
         whole = Batch(
-            *(grown.features[own], grown.legal[own], said.cut, said.likely, advantage[own], grown.reward[own]),
-            np.ones(len(own)),
+            *(grown.state.of(own), said.cut, said.likely, advantage[own], grown.reward[own], np.ones(len(own)))
         )
         for _ in range(EPOCHS):
             self._steps(_compiled().ppo, whole)
@@ -292,11 +306,11 @@ class Agent:
     def imitate(self, tree: Episodes) -> None:
         """Make the cuts of this tree more likely."""
         own = self._some(tree.rows)
-        own = own[tree.legal[own, tree.said.cut[own]]]
+        own = own[tree.state.legal[own, tree.said.cut[own]]]
         if len(own):
             none = np.zeros(len(own))
-            taken = tree.features[own], tree.legal[own], tree.said.cut[own]
-            self._steps(_compiled().clone, Batch(*taken, none, none, tree.reward[own], none + 1))
+            lesson = Batch(tree.state.of(own), tree.said.cut[own], none, none, tree.reward[own], none + 1)
+            self._steps(_compiled().clone, lesson)
 
     def _some(self, rows: Ints) -> Ints:
         """As many as a lesson has, drawn by the root of their rows."""
@@ -307,16 +321,17 @@ class Agent:
         for first in range(0, len(order), MINIBATCH):
             own = whole.of(order[first : first + MINIBATCH])
             size = _bucket(len(own.cut))
-            filled = (np.concatenate([x, np.zeros(size - len(x), x.dtype)]) for x in own[2:])
-            batch = Batch(*self._fitted(own.features, own.legal, size), *(_narrow(x) for x in filled))
-            self.net, self.state = step(self.net, self.state, batch)
+            filled = (_narrow(np.concatenate([x, np.zeros(size - len(x), x.dtype)])) for x in own[1:])
+            self.net, self.state = step(self.net, self.state, Batch(self._fitted(own.state, size), *filled))
 
-    def _fitted(self, features: Bools, legal: Bools, size: int) -> tuple[Bools, Bools]:
+    def _fitted(self, state: State, size: int) -> State:
         """Filled up to the network's sizes and to so many nodes."""
-        found = np.zeros((size, self.shape[0]), bool), np.zeros((size, self.shape[1]), bool)
-        found[0][: len(features), : features.shape[1]] = features
-        found[1][: len(legal), : legal.shape[1]] = legal
-        return found
+        features, cuts = self.shape
+        found: list[Any] = []
+        for own, width in zip(state, (features, cuts, cuts if state.ratios.shape[1] else 0), strict=True):
+            found.append(np.zeros((size, width), own.dtype))
+            found[-1][: len(own), : own.shape[1]] = own
+        return State(*found)
 
 
 def _narrow(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -365,19 +380,21 @@ def _compiled() -> _Compiled:
         raise LayoutError("woodblock needs JAX and optax: pip install 'hedgerow[rl]'") from error
     optimiser = optax.adam(RATE)
 
-    def forward(net: Net, features: Any, legal: Any) -> Any:
-        x = features.astype(jnp.float32)
+    def forward(net: Net, state: Any) -> Any:
+        x = state.features.astype(jnp.float32)
         for layer in range(2):
             x = jax.nn.relu(x @ net[f"w{layer}"] + net[f"b{layer}"])
         logits = x @ net["w_policy"] + net["b_policy"]
+        if state.ratios.shape[1]:
+            logits += net["ratios"] * jnp.log(state.ratios + LEAST)
         worth = (x @ net["w_value"] + net["b_value"])[:, 0]
-        return jax.nn.log_softmax(jnp.where(legal, logits, -1e9)), worth
+        return jax.nn.log_softmax(jnp.where(state.legal, logits, -1e9)), worth
 
     def parts(net: Net, batch: Any) -> Any:
         """How likely the cuts taken are now, the entropy of each node, and how wrong the value was."""
-        likely, worth = forward(net, batch.features, batch.legal)
+        likely, worth = forward(net, batch.state)
         taken = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
-        entropy = -jnp.where(batch.legal, jnp.exp(likely) * likely, 0).sum(axis=1)
+        entropy = -jnp.where(batch.state.legal, jnp.exp(likely) * likely, 0).sum(axis=1)
         return taken, entropy, (worth - batch.reward) ** 2
 
     def clipped(net: Net, batch: Any) -> Any:
