@@ -25,7 +25,7 @@ from hedgerow.learners.woodblock import PAPER
 from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}
-SECONDS = {"quick": 5, "full": 600}
+SECONDS = {"quick": 5, "full": 300}
 CASES: tuple[Case, ...] = (
     ALGORITHM_1,
     ("woodblock", {**PAPER, "recurrence": 1}),

@@ -42,7 +42,7 @@ class Suite:
 SUITES: dict[str, Suite] = {
     "fig3": Suite(fig3.run, "An OR that no single cut helps", 1),
     "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
-    "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 60),
+    "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 15),
     "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 15),
     "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 25),
     "errorlog-ext": Suite(
