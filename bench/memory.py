@@ -142,7 +142,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
         fit_seconds=round(seconds, 1),
         trees=round(curve[-1].trees) if curve else None,
         trees_per_s=round(curve[-1].trees / curve[-1].seconds, 1) if curve else None,
-        curve=[[round(x, 4) for x in point] for point in few(curve)] or None,
+        curve=[[_rounded(x, 5) for x in point] for point in few(curve)] or None,
         seed=seed,
     )
 
@@ -219,6 +219,6 @@ def _reads(index: BlockIndex, workload: Workload) -> tuple[float, float]:
     return float((opened @ rows).mean() / rows[index.own].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
 
 
-def _rounded(share: float) -> float:
-    """Three digits that count: these shares may be tiny."""
-    return float(f"{share:.3g}")
+def _rounded(share: float, digits: int = 3) -> float:
+    """So many digits that count: these shares may be tiny."""
+    return float(f"{share:.{digits}g}")

@@ -41,6 +41,7 @@ class Row:
     params: Mapping[str, object]
     learner: str
     details: Mapping[str, Any]  # of the first seed
+    curves: tuple[Any, ...]  # of learning, where it tells: of each seed lists of seconds, trees, best and mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         group[0].get("params", {}),
         group[0].get("learner", ""),
         group[0].get("details", {}),
+        tuple(line["curve"] for line in group if line.get("curve")),
     )
 
 

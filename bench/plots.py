@@ -1,4 +1,4 @@
-"""Bars as a plain inline SVG: no script, no font and no file of its own."""
+"""Bars and curves as plain inline SVG: no script, no font and no file of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import log10
 
 WIDTH, LEFT, RIGHT, ROW, BAR = 860, 330, 90, 24, 15
 COLOURS = {"theirs": "#8a8f98", "ours": "#2f7d4f", "unseen": "#9ccfae", "peer": "#c7782b"}
+EDGE, HIGH, LINES = 60, 260, ("#2f7d4f", "#2b6cc7", "#c7782b", "#8a4fbf")  # of a picture of curves
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,7 @@ def bars(title: str, given: Sequence[Bar]) -> str:
     values = [v for b in given for v in (b.value, b.mark) if v]
     scale = _Scale.over(values)
     height = ROW * len(given) + 44
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="12">',
-        f'<text x="0" y="14" font-weight="bold">{escape(title)}{scale.said}</text>',
-    ]
+    parts = _head(f"{title}{scale.said}", height)
     for i, bar in enumerate(given):
         y = 26 + ROW * i
         end = scale.x(bar.value)
@@ -47,6 +44,57 @@ def bars(title: str, given: Sequence[Bar]) -> str:
             )
     parts.append(f'<line x1="{LEFT}" x2="{LEFT}" y1="20" y2="{height - 16}" stroke="#444"/></svg>')
     return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Of one run after so many seconds: the share of the best, which is drawn plainly, and the mean of all tried."""
+
+    name: str  # curves of one name have one colour
+    points: Sequence[tuple[float, float, float]]
+
+
+def curves(title: str, given: Sequence[Curve]) -> str:
+    """Over a logarithmic axis of seconds, shares from 0 to the highest."""
+    points = [point for curve in given for point in curve.points]
+    first, last = min(p[0] for p in points), max(p[0] for p in points)
+    high = max(p[2] for p in points)
+    colours = dict(zip(dict.fromkeys(c.name for c in given), LINES * len(given), strict=False))
+    top = 30 + 16 * len(colours)
+    bottom = top + HIGH
+
+    def x(seconds: float) -> float:
+        share = log10(seconds / first) / log10(last / first) if last > first else 0.0
+        return EDGE + share * (WIDTH - EDGE - RIGHT)
+
+    def y(share: float) -> float:
+        return bottom - HIGH * share / high
+
+    parts = [
+        *_head(title, bottom + 40),
+        f'<path d="M{EDGE} {top}V{bottom}H{WIDTH - RIGHT}" fill="none" stroke="#444"/>',
+    ]
+    for share in (0.0, high / 2, high):
+        parts.append(f'<text x="{EDGE - 8}" y="{y(share) + 4:.1f}" text-anchor="end">{100 * share:.3g} %</text>')
+    for seconds in (first, (first * last) ** 0.5, last):
+        parts.append(f'<text x="{x(seconds):.1f}" y="{bottom + 18}" text-anchor="middle">{seconds:.3g} s</text>')
+    for curve in given:
+        for own, opacity in ((1, 1.0), (2, 0.3)):
+            line = " ".join(f"{x(point[0]):.1f},{y(point[own]):.1f}" for point in curve.points)
+            parts.append(
+                f'<polyline points="{line}" fill="none" stroke="{colours[curve.name]}" stroke-opacity="{opacity}"/>'
+            )
+    for i, (name, colour) in enumerate(colours.items()):
+        parts.append(f'<text x="{EDGE}" y="{32 + 16 * i}" fill="{colour}">{escape(_short(name, 120))}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _head(title: str, height: int) -> list[str]:
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="12">',
+        f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>',
+    ]
 
 
 @dataclass(frozen=True, slots=True)

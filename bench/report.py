@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.lines import label, read
 from bench.page import FIGURES, Beside, Page, Row, Section, page
-from bench.plots import Bar, bars
+from bench.plots import Bar, Curve, bars, curves
 from bench.suites import EVERY, PHYSICAL
 
 ROOT = Path(__file__).parent.parent
@@ -185,7 +185,8 @@ code { background: #f2f3f5; padding: 0 .25em; }
 """
 LEGEND = (
     "Grey: the papers. Dark green: ours on the queries learned from; light green: on unseen ones. Orange: peers that "
-    "ran beside us. Red line: the rows that match, the least anyone can read."
+    "ran beside us. Red line: the rows that match, the least anyone can read. Curves: what the best tree so far reads, "
+    "and, pale, what new trees do on average, before cells are joined."
 )
 
 
@@ -208,8 +209,17 @@ def html(found: Page) -> str:
 
 
 def pictures(section: Section) -> list[str]:
-    """One, or one of each table where there are several."""
-    return [_picture(section, shape) for shape in dict.fromkeys(row.params.get("shape") for row in section.rows)]
+    """One, or one of each table where there are several; and how learning went, where it told."""
+    found = [_picture(section, shape) for shape in dict.fromkeys(row.params.get("shape") for row in section.rows)]
+    for size in dict.fromkeys(row.size for row in section.rows if row.curves):
+        given = [
+            Curve(row.name, [(seconds, best, mean) for seconds, _, best, mean in curve])
+            for row in section.rows
+            for curve in row.curves
+            if row.size == size
+        ]
+        found.append(curves(f"{section.suite}, {size}: rows of the sample that the best tree reads", given))
+    return found
 
 
 def _picture(section: Section, shape: object) -> str:

@@ -39,6 +39,17 @@ def test_a_picture_of_each_table() -> None:
     assert text.count("30.0 %</text>") == text.count("20.0 %</text>") == 1
 
 
+def test_a_curve_of_each_seed_in_the_colour_of_its_method() -> None:
+    curve = [[1.0, 32, 0.4, 0.5], [10.0, 320, 0.3, 0.35]]
+    lines = [line("fig8", 0.3, seed, curve=curve, params={"cells": cells}) for cells in (1, 6) for seed in (0, 1, 2)]
+    (svg,) = [s for s in html(page(lines)).split("<svg")[1:] if "the best tree reads" in s]
+    ElementTree.fromstring("<svg" + svg.split("</svg>")[0] + "</svg>")
+    assert svg.count("<polyline") == 12
+    ends = {part.split('"')[1].split()[-1] for part in svg.split("points=")[1:]}
+    assert ends == {"770.0,166.0", "770.0,140.0"}  # 30 and 35 of at most 50 % above a bottom of 322
+    assert len({part.split('"')[0] for part in svg.split("<polyline")[1:] for part in part.split('stroke="')[1:2]}) == 2
+
+
 def test_medians_over_seeds_with_their_spread() -> None:
     found = page([line("fig3", read, seed) for seed, read in enumerate((0.2, 0.1, 0.4))])
     (row,) = found.sections[0].rows
