@@ -107,7 +107,8 @@ class Episodes:
     saved: Floats
     reward: Floats
     total: Floats  # by tree, what all of it lets queries skip
-    cells: Cells  # the leaves, if they were to be kept
+    cells: Cells  # the leaves of a tree, if they were to be kept
+    cell: Ints  # and of each of all rows the one it lies in; -1: none
 
     def nodes(self, tree: int = 0, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
         """A tree as (cut, left, right) with ~leaf; with something else in place of the decision `at`."""
@@ -188,15 +189,20 @@ class Forest:
 
     def below(self, path: Sequence[tuple[int, bool]], trees: int) -> Roots:
         """The same of a node of a tree, by the cuts above it and the sides taken."""
-        inside = np.ones(self.rows, bool)
         region = np.ones(self.pieces.sides.shape[2], bool)
         for cut, left in path:
-            true = np.unpackbits(self.by_cut[cut].view(np.uint8), count=self.rows, bitorder="little").astype(bool)
-            inside &= true == left
             region &= self.pieces.sides[0 if left else 1, cut]
-        own = np.flatnonzero(inside).astype(np.int32)
+        own = np.flatnonzero(self.inside(path)).astype(np.int32)
         bits = np.unpackbits(self.by_row[own], axis=1, count=len(self.counts), bitorder="little")
         return self._copies(trees, own, bits.sum(axis=0, dtype=np.int32), region)
+
+    def inside(self, path: Sequence[tuple[int, bool]]) -> Bools:
+        """Which rows such a node has."""
+        found = np.ones(self.rows, bool)
+        for cut, left in path:
+            true = np.unpackbits(self.by_cut[cut].view(np.uint8), count=self.rows, bitorder="little").astype(bool)
+            found &= true == left
+        return found
 
     def _copies(self, trees: int, ids: npt.NDArray[np.int32], counts: Counts, region: Bools) -> Roots:
         zero = np.zeros(trees, np.int64)
@@ -212,7 +218,7 @@ class Forest:
         wave, ids = roots
         made: list[tuple[Wave, State, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
-        cells: list[Cells] = []
+        kept: list[Wave] = []
         before = 0
         while len(wave.tree):
             legal, ratios = self._legal(wave)
@@ -225,15 +231,24 @@ class Forest:
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
-            if keep or not cells:
-                kept = leaf if keep else leaf.of(slice(0))
-                cells.append(Cells(kept.rows, kept.counts > 0, kept.counts < kept.rows[:, None]))
+            if keep:
+                kept.append(leaf)
             own, said = own.of(cuts), said.of(cuts)
             made.append((own, state.of(cuts), said))
             wave = self._divided(own, said.cut, ids, before)
             before += len(own.tree)
-        joined = Cells(*(np.concatenate(own) for own in zip(*((c.rows, c.some, c.other) for c in cells), strict=True)))
-        return self._rewarded(made, leaves, len(ids), joined)
+        return self._rewarded(made, leaves, len(ids), *self._cells(kept, ids))
+
+    def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
+        """The leaves of the only tree as cells, and of each row the one it lies in."""
+        none = np.zeros((0, len(self.counts)), np.int32)
+        rows = np.concatenate([np.zeros(0, np.int64), *(leaf.rows for leaf in leaves)])
+        counts = np.concatenate([none, *(leaf.counts for leaf in leaves)])
+        cell = np.full(self.rows, -1)
+        if len(rows):
+            order = np.argsort(np.concatenate([leaf.start for leaf in leaves]))
+            cell[ids[0]] = np.repeat(order, rows[order])
+        return Cells(rows, counts > 0, counts < rows[:, None]), cell
 
     def _legal(self, wave: Wave) -> tuple[Bools, npt.NDArray[np.float32]]:
         """Which cuts each node may take, and their gain ratios. What is open and skipped above it becomes what is so at
@@ -279,6 +294,7 @@ class Forest:
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
         cells: Cells,
+        cell: Ints,
     ) -> Episodes:
         """What the leaves let queries skip, added up from below."""
         waves = [wave for wave, *_ in made]
@@ -301,7 +317,7 @@ class Forest:
         said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
         state = State(*(np.concatenate(own) for own in zip(*(s for _, s, _ in made), strict=True)))
         reward = saved / (self.weight * np.maximum(1, rows))
-        return Episodes(tree, parent, left, rows, state, said, kids, saved, reward, total, cells)
+        return Episodes(tree, parent, left, rows, state, said, kids, saved, reward, total, cells, cell)
 
 
 def following(nodes: Sequence[Sequence[int]]) -> Policy:

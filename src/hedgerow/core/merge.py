@@ -13,6 +13,7 @@ each row that the two no longer lack to be a block (so that halves are joined ra
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,20 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def of(self, chosen: Any) -> Cells:
+        return Cells(self.rows[chosen], self.some[chosen], self.other[chosen])
+
+    def and_also(self, more: Cells) -> Cells:
+        both = zip((self.rows, self.some, self.other), (more.rows, more.some, more.other), strict=True)
+        return Cells(*(np.concatenate(own) for own in both))
+
+    def skipped(self, block: Ints, clauses: Clauses) -> float:
+        """Joined to these blocks: rows x the weight of the queries that skip them."""
+        known = np.zeros((2, int(block.max()) + 1, self.some.shape[1]), bool)
+        for found, own in zip(known, (self.some, self.other), strict=True):
+            np.logical_or.at(found, block, own)
+        return float(clauses.skipped(*known) @ np.bincount(block, self.rows))
 
 
 def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:

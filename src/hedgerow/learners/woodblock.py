@@ -25,8 +25,8 @@ from numba import njit
 
 from hedgerow.core.episodes import Episodes, Floats, Forest, Policy, Said, Seen, State, following
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.greedy import cells_of, eps_of, greedy, joined, tree_of
-from hedgerow.core.merge import merge
+from hedgerow.core.greedy import cells_of, eps_of, greedy, tree_of
+from hedgerow.core.merge import Cells, merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Ints
 from hedgerow.core.telling import Telling
@@ -36,7 +36,7 @@ PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "ratios
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
 RATIOS, LEAST = 3.0, 1e-3  # at first a cut is as likely as its gain ratio, and so much, to this power
-PART, TRIED = 64, 3  # blocks in a part that is grown again, at most; how many of the new ones are joined into blocks
+PART, TRIED = 8, 3  # blocks in a part that is grown again, at most; how many of the new ones are tried
 EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
 Net = dict[str, Any]
 
@@ -122,12 +122,24 @@ class Woodblock:
         )
 
     def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
-        """The best tree in its final form; with `greedy` not without a look at what `qdtree` would have returned."""
+        """The best tree, with its leaves in blocks by all that is known of them; with `greedy` not without a look at
+        what `qdtree` would have returned."""
         best = tree_of(problem, search.best.nodes())
-        layout = joined(problem, best) if search.cells > 1 else best
-        if search.usual is None or (search.usual == best and search.cells == cells_of(problem)):
-            return layout
-        return min(layout, joined(problem, search.usual), key=problem.reads)
+        block = search.block_of_leaf(best)
+        found = [_in_blocks(problem, best, block, search.cells > 1)]
+        if search.usual is not None and search.usual != best:
+            found.append(_in_blocks(problem, search.usual, None, True))
+        return max(found, key=lambda pair: pair[0])[1]
+
+
+def _in_blocks(problem: Problem, tree: TreeLayout, block: Ints | None, join: bool) -> tuple[float, TreeLayout]:
+    """A tree with its leaves in these blocks or joined anew, whichever is better, and what queries then skip."""
+    cells = problem.cells(tree)
+    blocks = [] if block is None else [block]
+    if join:
+        blocks.append(merge(cells, problem.clauses, problem.block_rows))
+    skipped, at = max((cells.skipped(own, problem.clauses), -i) for i, own in enumerate(blocks))
+    return skipped, tree.relabelled(blocks[-at].tolist())
 
 
 class _Search:
@@ -146,7 +158,8 @@ class _Search:
         self.curve: list[Point] = []
         self.elites: list[Episodes] = []
         self.best = self._replayed([])
-        self.worth = self._worth(self.best)
+        self.block = np.zeros(self.forest.rows, np.int64)  # of each row, in the best tree
+        self.worth = float(self.best.total[0])
         self.usual: TreeLayout | None = None  # what `qdtree` makes its default layout of
 
     @property
@@ -183,8 +196,10 @@ class _Search:
         if grown.total[best] > self.best.total[0]:
             self._offer(grown.nodes(best))
         self.agent.learn(grown)
-        if self.settings.regrow and len(self.best.tree):
-            self._regrow()
+        if self.settings.regrow:
+            enough = self.trees + self.settings.at_once
+            while self.trees < enough and self._regrow():
+                pass
         if self.elites:
             self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
         self.curve.append(Point(self.telling.seconds, self.trees, self.read, self._read(float(grown.total.mean()))))
@@ -196,44 +211,59 @@ class _Search:
     def _offer(self, nodes: list[list[int]]) -> None:
         """Keep a tree if it is better than the best."""
         tree = self._replayed(nodes)
-        if (worth := self._worth(tree)) > self.worth:
-            self._keep(tree, worth)
+        block, worth = self._joined(tree.cells)
+        if worth > self.worth:
+            self._keep(tree, block[tree.cell], worth)
 
-    def _keep(self, tree: Episodes, worth: float) -> None:
-        self.best, self.worth = tree, worth
+    def _keep(self, tree: Episodes, block: Ints, worth: float) -> None:
+        self.best, self.block, self.worth = tree, np.unique(block, return_inverse=True)[1], worth
         self.elites = [tree, *self.elites][: self.settings.elites]
 
-    def _worth(self, tree: Episodes) -> float:
-        """What the leaves let queries skip; where they are cells, what blocks of them will."""
-        if self.cells == 1:
-            return float(tree.total[0])
-        cells, clauses = tree.cells, self.problem.clauses
-        block = merge(cells, clauses, self.problem.sample_block_rows)
-        known = np.zeros((2, int(block.max()) + 1, cells.some.shape[1]), bool)
-        for found, own in zip(known, (cells.some, cells.other), strict=True):
-            np.logical_or.at(found, block, own)
-        return float(clauses.skipped(*known) @ np.bincount(block, cells.rows))
+    def _joined(self, cells: Cells) -> tuple[Ints, float]:
+        """The blocks of some leaves, and what they let queries skip."""
+        clauses = self.problem.clauses
+        block = np.arange(len(cells))
+        if self.cells > 1:
+            block = merge(cells, clauses, self.problem.sample_block_rows)
+        return block, cells.skipped(block, clauses)
 
-    def _regrow(self) -> None:
-        """Let the agent try again what is below a node of the best tree, chosen by what is read there."""
-        best, block = self.best, self.problem.sample_block_rows
+    def block_of_leaf(self, tree: TreeLayout) -> Ints:
+        """The best tree's blocks as those of its leaves."""
+        found = np.zeros(tree.blocks, np.int64)
+        found[tree.assign(self.problem.sample.rows)] = self.block
+        return found
+
+    def _regrow(self) -> bool:
+        """Let the agent try again what is below a node of the best tree, chosen by what is read there, if there is one.
+        The leaves are joined anew with all others of the blocks that have a part of it."""
+        best, least = self.best, self.problem.sample_block_rows
         lost = np.maximum(self.forest.weight * best.rows - best.saved, 1e-9)
-        lost[(best.rows < 2 * block) | (best.rows > PART * block)] = 0
+        lost[(best.rows < 2 * least) | (best.rows > PART * least)] = 0
         if not lost.any():
-            return
+            return False
         at = int(self.random.choice(len(lost), p=lost / lost.sum()))
         path, copies = best.path(at), self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
         grown = self.forest.grown(self.agent.policy(), self.forest.below(path, copies))
         self.trees += copies * best.rows[at] / self.forest.rows
         self.agent.learn(grown)
-        tried = np.argsort(-grown.total)[: 1 if self.cells == 1 else TRIED]
-        parts = [best.below(at), *(grown.nodes(int(tree)) for tree in tried)]
-        again = [self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True) for nodes in parts]
-        worth = [self._worth(part) for part in again]
-        found = int(np.argmax(worth))
-        if worth[found] > worth[0] * (1 + 1e-9):
-            tree = self._replayed(best.nodes(0, at, parts[found]))
-            self._keep(tree, self.worth + worth[found] - worth[0])  # or more: blocks are joined across parts too
+
+        inside = self.forest.inside(path)
+        concerned = np.isin(self.block, self.block[inside])
+        around, place = np.unique(best.cell[concerned & ~inside], return_inverse=True)
+        own, first = np.unique(best.cell[concerned], return_index=True)
+        was = best.cells.of(own).skipped(
+            np.unique(self.block[concerned][first], return_inverse=True)[1], self.problem.clauses
+        )
+        for nodes in (best.below(at), *map(grown.nodes, np.argsort(-grown.total)[:TRIED].tolist())):
+            part = self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True)
+            block, worth = self._joined(part.cells.and_also(best.cells.of(around)))
+            if worth > was + 1e-9 * self.worth:
+                known = self.block + len(block)  # numbers that no new block has
+                known[inside] = block[part.cell[inside]]
+                known[concerned & ~inside] = block[len(part.cells) + place]
+                self._keep(self._replayed(best.nodes(0, at, nodes)), known, self.worth + worth - was)
+                was = worth
+        return True
 
 
 # --- the agent ------------------------------------------------------------------------------------
