@@ -15,15 +15,16 @@ import pytest
 
 from bench import fig3
 from bench.options import Options
+from hedgerow.core import agent as agent_module
+from hedgerow.core.agent import CLIP, ENTROPY, LEAST, RATE, VALUE, Agent, Batch
 from hedgerow.core.episodes import Seen, State
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Compare, col, lit
 from hedgerow.core.layout import layout_to_json
 from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
-from hedgerow.learners import woodblock
 from hedgerow.learners.qdtree import QdTree
-from hedgerow.learners.woodblock import CLIP, ENTROPY, LEAST, PAPER, RATE, VALUE, Agent, Batch, Woodblock
+from hedgerow.learners.woodblock import PAPER, Woodblock
 from tests.core.test_qdtree import ODD, sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
@@ -42,7 +43,7 @@ def a_batch(r: np.random.Generator, n: int, agent: Agent, ratios: bool) -> Batch
     weight = (np.arange(n) < n - 3).astype(float)  # the last three only fill it up
     state = State(r.random((n, features)) < 0.5, legal, r.random((n, cuts if ratios else 0)).astype(np.float32))
     found = (cut, likely, r.normal(size=n), r.random(n), weight)
-    return Batch(state, *map(woodblock._narrow, found))
+    return Batch(state, *map(agent_module._narrow, found))
 
 
 def slow_gradient(net: dict[str, np.ndarray], batch: Batch, ppo: bool) -> dict[str, np.ndarray]:
@@ -93,7 +94,7 @@ def test_two_steps_are_those_of_plain_numpy(ppo: bool, ratios: bool) -> None:
     """Adam's first steps hardly depend on how long the gradient is; so the moments are compared as well."""
     r = np.random.default_rng(0)
     agent = Agent(70, 10, r)
-    step = woodblock._compiled().ppo if ppo else woodblock._compiled().clone
+    step = agent_module.compiled().ppo if ppo else agent_module.compiled().clone
     net, state = agent.net, agent.state
     slow: dict[str, Any] = {name: value.astype(np.float64) for name, value in net.items()}
     first = {name: np.zeros_like(value) for name, value in slow.items()}
