@@ -15,22 +15,21 @@ import pyarrow.parquet as pq
 
 from bench.matching import matching
 from bench.memory import InMemory, measured, predicates_of
-from bench.options import ALGORITHM_1, Case, Options
+from bench.options import ALGORITHM_1, WOODBLOCK, Case, Options
 from bench.tpch_month import BLOCK_ROWS_PER_SF, PER_TEMPLATE
 from bench.tpch_templates import conditions, queries
 from bench.tpch_wide import MONTHS, wide
 from hedgerow.core.bind import as_schema
 from hedgerow.core.expr import columns
-from hedgerow.learners.woodblock import PAPER
 from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}
-SECONDS = {"quick": 5, "full": 300}
+QUICK_SECONDS = 5
 CASES: tuple[Case, ...] = (
     ALGORITHM_1,
-    ("woodblock", {**PAPER, "recurrence": 1}),
+    WOODBLOCK,
     ("qdtree", {}),
-    ("woodblock", {}),
+    ("woodblock", {"budget_seconds": 300}),
 )
 
 
@@ -38,8 +37,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     for name in options.months or MONTHS[:1]:
         data = load(name, options)
         for learner, params in options.cases(CASES):
-            budget = {"budget_seconds": SECONDS[options.form]} if learner == "woodblock" else {}
-            yield measured(data, (learner, {**budget, **params}), options.form, options.seed)
+            if options.form == "quick" and learner == "woodblock" and not options.learners:
+                params = {**params, "budget_seconds": QUICK_SECONDS}
+            yield measured(data, (learner, params), options.form, options.seed)
 
 
 def load(month: str, options: Options) -> InMemory:

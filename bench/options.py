@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from hedgerow.learners.woodblock import PAPER
+
 T = TypeVar("T")
 Form = Literal["quick", "full"]
 Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
@@ -14,6 +16,7 @@ Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
 ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1})
 BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
 TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
+WOODBLOCK: Case = ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 300})
 LEARNED_BITS: Case = (
     "zorder_learned",
     {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
