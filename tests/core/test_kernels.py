@@ -153,13 +153,21 @@ def test_best_cut(random: Random) -> None:
         bits = pack(truth[cuts])
         for near in (False, True):
             args = bits, rows, count(bits), cuts, some, other, queries, asked, clauses.lists, least, shared, eps, near
-            best = best_cut(*args)
+            best, most = best_cut(*args, 0, len(cuts))
+            middle = random.randint(0, len(cuts))
+            assert (best, most) == max(
+                (best_cut(*args, *own) for own in ((0, middle), (middle, len(cuts)))), key=gained
+            )
             gains = [slow_gains(truth, clauses, queries, least, shared, eps, near)[cut] for cut in cuts]
             if best < 0:
                 assert max(gains, default=0.0) <= 1e-6 * rows
             else:
                 assert gains[best] == pytest.approx(max(gains))
                 assert gains[best] > 0
+
+
+def gained(found: tuple[int, float]) -> float:
+    return found[1]
 
 
 def test_nearer_is_a_gain_only_if_asked_for() -> None:
@@ -169,11 +177,15 @@ def test_nearer_is_a_gain_only_if_asked_for() -> None:
     clauses = Clauses(Lists.of([[0, 2]]), Lists.of([[0]]), np.ones(1, np.float32))
     every, yes = np.arange(1), np.ones(2, bool)
     args = pack(truth), 100, truth.sum(1), np.arange(2), yes, yes, every, yes, clauses.lists
-    assert best_cut(*args, 1, 0.0, -1.0, False) == -1
-    assert best_cut(*args, 1, 0.0, -1.0, True) in (0, 1)
-    assert best_cut(*args, 10, 0.0, -1.0, True) == 0  # the other has a side of 9
-    assert best_cut(*args, 11, 0.0, -1.0, True) == -1
-    assert best_cut(*args, 11, 9.0, -1.0, True) == 1  # few enough for several blocks
+
+    def best(least: int, shared: float, near: bool) -> int:
+        return best_cut(*args, least, shared, -1.0, near, 0, 2)[0]
+
+    assert best(1, 0.0, False) == -1
+    assert best(1, 0.0, True) in (0, 1)
+    assert best(10, 0.0, True) == 0  # the other has a side of 9
+    assert best(11, 0.0, True) == -1
+    assert best(11, 9.0, True) == 1  # few enough for several blocks
 
 
 # --- joining and moving ---------------------------------------------------------------------------

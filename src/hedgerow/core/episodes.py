@@ -9,12 +9,8 @@ place, rows are counted on the smaller side only, for all cuts at once, and the 
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +18,7 @@ import numpy.typing as npt
 from numba import njit
 
 from hedgerow.core.clauses import Listed
+from hedgerow.core.cores import in_parts
 from hedgerow.core.kernels import open_queries, pack, skipped
 from hedgerow.core.merge import Cells
 from hedgerow.core.pieces import Pieces
@@ -260,7 +257,7 @@ class Forest:
             w = wave.of(own)
             look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own], ratios[own])
 
-        on_all_cores(some, len(legal))
+        in_parts(some, len(legal))
         return legal, ratios
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
@@ -272,7 +269,7 @@ class Forest:
             rows = ids, w.tree, w.start, w.end
             divide(*rows, cut[own], self.by_cut, self.by_row, SPREAD, w.counts, left[own], right[own])
 
-        on_all_cores(some, len(cut))
+        in_parts(some, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
         number = before + np.arange(len(cut))
         sides = self.pieces.sides
@@ -349,19 +346,6 @@ SPREAD = _spread()
 
 
 EPS = 0.25  # added to a split's entropy
-PARTS = 4  # for each core, so that none waits long for the others
-
-
-def on_all_cores(some: Callable[[slice], None], n: int) -> None:
-    """Call this of stretches of 0 to n side by side: what is compiled with `nogil` lets the others run."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    edges = np.linspace(0, n, min(n, PARTS * cores) + 1).astype(int).tolist()
-    deque(_threads(cores).map(some, map(slice, edges, edges[1:])), 0)
-
-
-@lru_cache(maxsize=1)
-def _threads(cores: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores)
 
 
 @njit(cache=True, nogil=True)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.clauses import Listed
+from hedgerow.core.cores import in_parts
 from hedgerow.core.kernels import best_cut, count, open_queries, pack, part, sides
 from hedgerow.core.merge import merge
 from hedgerow.core.problem import Problem
 from hedgerow.core.stats import Bools, Ints
 from hedgerow.core.tree import Node, TreeLayout
+
+MUCH = 1_000_000  # words that a search for the best cut may look at
 
 
 def eps_of(problem: Problem) -> float:
@@ -42,9 +46,9 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
         if here.rows >= (least + 1 if shared else 2 * least):
             sizes = count(here.bits)
             known = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
-            best = best_cut(*known, clauses, least, shared, eps, False)
+            best = _best(known, clauses, least, shared, eps, False)
             if best < 0 and by_cells:  # nothing gains yet
-                best = best_cut(*known, clauses, least, shared, eps, True)
+                best = _best(known, clauses, least, shared, eps, True)
         if best < 0:
             child, leaves = ~leaves, leaves + 1
         else:
@@ -55,6 +59,19 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
         if parent >= 0:
             nodes[parent][side] = child
     return tree_of(problem, nodes)
+
+
+def _best(known: tuple[Any, ...], *how: Any) -> int:
+    """The cut that gains most, of equal ones the first; where there is much to look at, on all cores."""
+    bits = known[0]
+
+    def of(own: slice) -> tuple[int, float]:
+        given: Any = (*known, *how, own.start, own.stop)
+        found: tuple[int, float] = best_cut(*given)
+        return found
+
+    found = [of(slice(0, len(bits)))] if bits.size * len(bits) < MUCH else in_parts(of, len(bits))
+    return max(found, key=lambda pair: pair[1])[0]
 
 
 def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:

@@ -131,7 +131,7 @@ def sides(
         right_some[cut], right_other[cut] = d != 0, e != 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def best_cut(
     bits: Any,
     n: int,
@@ -146,8 +146,11 @@ def best_cut(
     shared: float,
     eps: float,
     near: bool,
-) -> int:
-    """The row of `bits` that gains most, or -1. Both sides have `least` rows, or one of them at most `shared`.
+    first: int,
+    end: int,
+) -> tuple[int, float]:
+    """The row of `bits`, of those from `first` to `end`, that gains most, or -1; and its gain. Both sides have `least`
+    rows, or one of them at most `shared`.
 
     With eps >= 0 a gain counts for each bit of the split's entropy. With `near` it is also a gain that queries come
     nearer to being skipped: a cut that removes one side of an OR.
@@ -155,7 +158,7 @@ def best_cut(
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     now = n * skipped(queries, clauses, some, other, near)
     best, most = -1, 1e-6 * n
-    for c in range(len(cuts)):
+    for c in range(first, end):
         left = sizes[c]
         right = n - left
         small = min(left, right)
@@ -168,7 +171,7 @@ def best_cut(
             gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
         if gain > most:
             best, most = c, gain
-    return best
+    return best, most
 
 
 @njit(cache=True)
@@ -297,7 +300,7 @@ def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: 
     return at, price
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
     """The cheapest join of a block that is too small, again and again until none is: into which each block went.
 

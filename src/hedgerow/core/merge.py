@@ -12,6 +12,7 @@ each row that the two no longer lack to be a block (so that halves are joined ra
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.clauses import Clauses
+from hedgerow.core.cores import each
 from hedgerow.core.kernels import emit, join, move
 from hedgerow.core.stats import Bools, Ints
 
@@ -59,11 +61,11 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
         return np.zeros(len(cells), np.int64)
     known = _Known.of(cells, clauses)
     groups = np.array_split(full, -(-len(full) // AT_ONCE))  # neighbours in a tree are neighbours here
-    blocks = [block for group in groups for block in known.joined(group, least)]
+    blocks = _all(each(lambda group: known.joined(group, least), groups))
     for _ in range(rounds):
         before = len(blocks)
         blocks, moved = known.moved(blocks, least)
-        blocks = known.emitted([half for own in blocks for half in known.split(own, least)], least)
+        blocks = known.emitted(_all(each(lambda own: known.split(own, least), blocks)), least)
         if not moved and len(blocks) == before:
             break
     found = np.zeros(len(cells), np.int64)  # cells without rows go to block 0: nothing is known of them, nothing lost
@@ -123,6 +125,10 @@ class _Known:
     def split(self, own: Ints, least: int) -> list[Ints]:
         """A block of twice the size or more, joined again from its cells alone: two never read more than one."""
         return self.joined(own, least) if len(own) > 1 and self.rows[own].sum() >= 2 * least else [own]
+
+
+def _all(found: Iterable[list[Ints]]) -> list[Ints]:
+    return [own for some in found for own in some]
 
 
 def _flat(blocks: list[Ints]) -> tuple[Ints, Ints]:
