@@ -14,8 +14,13 @@ def sound(lines: Sequence[dict[str, Any]]) -> None:
 
 
 def check(lines: Sequence[dict[str, Any]], beside: str, learned: float, unseen: float) -> None:
-    """Sound, and a qd-tree reads at most these shares of what `beside` reads."""
+    """Sound, and a qd-tree better than what stands beside it."""
     sound(lines)
+    better(lines, beside, learned, unseen)
+
+
+def better(lines: Sequence[dict[str, Any]], beside: str, learned: float, unseen: float) -> None:
+    """A qd-tree reads less than these shares of what `beside` reads."""
     for read, share in (("rows_read", learned), ("rows_read_unseen", unseen)):
         theirs = [found[read] for found in lines if found["learner"] == beside]
         for found in lines:

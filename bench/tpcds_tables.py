@@ -16,7 +16,7 @@ from bench.tpch_tables import CASES
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 1, "full": 2}  # to learn from, and as many unseen
-BLOCK_ROWS = {"quick": 20_000, "full": 10_000}  # Pando: a million at scale factor 100
+BLOCK_ROWS = {"quick": 40_000, "full": 10_000}  # Pando: a million at scale factor 100
 
 
 def tables(scale: float) -> Path:
