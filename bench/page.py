@@ -36,6 +36,7 @@ class Row:
     bound: float | None
     blocks: float | None
     learn_seconds: float | None
+    trees_per_s: float | None
     seeds: int
     commits: tuple[str, ...]
     params: Mapping[str, object]
@@ -109,6 +110,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         middle(group, "bound"),
         middle(group, "blocks"),
         middle(group, "learn_seconds") or middle(group, "fit_seconds"),
+        middle(group, "trees_per_s"),
         len(group),
         tuple(dict.fromkeys(line["commit"] for line in group)),
         group[0].get("params", {}),

@@ -91,10 +91,17 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
         shown(figure, row.unseen),
         shown("rows_read", row.bound),
         "" if row.blocks is None else f"{row.blocks:,.0f}",
-        "" if row.learn_seconds is None else f"{row.learn_seconds:,.1f} s",
+        learning(row),
         str(row.seeds),
         ", ".join(row.commits),
     )
+
+
+def learning(row: Row) -> str:
+    if row.learn_seconds is None:
+        return ""
+    rate = "" if row.trees_per_s is None else f", {row.trees_per_s:.3g} trees/s"
+    return f"{row.learn_seconds:,.1f} s{rate}"
 
 
 def ways(section: Section) -> list[tuple[str, ...]]:

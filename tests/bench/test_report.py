@@ -50,6 +50,11 @@ def test_a_curve_of_each_seed_in_the_colour_of_its_method() -> None:
     assert len({part.split('"')[0] for part in svg.split("<polyline")[1:] for part in part.split('stroke="')[1:2]}) == 2
 
 
+def test_trees_a_second_stand_beside_the_seconds() -> None:
+    lines = [line("fig8", 0.3, seed, fit_seconds=300.0, trees_per_s=rate) for seed, rate in enumerate((20.0, 30.0))]
+    assert "| 300.0 s, 25 trees/s |" in markdown(page(lines))
+
+
 def test_medians_over_seeds_with_their_spread() -> None:
     found = page([line("fig3", read, seed) for seed, read in enumerate((0.2, 0.1, 0.4))])
     (row,) = found.sections[0].rows
