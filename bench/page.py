@@ -143,6 +143,6 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
 
 def _is(theirs: Theirs, row: Row) -> bool:
     def own(params: Mapping[str, object]) -> dict[str, object]:
-        return {name: v for name, v in params.items() if name not in ("form", "recurrence")}
+        return {name: v for name, v in params.items() if name not in ("form", "recurrence", "budget_seconds")}
 
     return not theirs.learner or (row.learner, own(row.params)) == (theirs.learner, own(theirs.params))

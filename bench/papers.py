@@ -17,8 +17,8 @@ THESIS = "Self-Organizing Data Layouts, thesis 2019, Fig. 6.1"
 class Theirs:
     """A figure of a paper: of `suite`, in the field that the suite is judged by, unless `figure` names another.
 
-    `learner` and `params` (`recurrence` apart) say which of our lines is the same method; without a learner our best
-    line stands beside it.
+    `learner` and `params` (`recurrence` and `budget_seconds` apart) say which of our lines is the same method; without
+    a learner our best line stands beside it.
     """
 
     suite: str

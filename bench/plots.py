@@ -58,7 +58,7 @@ def curves(title: str, given: Sequence[Curve]) -> str:
     """Over a logarithmic axis of seconds, shares from 0 to the highest."""
     points = [point for curve in given for point in curve.points]
     first, last = min(p[0] for p in points), max(p[0] for p in points)
-    high = max(p[2] for p in points)
+    high = max(share for p in points for share in p[1:]) or 1.0
     colours = dict(zip(dict.fromkeys(c.name for c in given), LINES * len(given), strict=False))
     top = 30 + 16 * len(colours)
     bottom = top + HIGH

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from bench import fig3
 from bench.options import Options
 from hedgerow.core import agent as agent_module
-from hedgerow.core.agent import CLIP, ENTROPY, LEAST, RATE, VALUE, Agent, Batch
+from hedgerow.core.agent import CLIP, ENTROPY, FLOOR, RATE, VALUE, Agent, Batch
 from hedgerow.core.episodes import Seen, State
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.expr import Compare, col, lit
-from hedgerow.core.layout import layout_to_json
+from hedgerow.core.layout import Layout, layout_to_json
 from hedgerow.core.problem import Problem
 from hedgerow.core.sample import Sample
+from hedgerow.core.stats import Stats
+from hedgerow.learners import woodblock
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.woodblock import PAPER, Woodblock
 from tests.core.test_qdtree import ODD, sampled
@@ -56,7 +59,7 @@ def slow_gradient(net: dict[str, np.ndarray], batch: Batch, ppo: bool) -> dict[s
     logits = layers[-1] @ net["w_policy"] + net["b_policy"]
     gains = np.zeros_like(logits)
     if batch.state.ratios.shape[1]:
-        gains = np.log(batch.state.ratios.astype(np.float64) + LEAST)
+        gains = np.log(batch.state.ratios.astype(np.float64) + FLOOR)
     logits = np.where(batch.state.legal, logits + net["ratios"] * gains, -np.inf)
     worth = (layers[-1] @ net["w_value"] + net["b_value"])[:, 0]
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -156,13 +159,63 @@ def test_learning_helps(form: Woodblock) -> None:
 
 def test_budgets() -> None:
     _, problem = sampled(6)
-    paper = replace(FORMS[1], max_trees=None)
+    default, paper = (replace(form, max_trees=None) for form in FORMS)
     assert len(replace(paper, max_trees=24).search(problem).curve) == 3
     assert len(replace(paper, budget_seconds=0).search(problem).curve) == 1
     assert len(replace(paper, target=1.0).search(problem).curve) == 1
+    # The greedy trees are there by then.
+    assert not replace(default, budget_seconds=0).search(problem).curve
+    assert not replace(default, target=1.0).search(problem).curve
 
 
-def test_interrupted_it_has_the_best_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", [0, 6])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_parts_that_are_grown_again(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is worth what a fresh count says; its blocks are whole cells, and large enough."""
+    _, problem = sampled(seed)
+    keep, worth = woodblock._Search._keep, []
+
+    def checked(self: Any, *args: Any) -> None:
+        keep(self, *args)
+        cells = self.best.cells
+        block = np.full(len(cells), -1)
+        block[self.best.cell] = self.block
+        assert (block[self.best.cell] == self.block).all()
+        assert np.bincount(self.block).min() >= problem.sample_block_rows
+        assert self.worth == pytest.approx(cells.skipped(block, problem.clauses), rel=1e-6)
+        worth.append(self.worth)
+
+    monkeypatch.setattr(woodblock._Search, "_keep", checked)
+    Woodblock(**{**SMALL, "cells": cells, "max_trees": 200, "greedy": False}).fit(problem)
+    assert len(worth) > 2
+    assert all(a < b for a, b in pairwise(worth))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_hold_enough_of_all_rows(seed: int) -> None:
+    """Where the sample is a tenth of the table, too."""
+    r = np.random.default_rng(seed)
+    table = pa.table({"x": r.integers(0, 1000, 20_000), "y": r.integers(0, 1000, 20_000)})
+    whole = Sample.of_table(table)
+    asked = tuple(Compare(col(c), "<", lit(int(v))) for c in "xy" for v in r.integers(0, 1000, 12))
+    sample = replace(Sample.of_table(table.take(np.sort(r.choice(20_000, 2_000, False)))), table_rows=20_000)
+
+    def measure(layout: Layout) -> Stats:
+        return whole.rows.stats(layout.assign(whole.rows), layout.blocks)
+
+    problem = replace(Problem.build(sample, asked, 1000), measure=measure)
+    layout = FORMS[0].fit(problem)
+    assert np.bincount(layout.assign(whole.rows)).min() >= 1000
+
+
+def test_queries_that_weigh_nothing() -> None:
+    table = Sample.of_table(pa.table({"x": list(range(100))}))
+    for form in FORMS:
+        assert form.fit(Problem.build(table, (Compare(col("x"), "<", lit(50)),), 10, (0.0,))).blocks >= 1
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
+def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.MonkeyPatch) -> None:
     _, problem = sampled(6)
     learn, calls = Agent.learn, []
 
@@ -173,7 +226,7 @@ def test_interrupted_it_has_the_best_tree(monkeypatch: pytest.MonkeyPatch) -> No
         learn(self, grown)
 
     monkeypatch.setattr(Agent, "learn", interrupting)
-    found = replace(FORMS[1], max_trees=None).search(problem)
+    found = replace(form, max_trees=None, regrow=False).search(problem)
     assert len(found.curve) == 2
     assert found.layout.blocks > 1
     assert problem.reads(found.layout) < 1

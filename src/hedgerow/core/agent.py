@@ -24,7 +24,7 @@ from hedgerow.core.stats import Ints
 
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
-RATIOS, LEAST = 3.0, 1e-3  # at first a cut is as likely as its gain ratio, and so much, to this power
+RATIOS, FLOOR = 3.0, 1e-3  # at first a cut is as likely as its gain ratio, and so much, to this power
 EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
 Net = dict[str, Any]
 
@@ -56,7 +56,7 @@ class Agent:
         for layer, (n, m) in enumerate(pairwise(sizes)):
             self.net[f"w{layer}"] = random.normal(0, np.sqrt(2 / n), (n, m))
             self.net[f"b{layer}"] = np.zeros(m)
-        # A policy head of nearly nothing: at first all legal cuts are equally likely.
+        # A policy head of nearly nothing: at first all legal cuts are equally likely, or as their gain ratios say.
         for head, m, scale in (("policy", self.shape[1], 0.01), ("value", 1, 1.0)):
             self.net[f"w_{head}"] = random.normal(0, scale / np.sqrt(HIDDEN), (HIDDEN, m))
             self.net[f"b_{head}"] = np.zeros(m)
@@ -80,7 +80,7 @@ class Agent:
         return choose
 
     def learn(self, grown: Episodes) -> None:
-        """PPO on the cuts of some trees; of very many on a part, large nodes first, for small ones are alike."""
+        """PPO on the cuts of some trees; of very many on a part."""
         if not len(grown.tree):
             return
         advantage = grown.reward - grown.said.worth
@@ -103,7 +103,7 @@ class Agent:
             self._steps(compiled().clone, lesson)
 
     def _some(self, rows: Ints) -> Ints:
-        """As many as a lesson has, drawn by the root of their rows."""
+        """As many as a lesson has, drawn by the root of their rows: small nodes are alike."""
         return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:LESSON]
 
     def _steps(self, step: Any, whole: Batch) -> None:
@@ -176,7 +176,7 @@ def compiled() -> _Compiled:
             x = jax.nn.relu(x @ net[f"w{layer}"] + net[f"b{layer}"])
         logits = x @ net["w_policy"] + net["b_policy"]
         if state.ratios.shape[1]:
-            logits += net["ratios"] * jnp.log(state.ratios + LEAST)
+            logits += net["ratios"] * jnp.log(state.ratios + FLOOR)
         worth = (x @ net["w_value"] + net["b_value"])[:, 0]
         return jax.nn.log_softmax(jnp.where(state.legal, logits, -1e9)), worth
 

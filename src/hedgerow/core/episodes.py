@@ -83,6 +83,15 @@ class Said(NamedTuple):
         return Said(*(field[chosen] for field in self))
 
 
+class Decided(NamedTuple):
+    """Of some decisions whose tree they are of, by which decision and on which side their nodes came, and the rows."""
+
+    tree: Ints
+    parent: Ints
+    left: Bools
+    rows: Ints
+
+
 Policy = Callable[[Seen], Said]
 
 
@@ -171,7 +180,7 @@ class Forest:
             asked,
             ratios,
             truth.shape[1],
-            float(sum(problem.weights)),
+            float(sum(problem.weights)) or 1.0,
             pack(truth),
             by_row,
             truth.sum(axis=1, dtype=np.int32),
@@ -213,7 +222,7 @@ class Forest:
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
         """Ask the policy until every node is a leaf; with `keep` the leaves are told as cells."""
         wave, ids = roots
-        made: list[tuple[Wave, State, Said]] = []  # decisions, a wave after the other
+        made: list[tuple[Decided, State, Said]] = []  # decisions, a wave after the other
         leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
         kept: list[Wave] = []
         before = 0
@@ -231,13 +240,13 @@ class Forest:
             if keep:
                 kept.append(leaf)
             own, said = own.of(cuts), said.of(cuts)
-            made.append((own, state.of(cuts), said))
+            made.append((Decided(own.tree, own.parent, own.left, own.rows), state.of(cuts), said))
             wave = self._divided(own, said.cut, ids, before)
             before += len(own.tree)
         return self._rewarded(made, leaves, len(ids), *self._cells(kept, ids))
 
     def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
-        """The leaves of the only tree as cells, and of each row the one it lies in."""
+        """The leaves as cells, and of each row the one it lies in, where they were kept: of a single tree."""
         none = np.zeros((0, len(self.counts)), np.int32)
         rows = np.concatenate([np.zeros(0, np.int64), *(leaf.rows for leaf in leaves)])
         counts = np.concatenate([none, *(leaf.counts for leaf in leaves)])
@@ -287,7 +296,7 @@ class Forest:
 
     def _rewarded(
         self,
-        made: list[tuple[Wave, State, Said]],
+        made: list[tuple[Decided, State, Said]],
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
         cells: Cells,
@@ -295,9 +304,7 @@ class Forest:
     ) -> Episodes:
         """What the leaves let queries skip, added up from below."""
         waves = [wave for wave, *_ in made]
-        tree, parent, left, rows = (
-            np.concatenate(own) for own in zip(*((w.tree, w.parent, w.left, w.rows) for w in waves), strict=True)
-        )
+        tree, parent, left, rows = (np.concatenate(own) for own in zip(*waves, strict=True))
         saved, total = np.zeros(len(tree)), np.zeros(trees)
         for whose, below, skipped_there in leaves:
             np.add.at(total, whose, skipped_there)
@@ -364,6 +371,8 @@ def look(
     legal: Any,
     ratios: Any,
 ) -> None:
+    """Fills in which cuts each node may take and, where there is room, what they gain; and brings `is_open` and `skips`
+    up to date, which are its parent's."""
     for i in range(len(counts)):
         asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
         for c in range(counts.shape[1]):

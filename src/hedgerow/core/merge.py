@@ -24,7 +24,7 @@ from hedgerow.core.cores import each
 from hedgerow.core.kernels import emit, join, move
 from hedgerow.core.stats import Bools, Ints
 
-AT_ONCE = 5000  # cells that are joined together; time and memory grow with the square
+AT_ONCE = 5000  # cells that are joined together: time and memory grow with the square; as many at once as cores
 TRIES = 1  # cells for each block with which a new one is begun
 
 

@@ -31,6 +31,7 @@ from hedgerow.core.telling import Telling
 from hedgerow.core.tree import TreeLayout
 
 PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "ratios": False, "elites": 0, "regrow": False}
+LEAVES = 32_000  # of all trees that grow at once, about
 PART, TRIED = 8, 3  # blocks in a part that is grown again, at most; how many of the new ones are tried
 
 
@@ -57,8 +58,9 @@ class Woodblock:
     """Learning ends after `budget_seconds`, after `max_trees`, or when the best tree reads no more than the share
     `target` of the sample, whichever is first; the same seed and number of trees give the same tree.
 
-    `at_once`: trees that grow together, between two lessons. `cells`: how many leaves a block may be made of; by
-    default as many as `qdtree` makes it of. `greedy`: begin with greedy trees, and end no worse than `qdtree` does.
+    `at_once`: trees that grow together, between two lessons; by default 32, fewer if they are large. `cells`: how many
+    leaves a block may be made of; by default as many as `qdtree` makes it of. `greedy`: begin with greedy trees, and
+    end no worse than `qdtree` does.
     `asked`: only cuts that an open query asks for. `ratios`: the network is told what each cut gains by itself.
     `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
     """
@@ -66,7 +68,7 @@ class Woodblock:
     budget_seconds: float | None = 300.0
     max_trees: int | None = None
     target: float | None = None
-    at_once: int = 32
+    at_once: int | None = None
     cells: int | None = None
     greedy: bool = True
     asked: bool = True
@@ -87,7 +89,7 @@ class Woodblock:
         try:
             if self.greedy:
                 search.begin()
-            while not (search.has_grown and self._enough(search)):
+            while not (search.has_grown and self.enough(search)):
                 search.round()
         except KeyboardInterrupt:
             if not search.has_grown:
@@ -98,7 +100,7 @@ class Woodblock:
     def _check(self) -> None:
         for name in ("max_trees", "at_once", "cells"):
             value = getattr(self, name)
-            if not (value is None and name != "at_once") and (type(value) is not int or value < 1):
+            if value is not None and (type(value) is not int or value < 1):
                 raise LayoutError(f"woodblock's {name} is a whole number from 1 on, not {value!r}")
         for name in ("budget_seconds", "target"):
             value = getattr(self, name)
@@ -107,7 +109,8 @@ class Woodblock:
         if type(self.elites) is not int or self.elites < 0:
             raise LayoutError(f"woodblock's elites is a whole number from 0 on, not {self.elites!r}")
 
-    def _enough(self, search: _Search) -> bool:
+    def enough(self, search: _Search) -> bool:
+        """Whether learning may end."""
         return (
             search.late()
             or (self.max_trees is not None and search.trees >= self.max_trees)
@@ -118,21 +121,25 @@ class Woodblock:
         """The best tree, with its leaves in blocks by all that is known of them; with `greedy` not without a look at
         what `qdtree` would have returned."""
         best = tree_of(problem, search.best.nodes())
-        block = search.block_of_leaf(best)
-        found = [_in_blocks(problem, best, block, search.cells > 1)]
+        if search.usual is None and search.cells == 1:
+            return best
+        found = [_in_blocks(problem, best, search.block_of_leaf(best), search.cells)]
         if search.usual is not None and search.usual != best:
-            found.append(_in_blocks(problem, search.usual, None, True))
-        return max(found, key=lambda pair: pair[0])[1]
+            found.append(_in_blocks(problem, search.usual, None, cells_of(problem)))
+        return min(found, key=problem.reads)
 
 
-def _in_blocks(problem: Problem, tree: TreeLayout, block: Ints | None, join: bool) -> tuple[float, TreeLayout]:
-    """A tree with its leaves in these blocks or joined anew, whichever is better, and what queries then skip."""
+def _in_blocks(problem: Problem, tree: TreeLayout, block: Ints | None, of_cells: int) -> TreeLayout:
+    """A tree with its leaves in these blocks, if all have enough of all rows, or joined anew, whichever is better by
+    all that is known of them. Leaves that are not cells are blocks, as large as the sample says."""
     cells = problem.cells(tree)
-    blocks = [] if block is None else [block]
-    if join:
+    blocks = []
+    if of_cells > 1:
         blocks.append(merge(cells, problem.clauses, problem.block_rows))
-    skipped, at = max((cells.skipped(own, problem.clauses), -i) for i, own in enumerate(blocks))
-    return skipped, tree.relabelled(blocks[-at].tolist())
+    if block is not None and (of_cells == 1 or np.bincount(block, cells.rows).min() >= problem.block_rows):
+        blocks.append(block)
+    best = max(blocks, key=lambda own: cells.skipped(own, problem.clauses))
+    return tree.relabelled(best.tolist())
 
 
 class _Search:
@@ -145,6 +152,7 @@ class _Search:
         self.cells = settings.cells or cells_of(problem)
         least = max(1, problem.sample_block_rows // self.cells)
         self.forest = Forest.of(problem, least, settings.asked, settings.ratios)
+        self.at_once = settings.at_once or max(4, min(32, LEAVES * least // max(1, self.forest.rows)))
         self.random = np.random.default_rng(problem.seed)
         self.agent = Agent(self.forest.pieces.width, len(problem.cuts), self.random)
         self.trees = 0.0
@@ -157,7 +165,7 @@ class _Search:
 
     @property
     def has_grown(self) -> bool:
-        return bool(self.curve or len(self.best.tree))
+        return bool(self.curve or len(self.best.tree) or self.usual)
 
     @property
     def read(self) -> float:
@@ -188,15 +196,15 @@ class _Search:
 
     def round(self) -> None:
         """Grow trees and learn from them: a point of the learning curve."""
-        grown = self.forest.grown(self.agent.policy(), self.forest.root(self.settings.at_once))
-        self.trees += self.settings.at_once
+        grown = self.forest.grown(self.agent.policy(), self.forest.root(self.at_once))
+        self.trees += self.at_once
         best = int(grown.total.argmax())
         if grown.total[best] > self.best.total[0]:
             self._offer(grown.nodes(best))
         self.agent.learn(grown)
         if self.settings.regrow:
-            enough = self.trees + self.settings.at_once
-            while self.trees < enough and not self.late() and self._regrow():
+            until = self.trees + self.at_once
+            while self.trees < until and not self.settings.enough(self) and self._regrow():
                 pass
         if self.elites:
             self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
@@ -240,7 +248,7 @@ class _Search:
         if not lost.any():
             return False
         at = int(self.random.choice(len(lost), p=lost / lost.sum()))
-        path, copies = best.path(at), self.settings.at_once * min(8, self.forest.rows // int(best.rows[at]))
+        path, copies = best.path(at), self.at_once * min(8, self.forest.rows // int(best.rows[at]))
         grown = self.forest.grown(self.agent.policy(), self.forest.below(path, copies))
         self.trees += copies * best.rows[at] / self.forest.rows
         self.agent.learn(grown)
@@ -255,7 +263,7 @@ class _Search:
         for nodes in (best.below(at), *map(grown.nodes, np.argsort(-grown.total)[:TRIED].tolist())):
             part = self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True)
             block, worth = self._joined(part.cells.and_also(best.cells.of(around)))
-            if worth > was + 1e-9 * self.worth:
+            if worth > was * (1 + 1e-6):  # sums round
                 known = self.block + len(block)  # numbers that no new block has
                 known[inside] = block[part.cell[inside]]
                 known[concerned & ~inside] = block[len(part.cells) + place]
