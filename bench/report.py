@@ -217,7 +217,8 @@ def html(found: Page) -> str:
 
 def pictures(section: Section) -> list[str]:
     """One, or one of each table where there are several; and how learning went, where it told."""
-    found = [_picture(section, shape) for shape in dict.fromkeys(row.params.get("shape") for row in section.rows)]
+    tables = dict.fromkeys((row.params.get("shape"), row.size) for row in section.rows)
+    found = [_picture(section, *table) for table in tables]
     for size in dict.fromkeys(row.size for row in section.rows if row.curves):
         given = [
             Curve(row.name, [(seconds, best, mean) for seconds, _, best, mean in curve])
@@ -229,7 +230,7 @@ def pictures(section: Section) -> list[str]:
     return found
 
 
-def _picture(section: Section, shape: object) -> str:
+def _picture(section: Section, shape: object, size: str) -> str:
     figure = section.about.figure
     given = []
     for beside in section.beside:
@@ -243,7 +244,7 @@ def _picture(section: Section, shape: object) -> str:
                 Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
             )
     for row in section.rows:
-        if row.params.get("shape") != shape:
+        if (row.params.get("shape"), row.size) != (shape, size):
             continue
         if row.value is not None:
             own = {name: v for name, v in row.params.items() if name != "shape"}
@@ -251,8 +252,8 @@ def _picture(section: Section, shape: object) -> str:
             given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
             given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
-    of = f", {shape}" if shape else ""
-    return bars(f"{section.suite}{of}: {FIGURES[figure]}", given)
+    of = ", ".join(filter(None, (section.suite, str(shape or ""), size)))
+    return bars(f"{of}: {FIGURES[figure]}", given)
 
 
 def _match(section: Section) -> float | None:

@@ -32,10 +32,12 @@ def test_each_suite_has_a_section(suite: str) -> None:
 
 def test_a_picture_of_each_table() -> None:
     lines = [line("zcurves", read, params={"shape": shape}) for shape, read in (("flights", 0.3), ("taxi", 0.2))]
+    lines += [line("tpch-month", 0.25, sf=sf, rows=rows) for sf, rows in ((1.0, 100), (10.0, 1000))]
     text = html(page(lines))
-    assert "zcurves, flights: rows read" in text
-    assert "zcurves, taxi: rows read" in text
-    assert text.count("<svg") == 2
+    assert "zcurves, flights, 100 rows: rows read" in text
+    assert "zcurves, taxi, 100 rows: rows read" in text
+    assert "tpch-month, SF 10, 1,000 rows: rows read" in text
+    assert text.count("<svg") == 4
     assert text.count("30.0 %</text>") == text.count("20.0 %</text>") == 1
 
 
@@ -135,7 +137,7 @@ def test_pictures_are_drawings(tmp_path: Path) -> None:
     text = html(page([line("errorlog-int", 0.02, rows_read_unseen=0.05, bound=0.00001)]))
     drawing = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
     names = [t.text for t in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    assert names[0] == "errorlog-int: rows read (logarithmic)"
+    assert names[0] == "errorlog-int, 100 rows: rows read (logarithmic)"
     assert {"qdtree", "on unseen queries", "greedy (Qd-tree, SIGMOD 2020, Table 2)"} <= set(names)
 
 
