@@ -18,9 +18,8 @@ from bench.errorlog_data import ASKED, Shape, table
 from bench.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import InMemory, bound, measured
-from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
+from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, WOODBLOCK, Case, Options
 from bench.quality import check
-from hedgerow.learners.woodblock import PAPER
 from hedgerow.sql.workload import Workload
 
 ROWS = {"quick": 100_000, "full": 1_000_000}
@@ -43,7 +42,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         TUNED,
         ("bottom_up", {}),
         ("sop_zorder", {}),
-        ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 120}),
+        ("woodblock", {**WOODBLOCK[1], "budget_seconds": 120}),
         ("woodblock", {"budget_seconds": 120}),
     ),
 }

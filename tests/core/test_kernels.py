@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import log2
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_best_cut(random: Random) -> None:
             best, most = best_cut(*args, 0, len(cuts))
             middle = random.randint(0, len(cuts))
             assert (best, most) == max(
-                (best_cut(*args, *own) for own in ((0, middle), (middle, len(cuts)))), key=gained
+                (best_cut(*args, *own) for own in ((0, middle), (middle, len(cuts)))), key=itemgetter(1)
             )
             gains = [slow_gains(truth, clauses, queries, least, shared, eps, near)[cut] for cut in cuts]
             if best < 0:
@@ -164,10 +165,6 @@ def test_best_cut(random: Random) -> None:
             else:
                 assert gains[best] == pytest.approx(max(gains))
                 assert gains[best] > 0
-
-
-def gained(found: tuple[int, float]) -> float:
-    return found[1]
 
 
 def test_nearer_is_a_gain_only_if_asked_for() -> None:

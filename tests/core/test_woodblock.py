@@ -151,10 +151,10 @@ def test_fig_3(form: dict[str, Any], seed: int) -> None:
 def test_learning_helps(form: Woodblock) -> None:
     """New trees become better than those of the first rounds, which know nothing, and the best never becomes worse."""
     _, problem = sampled(6)
-    curve = replace(form, max_trees=600, ratios=False).search(problem).curve
+    curve = replace(form, max_trees=600, ratios=False, cells=form.cells or 6).search(problem).curve
     assert all(a.best >= b.best and a.trees < b.trees for a, b in pairwise(curve))
     means = [point.mean for point in curve]
-    assert np.mean(means[-5:]) < np.mean(means[:2]) - 0.005
+    assert np.mean(means[-5:]) < np.mean(means[:2]) - 0.01
 
 
 def test_budgets() -> None:

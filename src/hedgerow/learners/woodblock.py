@@ -60,9 +60,9 @@ class Woodblock:
 
     `at_once`: trees that grow together, between two lessons; by default 32, fewer if they are large. `cells`: how many
     leaves a block may be made of; by default as many as `qdtree` makes it of. `greedy`: begin with greedy trees, and
-    end no worse than `qdtree` does.
-    `asked`: only cuts that an open query asks for. `ratios`: the network is told what each cut gains by itself.
-    `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow a part of the best tree again.
+    end no worse than `qdtree` does. `asked`: only cuts that an open query asks for. `ratios`: the network is told what
+    each cut gains by itself. `elites`: so many of the last best trees are replayed. `regrow`: in turns, grow parts of
+    the best tree again.
     """
 
     budget_seconds: float | None = 300.0
