@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -25,9 +26,10 @@ def main() -> None:
     given = _parser().parse_args()
     if given.params and not given.learners:
         raise SystemExit("--param says something of a learner: name it with --learner")
-    everything = given.suite == "quick"
+    if given.suite == "quick":
+        return _each(sys.argv[1:])
     options = Options(
-        form="quick" if given.quick or everything else "full",
+        form="quick" if given.quick else "full",
         learners=tuple(given.learners),
         params=dict(given.params),
         sf=given.sf,
@@ -36,13 +38,22 @@ def main() -> None:
     if given.physical and f"{given.suite}{PHYSICAL}" not in WRITTEN:
         able = ", ".join(name.removesuffix(PHYSICAL) for name in WRITTEN)
         raise SystemExit(f"{given.suite} writes no tables: --physical is for {able}")
-    for name in SUITES if everything else [f"{given.suite}{PHYSICAL}" if given.physical else given.suite]:
-        for seed in range(given.seed, given.seed + given.seeds):
-            started = time.perf_counter()
-            for record in EVERY[name].run(replace(options, seed=seed)):
-                ended = time.perf_counter()
-                emit({**record, "run_seconds": round(ended - started, 1)}, given.json)
-                started = ended
+    suite = EVERY[f"{given.suite}{PHYSICAL}" if given.physical else given.suite]
+    for seed in range(given.seed, given.seed + given.seeds):
+        started = time.perf_counter()
+        for record in suite.run(replace(options, seed=seed)):
+            ended = time.perf_counter()
+            emit({**record, "run_seconds": round(ended - started, 1)}, given.json)
+            started = ended
+
+
+def _each(arguments: list[str]) -> None:
+    """In a process of its own: what a suite takes of memory, and the session that it starts, are its own too."""
+    arguments.remove("quick")
+    for name in SUITES:
+        ended = subprocess.run([sys.executable, "-m", "bench", name, "--quick", *arguments])
+        if ended.returncode:
+            raise SystemExit(ended.returncode)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,8 +18,10 @@ from bench import tpch
 from bench.options import ALGORITHM_1, Options
 from bench.record import line, progress
 
-SCALE, TURNS = {"quick": 0.1, "full": 1.34}, {"quick": 1, "full": 2}
-QUERIES, COLUMN = 150, "l_shipdate"
+SCALE, TURNS = {"quick": 0.03, "full": 1.34}, {"quick": 1, "full": 2}
+FEWER = {"quick": 10, "full": 1}  # blocks
+QUERIES = {"quick": 50, "full": 150}
+COLUMN = "l_shipdate"
 # Learner, blocks wanted; a tree's leaves have the minimum size or more, so it is asked for smaller ones.
 CASES = (("range", 100, 1.0), ("zorder", 100, 1.0), ("qdtree", 500, 0.6))
 
@@ -35,12 +37,12 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     try:
         source = tpch.lineitem(folder, scale)
         rows = spark.read.parquet(source).count()
-        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES, scale, seed))
+        workload = hedgerow.Workload.from_sql(tpch.questions(QUERIES[form], scale, seed))
         for learner, blocks, share in CASES:
             progress(f"apply: {learner}")
             params: Mapping[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": ALGORITHM_1[1]}.get(learner, {})
             start = time.perf_counter()
-            least = max(100, round(share * rows / blocks))
+            least = max(100, round(share * rows / blocks * FEWER[form]))
             learned = hedgerow.learn(spark, source, workload, learner, block_rows=least, seed=seed, **params)
             seconds = time.perf_counter() - start
 
@@ -64,7 +66,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 rows=rows,
                 blocks=len(table.known),
                 block_rows=least,
-                queries=QUERIES,
+                queries=len(workload),
                 rows_read=round(table.score(workload).rows_read, 4),
                 learn_seconds=round(seconds, 1),
                 apply_seconds=[round(t, 1) for t in our_times],

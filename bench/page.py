@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.lines import Line, form, grouped, label, middle, value
-from bench.papers import PEERS, THEIRS, Theirs
+from bench.papers import OF_RANGE, PEERS, THEIRS, Theirs
 from bench.suites import EVERY, Suite
 
 NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
@@ -21,6 +21,7 @@ FIGURES = {
     "ratio": "of what it takes without us",
     "mrows_per_s": "million rows a second",
     "learn_seconds": "seconds of learning",
+    OF_RANGE: "blocks that unseen queries read, of those they read of sorted tables",
 }
 
 
@@ -35,6 +36,7 @@ class Row:
     unseen: float | None
     bound: float | None
     blocks: float | None
+    blocks_unseen: float | None  # the share of them that unseen queries read
     learn_seconds: float | None
     trees_per_s: float | None
     seeds: int
@@ -109,6 +111,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         middle(group, f"{figure}_unseen"),
         middle(group, "bound"),
         middle(group, "blocks"),
+        middle(group, "blocks_read_unseen"),
         middle(group, "learn_seconds") or middle(group, "fit_seconds"),
         middle(group, "trees_per_s"),
         len(group),
@@ -130,15 +133,20 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
     less = figure not in MORE_IS_BETTER
     if theirs.figure == "bound":
         return Beside(theirs, rows[0], rows[0].bound, 0.0)
-    fitting = [r for r in rows if r.value is not None and _is(theirs, r)]
-    if theirs in PEERS:  # every line has the peer in it; where we are slowest says most
-        best = max(fitting, key=lambda r: r.value or 0.0, default=None)
-    else:
-        best = (min if less else max)(fitting, key=lambda r: r.value or 0.0, default=None)
-    if best is None or best.value is None:
+    both = [(_of_range(r, rows) if theirs.figure == OF_RANGE else r.value, r) for r in rows if _is(theirs, r)]
+    ours = [(v, r) for v, r in both if v is not None]
+    if not ours:
         return Beside(theirs, None, None, 0.0)
-    worse = best.value / theirs.value - 1 if less else theirs.value / best.value - 1
-    return Beside(theirs, best, best.value, worse if worse > NEAR else 0.0)
+    # Every line has its peer in it; where we are slowest says most.
+    best, row = (max if theirs in PEERS or not less else min)(ours, key=lambda pair: pair[0])
+    worse = best / theirs.value - 1 if less else theirs.value / best - 1
+    return Beside(theirs, row, best, worse if worse > NEAR else 0.0)
+
+
+def _of_range(row: Row, rows: Sequence[Row]) -> float | None:
+    """The blocks that unseen queries read, beside those they read where tables of this size are sorted by hand."""
+    of_sorted = next((r.blocks_unseen for r in rows if r.learner == "range" and r.size == row.size), None)
+    return row.blocks_unseen / of_sorted if row.blocks_unseen is not None and of_sorted else None
 
 
 def _is(theirs: Theirs, row: Row) -> bool:

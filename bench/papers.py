@@ -10,6 +10,8 @@ from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, TUNED, WOODBLOCK
 
 QDTREE = "Qd-tree, SIGMOD 2020"
 ZORDER = "Learned bits, NeurIPS workshop 2023"
+PANDO = "Pando, PVLDB 2023"
+OF_RANGE = "of_range"  # not a field of lines: blocks that unseen queries read, of those they read of sorted tables
 THESIS = "Self-Organizing Data Layouts, thesis 2019, Fig. 6.1"
 
 
@@ -81,6 +83,10 @@ THEIRS = (
     # The thesis has 1 / 3.2 and 1 / (3.2 / 1.5) of the time without anything, inserts and scans together.
     Theirs("replay", "one manual Z-order", 0.469, THESIS, "zorder", {"when": "once"}, note="time, not rows"),
     Theirs("replay", "automatic", 0.3125, THESIS, note="time, not rows"),
+    *(
+        Theirs(suite, "Pando", 1 / 9.5, f"{PANDO}, 8.3", figure=OF_RANGE, note="at best, of four data sets")
+        for suite in ("tpch", "tpcds", "correlated-like")
+    ),
     Theirs("prune", "the slowest of 150 queries", 16.0, f"{QDTREE}, Fig. 6b", note="a tree of about 770 blocks"),
     Theirs("route-rows", "on 64 threads", 0.4, f"{QDTREE}, Fig. 6a", note="in Python; ours on 2 cores"),
 )

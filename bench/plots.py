@@ -9,7 +9,8 @@ from math import log10
 
 WIDTH, LEFT, RIGHT, ROW, BAR = 860, 330, 90, 24, 15
 COLOURS = {"theirs": "#8a8f98", "ours": "#2f7d4f", "unseen": "#9ccfae", "peer": "#c7782b"}
-EDGE, HIGH, LINES = 60, 260, ("#2f7d4f", "#2b6cc7", "#c7782b", "#8a4fbf")  # of a picture of curves
+EDGE, HIGH = 60, 260  # of a picture of curves
+LINES = ("#2f7d4f", "#2b6cc7", "#c7782b", "#8a4fbf", "#b3261e", "#5d6470")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,14 @@ def bars(title: str, given: Sequence[Bar]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Of one run after so many seconds: the share of the best, which is drawn plainly, and the mean of all tried."""
+    """Points have a place on the axis, a share there, and where there are two a second one that is drawn pale."""
 
     name: str  # curves of one name have one colour
-    points: Sequence[tuple[float, float, float]]
+    points: Sequence[tuple[float, ...]]
 
 
-def curves(title: str, given: Sequence[Curve]) -> str:
-    """Over a logarithmic axis of seconds, shares from 0 to the highest."""
+def curves(title: str, given: Sequence[Curve], unit: str = " s") -> str:
+    """Over a logarithmic axis, shares from 0 to the highest."""
     points = [point for curve in given for point in curve.points]
     first, last = min(p[0] for p in points), max(p[0] for p in points)
     high = max(share for p in points for share in p[1:]) or 1.0
@@ -63,8 +64,8 @@ def curves(title: str, given: Sequence[Curve]) -> str:
     top = 30 + 16 * len(colours)
     bottom = top + HIGH
 
-    def x(seconds: float) -> float:
-        share = log10(seconds / first) / log10(last / first) if last > first else 0.0
+    def x(place: float) -> float:
+        share = log10(place / first) / log10(last / first) if last > first else 0.0
         return EDGE + share * (WIDTH - EDGE - RIGHT)
 
     def y(share: float) -> float:
@@ -76,10 +77,10 @@ def curves(title: str, given: Sequence[Curve]) -> str:
     ]
     for share in (0.0, high / 2, high):
         parts.append(f'<text x="{EDGE - 8}" y="{y(share) + 4:.1f}" text-anchor="end">{100 * share:.3g} %</text>')
-    for seconds in (first, (first * last) ** 0.5, last):
-        parts.append(f'<text x="{x(seconds):.1f}" y="{bottom + 18}" text-anchor="middle">{seconds:.3g} s</text>')
+    for place in (first, (first * last) ** 0.5, last):
+        parts.append(f'<text x="{x(place):.1f}" y="{bottom + 18}" text-anchor="middle">{place:.3g}{unit}</text>')
     for curve in given:
-        for own, opacity in ((1, 1.0), (2, 0.3)):
+        for own, opacity in zip(range(1, len(curve.points[0])), (1.0, 0.3), strict=False):
             line = " ".join(f"{x(point[0]):.1f},{y(point[own]):.1f}" for point in curve.points)
             parts.append(
                 f'<polyline points="{line}" fill="none" stroke="{colours[curve.name]}" stroke-opacity="{opacity}"/>'

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from bench.suites import EVERY, PHYSICAL
 ROOT = Path(__file__).parent.parent
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
 HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
+OF_OURS = ("unrouted", "routed", "attached")
 WAYS = ("table", "files", "all queries", "faster than the source: a tenth, half, nine tenths of the queries at most")
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
@@ -74,7 +75,7 @@ def worse(found: Page) -> list[str]:
 def _sentence(section: Section, beside: Beside) -> str:
     theirs, ours = beside.theirs, beside.ours
     assert ours is not None
-    figure = section.about.figure
+    figure = theirs.figure or section.about.figure
     how = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
     note = f"; {theirs.note}" if theirs.note else ""
     quick = ", in the quick form" if section.form == "quick" else ""
@@ -109,10 +110,20 @@ def ways(section: Section) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for row in section.rows:
         for way, shares in row.details.get("faster_than_source", {}).items():
-            _, slow, _, middle, _, fast, _ = shares
-            name = {"routed": f"{row.name}, routed", "attached": f"{row.name}, attached"}.get(way, way)
-            faster = f"{slow:.2f}×, {middle:.2f}×, {fast:.2f}×"
+            name = f"{row.name}, {way}" if way in OF_OURS else way
+            faster = ", ".join(f"{shares[round(share * (len(shares) - 1))]:.2f}×" for share in (0.1, 0.5, 0.9))
             found.append((name, f"{row.details['files'][way]:,}", f"{row.details['seconds'][way]:.1f} s", faster))
+    return found
+
+
+def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """For each of our tables heads and rows: the median milliseconds of every template's queries, way by way."""
+    found = []
+    for row in section.rows:
+        took = row.details.get("template_ms", {})
+        if len(took) > 1:
+            heads = ("template, ms", *next(iter(took.values())))
+            found.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
     return found
 
 
@@ -149,6 +160,7 @@ def markdown(found: Page) -> str:
         parts.append(_table(heads, rows))
         if ways(section):
             parts.append(_table(WAYS, ways(section)))
+        parts += [_table(*table) for table in templates(section)]
         if section.beside:
             parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
     if found.missing:
@@ -207,6 +219,7 @@ def html(found: Page) -> str:
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
         if ways(section):
             parts.append(_html_table(WAYS, ways(section)))
+        parts += [_html_table(*table) for table in templates(section)]
     if found.missing:
         parts.append(
             "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
@@ -216,7 +229,7 @@ def html(found: Page) -> str:
 
 
 def pictures(section: Section) -> list[str]:
-    """One, or one of each table where there are several; and how learning went, where it told."""
+    """One, or one of each table where there are several; how learning went, where it told; how queries went."""
     tables = dict.fromkeys((row.params.get("shape"), row.size) for row in section.rows)
     found = [_picture(section, *table) for table in tables]
     for size in dict.fromkeys(row.size for row in section.rows if row.curves):
@@ -227,7 +240,20 @@ def pictures(section: Section) -> list[str]:
             if row.size == size
         ]
         found.append(curves(f"{section.suite}, {size}: rows of the sample that the best tree reads", given))
+    for row in section.rows:
+        of = {way: s for way, s in row.details.get("faster_than_source", {}).items() if way != "source"}
+        if of:
+            title = f"{row.name}, {row.size}: queries that are at most so many times faster than on the source"
+            found.append(curves(title, _shares(of), "×"))
+    deciding = {row.name: row.details["decisions_ms"] for row in section.rows if "decisions_ms" in row.details}
+    if deciding:
+        found.append(curves(f"{section.suite}: scans that were decided within so long", _shares(deciding), " ms"))
     return found
+
+
+def _shares(given: Mapping[str, Sequence[float]]) -> list[Curve]:
+    """How many lie below each value, of values that are evenly many apart."""
+    return [Curve(name, [(v, i / (len(of) - 1)) for i, v in enumerate(of)]) for name, of in given.items()]
 
 
 def _picture(section: Section, shape: object, size: str) -> str:
@@ -239,7 +265,7 @@ def _picture(section: Section, shape: object, size: str) -> str:
             continue
         kind = "peer" if theirs.place == "the same run" else "theirs"
         name = f"{theirs.who} ({theirs.place})"
-        if theirs.figure != "bound":
+        if not theirs.figure:
             given.append(
                 Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
             )

@@ -1,6 +1,6 @@
 """What TPC-H's queries read of one month's lines when learned blocks hold them: Table 2 of the qd-tree paper.
 
-Ten queries of each template are learned from, twenty others of each ask the same with other literals. A block has
+Ten queries of each template are learned from, a hundred others of each ask the same with other literals. A block has
 100 rows or more at scale factor 1, ten times that at 10, so a month has up to 780 of them. `bound` and `bound_unseen`
 are the rows that match, which is the least anyone can read. The quick form has fewer queries and larger blocks.
 """

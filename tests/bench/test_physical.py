@@ -53,7 +53,7 @@ def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     told = line["details"]
     assert set(told["seconds"]) == {*physical.PEERS, "unrouted", "routed", "attached"}
     assert set(told["template_ms"]) == {"range", "like"}
-    assert len(told["decision_ms"]) == len(physical.QUANTILES) and told["decision_ms"][0] > 0
+    assert len(told["decisions_ms"]) == len(physical.QUANTILES) and told["decisions_ms"][0] > 0
     least = min(told["seconds"][way] for way in physical.PEERS)
     assert line["ratio"] == pytest.approx(told["seconds"]["attached"] / least, rel=0.1)
     assert "| qdtree, attached |" in markdown(page([line]))

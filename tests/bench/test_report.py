@@ -96,6 +96,16 @@ def test_a_peer_in_the_same_run_counts() -> None:
     assert (beside.worse, beside.value) == (0.5, 1.5)
 
 
+def test_what_is_of_sorted_tables_is_of_those_of_the_same_size() -> None:
+    def reads(learner: str, blocks: float, sf: int) -> dict[str, object]:
+        return line("tpch", 0.5, learner=learner, sf=sf, blocks_read_unseen=blocks)
+
+    held = [reads("range", 0.8, 1), reads("qdtree", 0.4, 1), reads("range", 0.5, 10), reads("qdtree", 0.3, 10)]
+    found = page(held).sections[0].beside[0]
+    assert found.value == 0.5 and found.ours is not None and "SF 1," in found.ours.size
+    assert "blocks that unseen queries read" in report.worse(page(held))[0]
+
+
 def test_the_full_form_goes_before_the_quick_one() -> None:
     found = page([line("fig3", 0.3), line("fig3", 0.2, params={"form": "full"})])
     assert [row.value for row in found.sections[0].rows] == [0.2]

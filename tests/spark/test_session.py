@@ -83,3 +83,29 @@ def test_without_any_jar(tmp_path: Path) -> None:
     rows, *errors = run(WITHOUT, str(tmp_path))
     assert rows == 100 and len(errors) == 2
     assert all("no Delta jar" in error and "\n" not in error for error in errors)
+
+
+LATE = """
+import json, sys
+import hedgerow as hr
+from hedgerow.spark.session import local_session
+earlier = local_session("1g", "local[1]")
+for stopped in (False, True):
+    if stopped:
+        earlier.stop()
+    spark = hr.session("1g", "local[1]")
+    rows = spark.sql("SELECT * FROM range(100)").count()
+try:
+    hr.table(spark, sys.argv[1])
+except hr.HedgerowError as error:
+    print(json.dumps([rows, str(error)]))
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_after_another_session(tmp_path: Path) -> None:
+    (tmp_path / "things" / "_delta_log").mkdir(parents=True)
+    rows, error = run(LATE, str(tmp_path / "things"))
+    assert rows == 100 and "before any other session of the process" in error

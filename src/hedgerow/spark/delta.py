@@ -25,7 +25,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import quote_name, quote_string
 from hedgerow.core.stats import Ints
 from hedgerow.spark.folder import Folder
-from hedgerow.spark.jars import NO_DELTA
+from hedgerow.spark.jars import NO_DELTA, loaded
 from hedgerow.spark.session import first_line, needs_jvm, spark_errors
 
 if TYPE_CHECKING:
@@ -375,11 +375,8 @@ class Written:
 
 def has_delta(spark: SparkSession) -> bool:
     """Whether the session can read Delta tables."""
-    from py4j.java_gateway import JavaClass
-
     configured = str(spark.conf.get("spark.sql.extensions", "") or "")
-    jvm: Any = spark._jvm
-    return "DeltaSparkSessionExtension" in configured and isinstance(jvm.org.apache.spark.sql.delta.DeltaLog, JavaClass)
+    return "DeltaSparkSessionExtension" in configured and loaded(spark._jvm)
 
 
 def is_delta(spark: SparkSession, target: str) -> bool:

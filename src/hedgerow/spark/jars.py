@@ -12,6 +12,7 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hedgerow.core.errors import HedgerowError
 
@@ -19,8 +20,8 @@ VARIABLE = "HEDGEROW_DELTA_JARS"
 PACKAGES = "spark.jars.packages"
 DELTA = "4.4.0"
 NO_DELTA = (
-    "this session cannot read Delta tables, for it has no Delta jar: start it with hedgerow.session() where Maven "
-    f"Central can be reached, or name a folder with Delta's jars in {VARIABLE}"
+    "this session cannot read Delta tables, for it has no Delta jar: start it with hedgerow.session(), before "
+    f"any other session of the process, where Maven Central can be reached or {VARIABLE} names a folder with its jars"
 )
 _EXTENSIONS, _CATALOG, _IVY = "spark.sql.extensions", "spark.sql.catalog.spark_catalog", "spark.jars.ivy"
 # Of all that Maven fetches for Delta, what Spark does not bring itself.
@@ -70,6 +71,13 @@ def cached_jars(ivy: str | None = None) -> list[str]:
             others = [n for n in found if n.startswith(_PARTS) and not n.startswith("io.delta_delta-spark")]
             return [found[n] for n in (main, *others) if not n.startswith("io.delta_") or n.endswith(f"-{DELTA}.jar")]
     return []
+
+
+def loaded(jvm: Any) -> bool:
+    """Whether a JVM has Delta's classes; it gets them when it starts, or never."""
+    from py4j.java_gateway import JavaClass
+
+    return isinstance(jvm.org.apache.spark.sql.delta.DeltaLog, JavaClass)
 
 
 def _wanted() -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.bind import Session
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.jars import PACKAGES, delta_settings
+from hedgerow.spark.jars import PACKAGES, delta_settings, loaded
 from hedgerow.spark.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
@@ -36,10 +36,14 @@ def local_session(memory: str = "4g", master: str = "local[*]", **settings: str)
 def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
     """A local session that reads Delta tables too, if their jars can be had: `spark/jars` says where they come from.
 
-    Without them it is a session like any other, and what needs Delta says so.
+    Without them, or where an earlier session's JVM runs without them, it is a session like any other, and what needs
+    Delta says so.
     """
+    from pyspark import SparkContext
+
     given = _dotted(settings)
-    delta = delta_settings(given, fetch=True)
+    late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
+    delta = {} if late else delta_settings(given, fetch=True)
     try:
         return _started(memory, master, {**given, **delta})
     except spark_errors():
