@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.dataset as ds
 import pytest
 
 from bench import several, tpch_tables
@@ -26,6 +28,13 @@ def test_reads_add_up() -> None:
     assert (reads.rows, reads.all_rows) == (1500 + 200, 2000 + 200)
     assert (reads.blocks, reads.all_blocks) == (5 + 2, 8 + 2)
     assert reads.queries == {"a", "b", "c"}
+
+
+def test_the_same_rows_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
+    folder = tpch_tables.tables(0.01)
+    first = [ds.dataset(folder / name).head(3).to_pylist() for name in sorted(tpch_tables.SORTED_BY)]
+    assert hashlib.sha256(repr(first).encode()).hexdigest()[:16] == "6e12af00945cd369"
 
 
 @pytest.mark.long
