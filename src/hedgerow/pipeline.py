@@ -396,6 +396,7 @@ def _described(learned: Learned, limit: int) -> list[Item]:
     that most queries ask for."""
     own = [x for x in learned.layout.features if isinstance(x, Predicate)]
     filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
+    filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they tell blocks apart, asked or not
     compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
     items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
     asked = Counter(x for p in learned.predicates for x in {*terms(p), *walk(normalise(p))})

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline import apply, learn, open_table, score
+from hedgerow.spark.folder import Folder
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.routing import route
 from tests.spark.events import ROWS, conditions, write_events
 
 if TYPE_CHECKING:
@@ -108,6 +111,47 @@ def test_append_and_files_of_others(spark: SparkSession, source: str, workload: 
     assert len(again.describe()["unknown_files"]) == 1
     assert again.read(where="id < 10").count() == 20
     assert again.read(where="id = 1000005").count() == 1
+
+
+def test_routes_see_what_was_written_since(
+    spark: SparkSession, source: str, workload: Workload, tmp_path: Path
+) -> None:
+    learned = learn(spark, source, workload, "range", block_rows=BLOCK_ROWS, columns=["id"])
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    asked = f"SELECT id FROM parquet.`{table.path}` WHERE id < 40 OR id = 1000005"
+
+    def routed() -> tuple[list[int], int]:
+        found = route(spark, asked)
+        return sorted(row.id for row in found.collect()), len(found.inputFiles())
+
+    assert routed() == routed() == (list(range(40)), 1)
+    more = spark.read.parquet(source).where("id < 1000").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
+    table.append(more)
+    grown = [*range(40), 1000005]
+    assert routed() == (grown, 2)
+    beside = learn(spark, source, workload, "range", block_rows=4 * BLOCK_ROWS, columns=["number"])
+    apply(spark, table.path, beside, table.path, replica="other")
+    assert routed() == (grown, 2)
+    smaller = tmp_path / "smaller"
+    spark.read.parquet(source).where("id < 20").write.parquet(str(smaller))
+    apply(spark, str(smaller), learned, table.path, overwrite=True)
+    assert routed() == (list(range(20)), 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5999, 6000, 6001, 12_000, 299_999, 300_000, 300_001, 700_000])
+def test_a_file_beside_a_table_is_read_whole(spark: SparkSession, tmp_path: Path, size: int) -> None:
+    data = Random(size).randbytes(size)
+    folder = Folder(spark, str(tmp_path))
+    assert folder.write("some", data) and folder.read("some") == data
+    assert folder.read_end("some", size, 4) == data[-4:]
+
+
+@pytest.mark.parametrize("n", [0, 1, 25, 26, 1300])
+def test_a_folder_is_listed_whole(spark: SparkSession, tmp_path: Path, n: int) -> None:
+    for i in range(n):
+        (tmp_path / f"file, isDirectory=true; length={i}").write_bytes(b"x" * (i % 7))
+    found = Folder(spark, str(tmp_path)).sizes()
+    assert found == {f"file, isDirectory=true; length={i}": i % 7 for i in range(n)}
 
 
 def test_what_if_agrees_with_what_is_written(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
+# What the JVM answers in more than 8 kB (of base64) comes in two parts, the second 40 ms later, for it waits for an
+# acknowledgement that we delay. So small files are read piece by piece.
+_PIECE, _PIECES = 6000, 50
+_LISTED = 25  # files, told in as much text
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,12 @@ class Folder:
             return {}
         jvm: Any = self.spark._jvm
         found = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
-        # One text for all: each question to the JVM costs a tenth of a millisecond, and there may be many files.
-        told = _STATUS.findall(found.toString())
-        if len(told) != len(found):
+        # One text for many: each question to the JVM costs a tenth of a millisecond.
+        n = len(found)
+        step = _LISTED if n <= _PIECES * _LISTED else n
+        parts = (found.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
+        told = [status for part in parts for status in _STATUS.findall(part)]
+        if len(told) != n:
             told = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in found]
         return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in told}
 
@@ -80,9 +87,14 @@ class Folder:
     def _read(self, name: str, start: int) -> bytes:
         path, fs = self._path(name)
         stream = fs.open(path)
+        parts = []
         try:
             stream.seek(start)
-            return bytes(self.spark._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))  # type: ignore[union-attr]
+            for _ in range(_PIECES):
+                parts.append(bytes(stream.readNBytes(_PIECE)))
+                if len(parts[-1]) < _PIECE:
+                    return b"".join(parts)
+            return b"".join([*parts, bytes(stream.readAllBytes())])
         finally:
             stream.close()
 

@@ -89,8 +89,16 @@ def needs_jvm(spark: SparkSession, what: str) -> None:
 
 def settings(spark: SparkSession) -> dict[str, str]:
     """Those that decide what expressions mean: some by name, and whatever is set of the old ways."""
-    old = {key: value for key, value in spark.conf.getAll.items() if key.startswith("spark.sql.legacy.")}
-    return {**old, **{key: str(spark.conf.get(key)) for key in _MEANING}}
+    old = [key for key in _keys(spark) if key.startswith("spark.sql.legacy.")]
+    return {key: str(spark.conf.get(key)) for key in (*old, *_MEANING)}
+
+
+def _keys(spark: SparkSession) -> list[str]:
+    """Of all that is set; from a JVM as one text, for it hands out maps item by item."""
+    if is_remote(spark):
+        return list(spark.conf.getAll)
+    told = str(spark.conf._jconf.getAllAsJava().keySet().toString())
+    return told.removeprefix("[").removesuffix("]").split(", ")
 
 
 def same_grammar(spark: SparkSession) -> bool:

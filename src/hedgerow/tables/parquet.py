@@ -146,13 +146,13 @@ class ParquetTable:
 
         return StructType.fromJson(deepcopy(self.manifest["schema"]))  # which it would change
 
-    @property
+    @cached_property
     def _side(self) -> Folder:
         return Folder(self.spark, f"{self.path}/{SIDE}")
 
-    @cached_property
+    @property
     def replicas(self) -> dict[str, ParquetTable]:
-        """Full copies in other layouts, by name."""
+        """Full copies in other layouts, by name, as they are now."""
         return replicas_of(self)
 
     def present(self) -> dict[str, int]:

@@ -7,8 +7,10 @@ The text stays the user's: only names of tables are replaced, at their place, by
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -217,11 +219,18 @@ def _in_catalog(spark: SparkSession, name: str) -> Managed | None:
     return _open(spark, unquote(told["Location"]), spark.table(name))
 
 
+@lru_cache(maxsize=16)
+def _known_of(spark: SparkSession, path: str, manifest: str) -> ParquetTable:
+    """What earlier queries read of it is still so under the same manifest: its files get new names with each write."""
+    return ParquetTable(spark, path, json.loads(manifest))
+
+
 def _open(
     spark: SparkSession, path: str, frame: DataFrame | None, only: frozenset[str] | None = None
 ) -> Managed | None:
     try:
-        table = ParquetTable.open(spark, path.rstrip("/"))
+        newest = ParquetTable.open(spark, path.rstrip("/"))
+        table = _known_of(spark, newest.path, json.dumps(newest.manifest))
     except HedgerowError:
         return None
     if frame is not None and list(schema_of(frame.schema).items()) != list(table.schema.items()):
