@@ -45,7 +45,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         p50, p99 = np.percentile(times, (50, 99))
         yield line(
             suite="prune",
-            params={"form": form, "columns": NUMBERS + WORDS + FEW},
+            params={"form": form, "columns": NUMBERS + WORDS + FEW, "index": f"{n:,} blocks"},
             blocks=n,
             queries=len(queries),
             blocks_read=round(float(np.mean(opened)), 4),
