@@ -137,7 +137,7 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
     ours = [(v, r) for v, r in both if v is not None]
     if not ours:
         return Beside(theirs, None, None, 0.0)
-    # Every line has its peer in it; where we are slowest says most.
+    # Every line was measured beside its peer, and where we are slowest says most.
     best, row = (max if theirs in PEERS or not less else min)(ours, key=lambda pair: pair[0])
     worse = best / theirs.value - 1 if less else theirs.value / best - 1
     return Beside(theirs, row, best, worse if worse > NEAR else 0.0)
