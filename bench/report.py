@@ -243,7 +243,7 @@ def pictures(section: Section) -> list[str]:
     for row in section.rows:
         of = {way: s for way, s in row.details.get("faster_than_source", {}).items() if way != "source"}
         if of:
-            title = f"{row.name}, {row.size}: queries that are at most so many times faster than on the source"
+            title = f"{section.suite}, {row.name}: queries that are at most so many times faster than on the source"
             found.append(curves(title, _shares(of), "×"))
     deciding = {row.name: row.details["decisions_ms"] for row in section.rows if "decisions_ms" in row.details}
     if deciding:
