@@ -95,7 +95,10 @@ def page(lines: Sequence[Line]) -> Page:
 
 
 def _section(name: str, suite: Suite, lines: Sequence[Line]) -> Section:
-    rows = tuple(_row(group, suite.figure) for group in grouped(lines))
+    of_size: dict[str, list[Row]] = {}
+    for row in (_row(group, suite.figure) for group in grouped(lines)):
+        of_size.setdefault(row.size, []).append(row)
+    rows = tuple(row for of in of_size.values() for row in of)
     known = [t for t in (*THEIRS, *PEERS) if t.suite == name]
     seconds = sum(middle(g, "run_seconds") or 0.0 for g in grouped(lines))
     return Section(name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in known), seconds)
@@ -129,18 +132,22 @@ def _size(line: Line) -> str:
 
 
 def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
-    """Of several lines of ours the best counts: of the same method where there is one, else of all."""
-    less = figure not in MORE_IS_BETTER
+    """The best of our lines of the same method, or of all where there is none; of several sizes the one where we stand
+    worst, and beside a peer, which every line was measured with, the worst line."""
     if theirs.figure == "bound":
         return Beside(theirs, rows[0], rows[0].bound, 0.0)
-    both = [(_of_range(r, rows) if theirs.figure == OF_RANGE else r.value, r) for r in rows if _is(theirs, r)]
-    ours = [(v, r) for v, r in both if v is not None]
-    if not ours:
+    less = figure not in MORE_IS_BETTER
+    best, worst = (min, max) if less else (max, min)
+    of_size: dict[object, list[tuple[float, int]]] = {}
+    for i, row in enumerate(rows):
+        value = _of_range(row, rows) if theirs.figure == OF_RANGE else row.value
+        if value is not None and _is(theirs, row):
+            of_size.setdefault(i if theirs in PEERS else row.size, []).append((value, i))
+    if not of_size:
         return Beside(theirs, None, None, 0.0)
-    # Every line was measured beside its peer, and where we are slowest says most.
-    best, row = (max if theirs in PEERS or not less else min)(ours, key=lambda pair: pair[0])
-    worse = best / theirs.value - 1 if less else theirs.value / best - 1
-    return Beside(theirs, row, best, worse if worse > NEAR else 0.0)
+    value, at = worst(map(best, of_size.values()))
+    by = value / theirs.value - 1 if less else theirs.value / value - 1
+    return Beside(theirs, rows[at], value, by if by > NEAR else 0.0)
 
 
 def _of_range(row: Row, rows: Sequence[Row]) -> float | None:

@@ -14,7 +14,7 @@ from bench import tpch
 from bench.options import ALGORITHM_1, Options
 from bench.record import line, progress
 
-SCALE, LEAVES, TURNS = {"quick": 0.1, "full": 1.34}, (100, 800), 5
+SCALE, LEAVES, TURNS = {"quick": 0.05, "full": 1.34}, (100, 800), 5
 QUERIES = 400
 
 

@@ -13,7 +13,7 @@ from bench.several import Several, run, schemas_of
 from bench.tpch_texts import queries
 from bench.tpch_wide import generate
 
-SCALE = {"quick": 0.1, "full": 1.0}
+SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
 BLOCK_ROWS = {"quick": 10_000, "full": 10_000}  # Pando: a million at scale factor 100
 SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key

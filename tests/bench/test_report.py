@@ -96,13 +96,19 @@ def test_a_peer_in_the_same_run_counts() -> None:
     assert (beside.worse, beside.value) == (0.5, 1.5)
 
 
+def test_of_sizes_the_worst_counts_and_of_its_lines_the_best() -> None:
+    lines = [line("tpch-month", read, sf=sf, learner="bottom_up") for sf, read in ((1, 0.3), (10, 0.25), (10, 0.28))]
+    found = {b.theirs.who: b for b in page(lines).sections[0].beside}["WOODBLOCK"]
+    assert found.value == 0.3 and found.worse == pytest.approx(0.3 / 0.258 - 1)
+
+
 def test_what_is_of_sorted_tables_is_of_those_of_the_same_size() -> None:
     def reads(learner: str, blocks: float, sf: int) -> dict[str, object]:
         return line("tpch", 0.5, learner=learner, sf=sf, blocks_read_unseen=blocks)
 
     held = [reads("range", 0.8, 1), reads("qdtree", 0.4, 1), reads("range", 0.5, 10), reads("qdtree", 0.3, 10)]
     found = page(held).sections[0].beside[0]
-    assert found.value == 0.5 and found.ours is not None and "SF 1," in found.ours.size
+    assert found.value == 0.6 and found.ours is not None and "SF 10," in found.ours.size
     assert "blocks that unseen queries read" in report.worse(page(held))[0]
 
 
