@@ -392,10 +392,12 @@ def _value(kind: Any, text: str) -> Any:
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
     """By directory: the files that the query opens, out of those it would open if nobody routed it."""
-    from hedgerow.sql.workload import query_of
+    from hedgerow.spark.session import first_line, spark_errors
 
-    if query_of(sql) is None:  # Spark runs statements at once
-        raise HedgerowError("only a query can be explained, and this is none that Hedgerow can read")
+    try:  # of a statement, for Spark runs those at once
+        spark._jsparkSession.sessionState().sqlParser().parseQuery(sql)
+    except spark_errors() as error:
+        raise HedgerowError(f"only a query can be explained: {first_line(error)}") from error
     opened = _by_directory(hedgerow.route(spark, sql).inputFiles())
     tables: list[dict[str, Any]] = [
         {"path": path, "opened": sorted(opened.get(path, [])), "files": len(names)}

@@ -30,7 +30,7 @@ from hedgerow.core.rows import Rows
 from hedgerow.core.sample import Sample
 from hedgerow.core.stats import Stats
 from hedgerow.core.workload import Query, Workload
-from hedgerow.spark.attach import install, remove
+from hedgerow.spark.attach import install, remove, routed
 from hedgerow.spark.attach import last_query as last_query
 from hedgerow.spark.delta import is_delta
 from hedgerow.spark.evaluate import Item, lasting, needed
@@ -39,12 +39,11 @@ from hedgerow.spark.sample import draw, sample_size
 from hedgerow.spark.session import is_remote, meaning
 from hedgerow.spark.source import Source, open_source
 from hedgerow.spark.stats import collect_blocks
-from hedgerow.tables.answers import Answers
 from hedgerow.tables.delta import DeltaTable
 from hedgerow.tables.parquet import ParquetTable, create
+from hedgerow.tables.remote import route_remotely
 from hedgerow.tables.replicas import place_of
 from hedgerow.tables.rewrite import Plan, rewrite
-from hedgerow.tables.routing import route as route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -347,12 +346,20 @@ def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequ
     return open_table(spark, path).read(where, columns)
 
 
+def route(spark: SparkSession, sql: str) -> DataFrame:
+    """Run one query as an attached session would: it opens only the files that matter.
+
+    Over Spark Connect only a plain `SELECT ... FROM table WHERE column = literal AND ...` skips files.
+    """
+    return route_remotely(spark, sql) if is_remote(spark) else routed(spark, spark.sql(sql))
+
+
 def attach(spark: SparkSession) -> None:
     """Let every query of this session skip files of managed tables, however it was written.
 
     `spark.conf.set("hedgerow.enabled", "false")` turns that off for a while, `detach` for good.
     """
-    install(spark, Answers(spark))
+    install(spark)
 
 
 def detach(spark: SparkSession) -> None:

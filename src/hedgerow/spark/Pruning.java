@@ -1,36 +1,49 @@
 /*
- * The rule that lets every query of a session skip files. `spark/attach.py` compiles it at run time with the Janino
- * that Spark brings (hence raw types and no lambdas) and adds it to the session's optimizer rules.
+ * The rule that lets queries skip files. `spark/attach.py` compiles it at run time with the Janino that Spark brings
+ * (hence raw types and no lambdas) and adds it to the session's optimizer rules.
  *
  *     Filter(condition)                               Filter(condition)
  *       Relation(files listed by Spark or Delta)  ->    Relation(the same list without the files to skip)
  *
- * It knows nothing of tables and predicates: it writes the condition down, Python answers which of the files that it
- * knows cannot matter, and only those are left out, by name and size. What goes wrong leaves the plan as it is.
+ * Spark has read the query; the rule only looks at the plan. It writes the condition down as JSON, Python answers which
+ * files cannot matter, and those are left out, by name and size. Settings, expressions and reader options count as
+ * unknown unless they are on the lists of `spark/judged.py`. Whatever is unknown or fails leaves all files in place,
+ * and the reason is told.
  */
 package hedgerow;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.FileNotFoundException;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Method;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.ZoneId;
+import java.time.zone.ZoneOffsetTransition;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
 import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.internal.config.ConfigEntry;
 import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
-import org.apache.spark.sql.catalyst.expressions.Contains;
-import org.apache.spark.sql.catalyst.expressions.EndsWith;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
@@ -41,17 +54,15 @@ import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
-import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
-import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
-import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -67,12 +78,23 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -80,28 +102,39 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class Pruning extends Rule {
-    /** Options that change which rows a relation of Parquet files has, or what is in them. */
-    static final String[] ODD_OPTIONS = {
-        "mergeSchema", "datetimeRebaseMode", "int96RebaseMode", "pathGlobFilter", "modifiedBefore", "modifiedAfter",
-        "recursiveFileLookup"
-    };
-    /** What decides the meaning of expressions, beside all that is set of the old ways. */
-    static final String[] MEANING = {
-        "spark.sql.ansi.enabled",
-        "spark.sql.session.timeZone",
-        "spark.sql.caseSensitive",
-        "spark.sql.legacy.timeParserPolicy",
-        "spark.sql.timestampType"
-    };
     static final String DELTA = "org.apache.spark.sql.delta.";
-    private volatile Function python;
-    private final ThreadLocal answered = new ThreadLocal();
-    private final Map lists = Collections.synchronizedMap(new HashMap());
-    private volatile String last = "[]";
-    private volatile String trouble = "";
+    /** The reader option by which `route` and `read` ask for one query; in an attached session no query needs it. */
+    static final String MARK = "hedgerow.route";
+    static final int MAX_REMEMBERED = 100; // tables
+    private static final Logger LOG = LoggerFactory.getLogger("hedgerow");
+    private static final ObjectMapper JSON = new ObjectMapper();
 
+    private final Judged judged;
+    private final ThreadLocal answered = new ThreadLocal();
+    private final ThreadLocal resolving = new ThreadLocal();
+    private final Map remembered = Collections.synchronizedMap(new HashMap());
+    private final Set logged = Collections.synchronizedSet(new HashSet());
+    private volatile Function python;
+    private volatile boolean every;
+    private volatile String last = "[]";
+
+    /** `lists` is what `spark/judged.py` knows, as JSON. */
+    public Pruning(String lists) throws Exception {
+        this.judged = new Judged(JSON.readTree(lists));
+    }
+
+    /** Python's side, which answers requests. */
     public void answeredBy(Function answers) {
         python = answers;
+    }
+
+    /** Whether it looks at every query, or just at those that `routed` made. */
+    public void attached(boolean every) {
+        this.every = every;
+    }
+
+    public boolean isAttached() {
+        return every;
     }
 
     /** What was decided for the scans of the last query, as JSON. */
@@ -109,23 +142,34 @@ public class Pruning extends Rule {
         return last;
     }
 
-    /** Why some plan was left as it is, if that was not meant to be; for tests. */
-    public String trouble() {
-        return trouble;
+    /** The settings that decide what a query means or reads, as JSON. */
+    public String settings(SQLConf conf) {
+        return judged.settings(conf);
+    }
+
+    /** The same query, marked so that this rule prunes its scans; null if it reads no files. */
+    public LogicalPlan marked(LogicalPlan plan) {
+        Mark mark = new Mark();
+        LogicalPlan found = (LogicalPlan) plan.transformDownWithSubqueries(mark);
+        if (!mark.isUsed) {
+            return null;
+        }
+        found.setAnalyzed();
+        return found;
     }
 
     public TreeNode apply(TreeNode plan) {
         LogicalPlan root = (LogicalPlan) plan;
         WeakReference before = (WeakReference) answered.get();
-        if (before != null && before.get() == plan) {
+        if (resolving.get() != null || (before != null && before.get() == plan)) {
             return plan; // the optimizer asks again until nothing changes
         }
+        Visit visit = new Visit(this, root);
         try {
             if (!isEnabled() || root instanceof Subquery || root instanceof Command || root.isStreaming()
                     || inTransaction()) {
                 return plan; // subqueries are reached from the query that holds them
             }
-            Visit visit = new Visit(this);
             TreeNode found = (TreeNode) root.transformDownWithSubqueries(visit);
             if (visit.sawFiles) {
                 last = "[" + String.join(",", (List) visit.scans) + "]";
@@ -133,10 +177,10 @@ public class Pruning extends Rule {
             answered.set(new WeakReference(found));
             return found;
         } catch (Exception error) {
-            trouble = error.toString();
+            LOG.info("Hedgerow leaves a query as it is: " + error);
             return plan;
         } catch (LinkageError error) {
-            trouble = error.toString();
+            LOG.info("Hedgerow leaves a query as it is: " + error);
             return plan;
         }
     }
@@ -159,9 +203,8 @@ public class Pruning extends Rule {
 
     // --- one scan ---
 
-    /** The relation without the files to skip; itself if there are none. */
-    LogicalRelation pruned(LogicalRelation relation, Expression condition, Visit visit) throws Exception {
-        long start = System.nanoTime();
+    /** The relation, or a plan over it, without the files to skip; itself if there are none. */
+    LogicalPlan pruned(LogicalRelation relation, Expression condition, Visit visit) throws Exception {
         if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
             return relation;
         }
@@ -171,84 +214,161 @@ public class Pruning extends Rule {
             visit.note(((Decided) location).told());
             return relation;
         }
-        boolean isDelta = location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex");
-        if (!isDelta && !isPlainParquet(files)) {
+        boolean isDelta = location.getClass().getName().startsWith(DELTA);
+        boolean isParquet = files.fileFormat().getClass() == ParquetFileFormat.class
+            && location instanceof PartitioningAwareFileIndex;
+        if (!(isDelta || isParquet) || !(every || files.options().contains(MARK))) {
             return relation;
         }
         visit.sawFiles = true;
         String root = isDelta ? call(location, "path").toString() : rootOf((PartitioningAwareFileIndex) location);
-        String lists = root == null ? null : lists(root, files);
-        if (lists == null) {
+        Side side = root == null ? null : Side.of(root, isDelta ? "delta-" : "manifest-", files);
+        if (side == null) {
             return relation;
         }
-        StringBuilder request = new StringBuilder("{\"root\":");
-        quote(root, request);
-        request.append(",\"lists\":").append(lists);
-        request.append(",\"settings\":").append(settings());
-        if (isDelta) {
-            Object metadata = call(call(call(location, "preparedScan"), "scannedSnapshot"), "metadata");
-            request.append(",\"schema\":").append((String) call(metadata, "schemaString"));
-        }
-        request.append(",\"where\":");
-        new Condition(request).write(condition);
-        String[] answer = ((String) python.apply(request.append("}").toString())).split("\n", -1);
-        if (answer.length != 3) {
-            if (answer[0].length() > 0) {
-                trouble = answer[0];
+        Scan scan = new Scan(root, side, relation, files, location, isDelta);
+        try {
+            String unfit = unfit(scan);
+            if (unfit != null) {
+                return leftAlone(scan, unfit, visit);
             }
-            return relation;
+            return chosen(scan, condition, visit);
+        } catch (Exception error) {
+            return leftAlone(scan, error.toString(), visit);
         }
-        Skip skip = toSkip(answer[0], answer[2]);
-        LogicalRelation found = isDelta
-            ? delta(relation, files, location, skip, answer[1], start, visit)
-            : parquet(relation, files, (PartitioningAwareFileIndex) location, skip, answer[1], start, visit);
+    }
+
+    /** Why no file of the scan may be skipped, whatever the condition; null if some may. */
+    private String unfit(Scan scan) {
+        for (Iterator each = scan.files.options().keysIterator(); each.hasNext();) {
+            String option = (String) each.next();
+            if (!option.equalsIgnoreCase(MARK) && !judged.isHarmlessOption(option)) {
+                return "the reader option " + option + " may change what is read";
+            }
+        }
+        if (scan.isDelta) {
+            boolean isPrepared = scan.location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex");
+            return isPrepared ? null : "Delta lists its files in another way than for a query that skips";
+        }
+        return scan.files.partitionSchema().isEmpty() && scan.files.bucketSpec().isEmpty()
+            ? null : "the query reads the directory as a partitioned or bucketed table";
+    }
+
+    private LogicalPlan chosen(Scan scan, Expression condition, Visit visit) throws Exception {
+        Known known = known(scan);
+        if (known.reason != null) {
+            return leftAlone(scan, known.reason, visit);
+        }
+        if (condition == null) {
+            visit.note(scan.told(known.name, scan.listed(null), null));
+            return scan.relation;
+        }
+        StringBuilder request = new StringBuilder("{\"ask\":");
+        quote(known.handle, request);
+        request.append(",\"where\":");
+        new Condition(request, known.items).write((Expression) condition.transform(new Normal()));
+        if (scan.side.hasMore) {
+            boolean own = visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
+            request.append(",\"own\":").append(own).append(",\"columns\":");
+            names(visit.columnsOf(scan.relation, condition), request);
+        }
+        JsonNode answer = JSON.readTree((String) python.apply(request.append("}").toString()));
+        if (answer.has("reason")) {
+            if (answer.has("forget")) {
+                remembered.remove(known.key);
+            }
+            return leftAlone(scan, at(answer, "reason").asText(), visit);
+        }
+        return answer.has("instead")
+            ? instead(scan, condition, known, at(answer, "instead"), visit)
+            : shortened(scan, known, known.skip.where(at(answer, "bits").asText()), visit);
+    }
+
+    /** Leaves the scan as it is and says why. */
+    private LogicalPlan leftAlone(Scan scan, String reason, Visit visit) {
+        visit.note(scan.told(null, scan.listed(null), reason));
+        String line = "Hedgerow opens all files of " + scan.root + ": " + reason;
+        if (logged.size() < 1000 && logged.add(line)) {
+            LOG.info(line);
+        }
+        return scan.relation;
+    }
+
+    private LogicalPlan shortened(Scan scan, Known known, Skip skip, Visit visit) throws Exception {
+        long[][] counts = scan.listed(skip);
+        String told = scan.told(known.name, counts, null);
+        visit.note(told);
+        if (counts[1][0] == counts[2][0]) {
+            return scan.relation;
+        }
+        if (!scan.isDelta) {
+            return with(scan, new PrunedIndex(scan.location, skip, counts[1][1], told));
+        }
+        Class ours = Class.forName(getClass().getName() + "$PrunedDelta", true, getClass().getClassLoader());
+        Class[] types = {FileIndex.class, Skip.class, Long.TYPE, String.class};
+        Object[] arguments = {scan.location, skip, Long.valueOf(counts[1][1]), told};
+        return with(scan, (FileIndex) ours.getMethod("of", types).invoke(null, arguments));
+    }
+
+    /** Other files with the same rows: a replica's, or a table's own and some copies of rows that lie elsewhere. */
+    private static LogicalPlan instead(Scan scan, Expression condition, Known known, JsonNode files, Visit visit) {
+        List listed = new ArrayList();
+        long bytes = 0;
+        for (java.util.Iterator each = at(files, "files").iterator(); each.hasNext();) {
+            JsonNode file = (JsonNode) each.next();
+            long size = at(file, 1).asLong();
+            listed.add(new FileStatus(size, false, 1, 128L << 20, 0, new Path(at(file, 0).asText())));
+            bytes += size;
+        }
+        long[][] counts = scan.listed(null);
+        counts[1] = new long[] {listed.size(), bytes};
+        String told = scan.told(known.name, counts, null);
+        visit.note(told);
+        JsonNode codes = at(files, "codes");
+        FileIndex location = new OtherFiles(scan.location, listed, bytes, told);
+        if (codes == null) {
+            return with(scan, location);
+        }
+        // Copies carry the number of their block and cell in a column that plain readers do not see.
+        Seq nothing = CollectionConverters.asScala(new ArrayList()).toSeq();
+        AttributeReference number = new AttributeReference(at(files, "column").asText(), DataTypes.LongType, true,
+            Metadata.empty(), org.apache.spark.sql.catalyst.expressions.NamedExpression$.MODULE$.newExprId(), nothing);
+        List output = new ArrayList(CollectionConverters.asJava(scan.relation.output()));
+        output.add(number);
+        StructType schema = scan.files.dataSchema().add(number.name(), number.dataType());
+        HadoopFsRelation read = scan.files.copy(location, scan.files.partitionSchema(), schema,
+            scan.files.bucketSpec(), scan.files.fileFormat(), scan.files.options(), scan.files.sparkSession());
+        LogicalRelation relation = scan.relation.copy(read, CollectionConverters.asScala(output).toSeq(),
+            scan.relation.copy$default$3(), scan.relation.copy$default$4(), scan.relation.copy$default$5());
+        List taken = new ArrayList();
+        for (java.util.Iterator each = codes.iterator(); each.hasNext();) {
+            taken.add(new Literal(Long.valueOf(((JsonNode) each.next()).asLong()), DataTypes.LongType));
+        }
+        Expression some = new Or(new IsNull(number), new In(number, CollectionConverters.asScala(taken).toSeq()));
+        return new Project((Seq) scan.relation.output(), new Filter(new And(condition, some), relation));
+    }
+
+    private static LogicalRelation with(Scan scan, FileIndex location) {
+        HadoopFsRelation files = scan.files;
+        HadoopFsRelation fewer = files.copy(location, files.partitionSchema(), files.dataSchema(), files.bucketSpec(),
+            files.fileFormat(), files.options(), files.sparkSession());
+        LogicalRelation found = scan.relation.copy(fewer, scan.relation.copy$default$2(),
+            scan.relation.copy$default$3(), scan.relation.copy$default$4(), scan.relation.copy$default$5());
+        found.copyTagsFrom(scan.relation);
         return found;
     }
 
-    /** The names in the folder that makes a table a managed one, as JSON; null where it is not. */
-    private static String lists(String root, HadoopFsRelation files) throws Exception {
-        Path side = new Path(root, "_hedgerow");
-        FileStatus[] found;
-        try {
-            found = side.getFileSystem(files.sparkSession().sparkContext().hadoopConfiguration()).listStatus(side);
-        } catch (FileNotFoundException none) {
-            return null;
-        }
-        StringBuilder out = new StringBuilder("[");
-        for (int i = 0; i < found.length; i++) {
-            String name = found[i].getPath().getName();
-            if (name.endsWith(".json") && (name.startsWith("manifest-") || name.startsWith("delta-"))) {
-                out.append(out.length() > 1 ? "," : "");
-                quote(name, out);
+    private static boolean hasMetadata(LogicalRelation relation) {
+        for (Iterator each = relation.output().iterator(); each.hasNext();) {
+            if (!isData((AttributeReference) each.next())) {
+                return true;
             }
         }
-        return out.length() > 1 ? out.append("]").toString() : null;
+        return false;
     }
 
-    /** The files that Python said no to. */
-    private Skip toSkip(String handle, String bits) {
-        Skip known = (Skip) lists.get(handle);
-        if (known == null) {
-            String listed = (String) python.apply("files " + handle);
-            known = Skip.of(listed.length() == 0 ? new String[0] : listed.split("\n", -1));
-            if (lists.size() > 100) {
-                lists.clear();
-            }
-            lists.put(handle, known);
-        }
-        return known.where(bits);
-    }
-
-    private static boolean isPlainParquet(HadoopFsRelation files) {
-        for (int i = 0; i < ODD_OPTIONS.length; i++) {
-            if (files.options().contains(ODD_OPTIONS[i]) || files.options().contains(ODD_OPTIONS[i].toLowerCase())) {
-                return false;
-            }
-        }
-        return files.location() instanceof PartitioningAwareFileIndex
-            && files.fileFormat().getClass() == ParquetFileFormat.class
-            && files.partitionSchema().isEmpty()
-            && files.bucketSpec().isEmpty();
+    static boolean isData(AttributeReference column) {
+        return !column.metadata().contains("__metadata_col");
     }
 
     /** The one folder that all files are in; null if there are several. */
@@ -271,113 +391,112 @@ public class Pruning extends Rule {
         return first.getParent().toString();
     }
 
-    private static LogicalRelation parquet(LogicalRelation relation, HadoopFsRelation files,
-            PartitioningAwareFileIndex base, Skip skip, String table, long start, Visit visit) {
-        long[] all = {0, 0};
-        long[] opened = {0, 0};
-        for (Iterator each = base.allFiles().iterator(); each.hasNext();) {
-            FileStatus file = (FileStatus) each.next();
-            count(all, file.getLen());
-            if (!skip.has(file.getPath().getName(), file.getLen())) {
-                count(opened, file.getLen());
-            }
+    // --- what is known of a table ---
+
+    /** What Python knows of the table under these settings and with these columns; asked once. */
+    private Known known(Scan scan) throws Exception {
+        String settings = settings(SQLConf.get());
+        String schema = scan.relation.schema().json();
+        String deltaSchema = null;
+        if (scan.isDelta) {
+            Object snapshot = call(call(scan.location, "preparedScan"), "scannedSnapshot");
+            deltaSchema = (String) call(call(snapshot, "metadata"), "schemaString");
         }
-        String told = told(table, all, opened, start);
-        visit.note(told);
-        if (opened[0] == all[0]) {
-            return relation;
+        String key = scan.root + "\n" + scan.side.list + scan.side.time + "\n" + settings + "\n" + schema + "\n" + deltaSchema;
+        Known known = (Known) remembered.get(key);
+        if (known != null) {
+            return known;
         }
-        return with(relation, files, new PrunedIndex(base, skip, opened[1], told));
+        StringBuilder request = new StringBuilder("{\"open\":");
+        quote(scan.root, request);
+        request.append(",\"list\":");
+        quote(scan.side.list, request);
+        request.append(",\"settings\":").append(settings).append(",\"schema\":").append(schema);
+        if (scan.isDelta) {
+            request.append(",\"delta\":").append(deltaSchema);
+        }
+        JsonNode answer = JSON.readTree((String) python.apply(request.append("}").toString()));
+        known = answer.has("reason")
+            ? new Known(key, at(answer, "reason").asText())
+            : new Known(key, answer, items(scan, at(answer, "items")));
+        if (remembered.size() >= MAX_REMEMBERED) {
+            remembered.clear();
+        }
+        if (known.reason == null || !answer.has("again")) {
+            remembered.put(key, known);
+        }
+        return known;
     }
 
-    private LogicalRelation delta(LogicalRelation relation, HadoopFsRelation files, FileIndex prepared,
-            Skip skip, String table, long start, Visit visit) throws Exception {
-        Object scan = call(prepared, "preparedScan");
-        long[] listed = {0, 0};
-        long[] opened = {0, 0};
-        Method path = null;
-        Method size = null;
-        for (Iterator each = ((Seq) call(scan, "files")).iterator(); each.hasNext();) {
-            Object file = each.next();
-            if (path == null) {
-                path = file.getClass().getMethod("path", new Class[0]);
-                size = file.getClass().getMethod("size", new Class[0]);
+    /**
+     * The index's expressions as Spark itself reads and optimises them here, so that one of the query is known by being
+     * the same tree. Those that cannot be read here, or that are not on the list of known ones, are left out.
+     */
+    private Map items(Scan scan, JsonNode texts) {
+        Map found = new HashMap();
+        resolving.set(Boolean.TRUE);
+        try {
+            LogicalRelation leaf = with(scan, new PrunedIndex(scan.location, Skip.none(), 0L, "{}"));
+            List all = new ArrayList();
+            for (int i = 0; i < texts.size(); i++) {
+                all.add(Integer.valueOf(i));
             }
-            long bytes = ((Long) size.invoke(file, new Object[0])).longValue();
-            count(listed, bytes);
-            if (!skip.has((String) path.invoke(file, new Object[0]), bytes)) {
-                count(opened, bytes);
+            if (!resolve(scan, leaf, texts, all, found)) {
+                for (int i = 0; i < texts.size(); i++) {
+                    resolve(scan, leaf, texts, all.subList(i, i + 1), found);
+                }
             }
+        } finally {
+            resolving.remove();
         }
-        Option totalFiles = (Option) call(call(scan, "total"), "files");
-        Option totalBytes = (Option) call(call(scan, "total"), "bytesCompressed");
-        long[] all = {
-            totalFiles.isDefined() ? ((Long) totalFiles.get()).longValue() : listed[0],
-            totalBytes.isDefined() ? ((Long) totalBytes.get()).longValue() : listed[1]
-        };
-        String told = told(table, all, opened, start);
-        visit.note(told);
-        if (opened[0] == listed[0]) {
-            return relation;
-        }
-        Class ours = Class.forName(getClass().getName() + "$PrunedDelta", true, getClass().getClassLoader());
-        Class[] types = {FileIndex.class, Skip.class, Long.TYPE, String.class};
-        Object[] arguments = {prepared, skip, Long.valueOf(opened[1]), told};
-        return with(relation, files, (FileIndex) ours.getMethod("of", types).invoke(null, arguments));
-    }
-
-    private static LogicalRelation with(LogicalRelation relation, HadoopFsRelation files, FileIndex location) {
-        HadoopFsRelation fewer = files.copy(location, files.partitionSchema(), files.dataSchema(), files.bucketSpec(),
-            files.fileFormat(), files.options(), files.sparkSession());
-        LogicalRelation found = relation.copy(fewer, relation.copy$default$2(), relation.copy$default$3(),
-            relation.copy$default$4(), relation.copy$default$5());
-        found.copyTagsFrom(relation);
         return found;
     }
 
-    private static void count(long[] files, long bytes) {
-        files[0]++;
-        files[1] += bytes;
-    }
-
-    private static String told(String table, long[] all, long[] opened, long start) {
-        StringBuilder out = new StringBuilder("{\"table\":");
-        quote(table, out);
-        out.append(",\"files\":").append(all[0]).append(",\"files_opened\":").append(opened[0]);
-        out.append(",\"bytes\":").append(all[1]).append(",\"bytes_opened\":").append(opened[1]);
-        out.append(",\"seconds\":").append((System.nanoTime() - start) / 1e9).append("}");
-        return out.toString();
-    }
-
-    /** As `settings` in spark/session.py. */
-    private static String settings() {
-        SQLConf conf = SQLConf.get();
-        Map found = new LinkedHashMap();
-        Map set = CollectionConverters.asJava(conf.getAllConfs());
-        for (java.util.Iterator each = set.entrySet().iterator(); each.hasNext();) {
-            Map.Entry entry = (Map.Entry) each.next();
-            if (((String) entry.getKey()).startsWith("spark.sql.legacy.")) {
-                found.put(entry.getKey(), entry.getValue());
+    /** Puts the items that are on the list of known expressions into `found`; false if some cannot be analysed. */
+    private boolean resolve(Scan scan, LogicalRelation leaf, JsonNode texts, List numbers, Map found) {
+        org.apache.spark.sql.classic.SparkSession session =
+            (org.apache.spark.sql.classic.SparkSession) scan.files.sparkSession();
+        Seq nothing = CollectionConverters.asScala(new ArrayList()).toSeq();
+        try {
+            List columns = new ArrayList();
+            for (int i = 0; i < numbers.size(); i++) {
+                String text = at(texts, ((Integer) numbers.get(i)).intValue()).asText();
+                columns.add(new Alias(session.sessionState().sqlParser().parseExpression(text), "_" + numbers.get(i),
+                    org.apache.spark.sql.catalyst.expressions.NamedExpression$.MODULE$.newExprId(), nothing, Option.empty(),
+                    nothing));
             }
+            LogicalPlan plan = new Project(CollectionConverters.asScala(columns).toSeq(), leaf);
+            LogicalPlan analyzed = session.sessionState().analyzer().executeAndCheck(plan, new
+                org.apache.spark.sql.catalyst.QueryPlanningTracker(Option.empty()));
+            LogicalPlan optimized = (LogicalPlan) session.sessionState().optimizer().execute(analyzed);
+            if (!(optimized instanceof Project)) {
+                return true;
+            }
+            for (Iterator each = ((Project) optimized).projectList().iterator(); each.hasNext();) {
+                Object column = each.next();
+                if (column instanceof Alias && judged.knows(((Alias) column).child())) {
+                    Object tree = ((Alias) column).child().transform(new Normal());
+                    found.put(tree, Integer.valueOf(((Alias) column).name().substring(1)));
+                }
+            }
+            return true;
+        } catch (Exception error) {
+            return false;
         }
-        for (int i = 0; i < MEANING.length; i++) {
-            found.put(MEANING[i], conf.getConfString(MEANING[i]));
-        }
-        StringBuilder out = new StringBuilder("{");
-        for (java.util.Iterator each = found.entrySet().iterator(); each.hasNext();) {
-            Map.Entry entry = (Map.Entry) each.next();
-            quote((String) entry.getKey(), out);
-            out.append(":");
-            quote((String) entry.getValue(), out);
-            out.append(each.hasNext() ? "," : "");
-        }
-        return out.append("}").toString();
     }
 
     // --- Delta is reached by names only: it may not be there ---
 
     static Object call(Object of, String name) throws Exception {
         return of.getClass().getMethod(name, new Class[0]).invoke(of, new Object[0]);
+    }
+
+    static JsonNode at(JsonNode node, int place) {
+        return (JsonNode) node.get(place); // Janino takes its inherited twin, which returns less
+    }
+
+    static JsonNode at(JsonNode node, String name) {
+        return (JsonNode) node.get(name);
     }
 
     static void quote(String text, StringBuilder out) {
@@ -400,15 +519,346 @@ public class Pruning extends Rule {
         out.append('"');
     }
 
+    /** A list of names as JSON; null if there is none. */
+    private static void names(Set found, StringBuilder out) {
+        if (found == null) {
+            out.append("null");
+            return;
+        }
+        out.append("[");
+        for (java.util.Iterator each = found.iterator(); each.hasNext();) {
+            quote((String) each.next(), out);
+            out.append(each.hasNext() ? "," : "");
+        }
+        out.append("]");
+    }
+
+    /** What `spark/judged.py` lists; everything else is unknown. */
+    public static class Judged {
+        private final Set expressions;
+        private final Set options;
+        private final Set harmless;
+        private final Set others;
+        private final Set always;
+        private final Map decided = Collections.synchronizedMap(new HashMap());
+
+        Judged(JsonNode lists) {
+            expressions = texts(at(lists, "expressions"));
+            options = texts(at(lists, "options"));
+            harmless = texts(at(lists, "harmless"));
+            others = texts(at(lists, "meaning"));
+            others.addAll(texts(at(lists, "reading")));
+            always = texts(at(lists, "always"));
+        }
+
+        private static Set texts(JsonNode listed) {
+            Set found = new HashSet();
+            for (java.util.Iterator each = listed.iterator(); each.hasNext();) {
+                found.add(((JsonNode) each.next()).asText());
+            }
+            return found;
+        }
+
+        boolean isHarmlessOption(String name) {
+            String plain = name.toLowerCase(java.util.Locale.ROOT);
+            return options.contains(plain) || longestFamily(options, plain) >= 0;
+        }
+
+        /** A whole name decides before families, a longer family before a shorter one; as in `spark/judged.py`. */
+        private boolean isHarmless(String setting) {
+            Boolean known = (Boolean) decided.get(setting);
+            if (known == null) {
+                known = Boolean.valueOf(!others.contains(setting) && (harmless.contains(setting)
+                    || longestFamily(harmless, setting) > longestFamily(others, setting)));
+                decided.put(setting, known);
+            }
+            return known.booleanValue();
+        }
+
+        private static int longestFamily(Set names, String name) {
+            int longest = -1;
+            for (java.util.Iterator each = names.iterator(); each.hasNext();) {
+                String family = (String) each.next();
+                int length = family.length() - 1;
+                if (length > longest && family.endsWith("*") && name.startsWith(family.substring(0, length))) {
+                    longest = length;
+                }
+            }
+            return longest;
+        }
+
+        /** Some settings always, others where they are set to something else than their default. */
+        String settings(SQLConf conf) {
+            Map found = new TreeMap();
+            Map set = CollectionConverters.asJava(conf.getAllConfs());
+            for (java.util.Iterator each = set.entrySet().iterator(); each.hasNext();) {
+                Map.Entry entry = (Map.Entry) each.next();
+                String key = (String) entry.getKey();
+                if (!isHarmless(key)) {
+                    ConfigEntry registered = org.apache.spark.sql.internal.SQLConf$.MODULE$.getConfigEntry(key);
+                    if (registered == null || !registered.defaultValueString().equals(entry.getValue())) {
+                        found.put(key, entry.getValue());
+                    }
+                }
+            }
+            for (java.util.Iterator each = always.iterator(); each.hasNext();) {
+                String key = (String) each.next();
+                found.put(key, conf.getConfString(key));
+            }
+            String[] version = org.apache.spark.package$.MODULE$.SPARK_VERSION().split("[.]");
+            found.put("spark.version", version[0] + "." + version[1]);
+            StringBuilder out = new StringBuilder("{");
+            for (java.util.Iterator each = found.entrySet().iterator(); each.hasNext();) {
+                Map.Entry entry = (Map.Entry) each.next();
+                quote((String) entry.getKey(), out);
+                out.append(":");
+                quote((String) entry.getValue(), out);
+                out.append(each.hasNext() ? "," : "");
+            }
+            return out.append("}").toString();
+        }
+
+        /** All in it is on the list, no text in it is compared by a collation, and equal trees have equal values. */
+        boolean knows(Expression e) {
+            String name = e.getClass().getName();
+            String home = "org.apache.spark.sql.catalyst.expressions.";
+            if (!name.startsWith(home) || !expressions.contains(name.substring(home.length())) || !e.deterministic()
+                    || e.dataType().catalogString().indexOf("collate") >= 0 || e instanceof Literal && isZero((Literal) e)
+                    || e instanceof Cast && showsNested((Cast) e)) {
+                return false;
+            }
+            for (Iterator each = ((TreeNode) e).children().iterator(); each.hasNext();) {
+                if (!knows((Expression) each.next())) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+
+    /** -0.0 and 0.0 are equal literals; deeper inside of a value nobody looks. */
+    static boolean isZero(Literal literal) {
+        Object value = literal.value();
+        return value instanceof Double && ((Double) value).doubleValue() == 0
+            || value instanceof Float && ((Float) value).floatValue() == 0
+            || !(value == null || value instanceof Number || value instanceof Boolean || value instanceof UTF8String
+                || value instanceof Decimal || value instanceof byte[]);
+    }
+
+    /** The text of an array, map or struct depends on a setting that is read when the cast is made. */
+    static boolean showsNested(Cast cast) {
+        return cast.dataType() instanceof StringType && (cast.child().dataType() instanceof ArrayType
+            || cast.child().dataType() instanceof MapType || cast.child().dataType() instanceof StructType);
+    }
+
+    /** The folder that makes a table a managed one: its newest list, and whether other files may stand for its own. */
+    public static class Side {
+        final String list;
+        final long time; // a table that was written anew begins with number 1 again
+        final boolean hasMore;
+
+        private Side(String list, long time, boolean hasMore) {
+            this.list = list;
+            this.time = time;
+            this.hasMore = hasMore;
+        }
+
+        /** Null if the table is none of ours; `kind` is how names of lists begin. */
+        static Side of(String root, String kind, HadoopFsRelation files) throws Exception {
+            Path side = new Path(root, "_hedgerow");
+            FileStatus[] found;
+            try {
+                found = side.getFileSystem(files.sparkSession().sparkContext().hadoopConfiguration()).listStatus(side);
+            } catch (FileNotFoundException none) {
+                return null;
+            }
+            FileStatus newest = null;
+            long most = -1;
+            boolean hasMore = false;
+            for (int i = 0; i < found.length; i++) {
+                String name = found[i].getPath().getName();
+                hasMore |= name.equals("replicas") || name.equals("copies");
+                if (name.startsWith(kind) && name.endsWith(".json")) {
+                    String number = name.substring(kind.length(), name.length() - 5);
+                    if (number.matches("[0-9]{1,18}") && Long.parseLong(number) > most) {
+                        most = Long.parseLong(number);
+                        newest = found[i];
+                    }
+                }
+            }
+            return newest == null
+                ? null : new Side(newest.getPath().getName(), newest.getModificationTime(), hasMore);
+        }
+    }
+
+    /** One scan of a managed table. */
+    public static class Scan {
+        final String root;
+        final Side side;
+        final LogicalRelation relation;
+        final HadoopFsRelation files;
+        final FileIndex location;
+        final boolean isDelta;
+        private final long start = System.nanoTime();
+
+        Scan(String root, Side side, LogicalRelation relation, HadoopFsRelation files, FileIndex location, boolean isDelta) {
+            this.root = root;
+            this.side = side;
+            this.relation = relation;
+            this.files = files;
+            this.location = location;
+            this.isDelta = isDelta;
+        }
+
+        /** Files and bytes: of the table, opened if those of `skip` (null: none) are skipped, listed by the scan. */
+        long[][] listed(Skip skip) {
+            long[] all = {0, 0};
+            long[] opened = {0, 0};
+            try {
+                if (!isDelta) {
+                    for (Iterator each = ((PartitioningAwareFileIndex) location).allFiles().iterator();
+                            each.hasNext();) {
+                        FileStatus file = (FileStatus) each.next();
+                        count(all, file.getLen());
+                        if (skip == null || !skip.has(file.getPath().getName(), file.getLen())) {
+                            count(opened, file.getLen());
+                        }
+                    }
+                    return new long[][] {all, opened, all};
+                }
+                Object scan = call(location, "preparedScan");
+                Method path = null;
+                Method size = null;
+                for (Iterator each = ((Seq) call(scan, "files")).iterator(); each.hasNext();) {
+                    Object file = each.next();
+                    if (path == null) {
+                        path = file.getClass().getMethod("path", new Class[0]);
+                        size = file.getClass().getMethod("size", new Class[0]);
+                    }
+                    long bytes = ((Long) size.invoke(file, new Object[0])).longValue();
+                    count(all, bytes);
+                    if (skip == null || !skip.has((String) path.invoke(file, new Object[0]), bytes)) {
+                        count(opened, bytes);
+                    }
+                }
+                Option files = (Option) call(call(scan, "total"), "files");
+                Option bytes = (Option) call(call(scan, "total"), "bytesCompressed");
+                long[] total = {
+                    files.isDefined() ? ((Long) files.get()).longValue() : all[0],
+                    bytes.isDefined() ? ((Long) bytes.get()).longValue() : all[1]
+                };
+                return new long[][] {total, opened, all};
+            } catch (Exception unknown) {
+                return new long[][] {all, opened, all};
+            }
+        }
+
+        /** Just the files that the index knows, all of them: only then may other files stand for them. */
+        boolean isWhole(Skip known) {
+            if (isDelta) {
+                return false;
+            }
+            int files = 0;
+            for (Iterator each = ((PartitioningAwareFileIndex) location).allFiles().iterator(); each.hasNext();) {
+                FileStatus file = (FileStatus) each.next();
+                if (!known.knows(file.getPath().getName(), file.getLen())) {
+                    return false;
+                }
+                files++;
+            }
+            return files == known.own();
+        }
+
+        private static void count(long[] files, long bytes) {
+            files[0]++;
+            files[1] += bytes;
+        }
+
+        /** What was decided, as JSON; `table` is null where the index was not asked. */
+        String told(String table, long[][] counts, String reason) {
+            StringBuilder out = new StringBuilder("{\"table\":");
+            quote(table == null ? root.substring(root.lastIndexOf('/') + 1) : table, out);
+            out.append(",\"files\":").append(counts[0][0]).append(",\"files_opened\":").append(counts[1][0]);
+            out.append(",\"bytes\":").append(counts[0][1]).append(",\"bytes_opened\":").append(counts[1][1]);
+            out.append(",\"seconds\":").append((System.nanoTime() - start) / 1e9).append(",\"reason\":");
+            if (reason == null) {
+                out.append("null");
+            } else {
+                quote(reason, out);
+            }
+            return out.append("}").toString();
+        }
+    }
+
+    /** What Python knows of a table, under some settings and for some columns; or the reason why nothing. */
+    public static class Known {
+        final String key;
+        final String reason;
+        final String handle;
+        final String name;
+        final Skip skip;
+        final Map items;
+
+        Known(String key, String reason) {
+            this.key = key;
+            this.reason = reason;
+            this.handle = null;
+            this.name = null;
+            this.skip = Skip.none();
+            this.items = new HashMap();
+        }
+
+        /** `items`: from an expression's tree to its number. */
+        Known(String key, JsonNode answer, Map items) {
+            this.key = key;
+            this.reason = null;
+            this.handle = at(answer, "handle").asText();
+            this.name = at(answer, "name").asText();
+            this.skip = Skip.of(at(answer, "files"));
+            this.items = items;
+        }
+    }
+
+    /** Gives every relation of files the option that asks for this rule. */
+    public static class Mark extends AbstractPartialFunction {
+        boolean isUsed;
+
+        public boolean isDefinedAt(Object node) {
+            return node instanceof LogicalRelation
+                && ((LogicalRelation) node).relation() instanceof HadoopFsRelation
+                && !((HadoopFsRelation) ((LogicalRelation) node).relation()).options().contains(MARK);
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            if (!isDefinedAt(node)) {
+                return otherwise.apply(node);
+            }
+            isUsed = true;
+            LogicalRelation relation = (LogicalRelation) node;
+            HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+            scala.collection.immutable.Map options =
+                (scala.collection.immutable.Map) files.options().updated(MARK, "true");
+            HadoopFsRelation asked = files.copy(files.location(), files.partitionSchema(), files.dataSchema(),
+                files.bucketSpec(), files.fileFormat(), options, files.sparkSession());
+            LogicalRelation found = relation.copy(asked, relation.copy$default$2(), relation.copy$default$3(),
+                relation.copy$default$4(), relation.copy$default$5());
+            found.copyTagsFrom(relation);
+            return found;
+        }
+    }
+
     /** Finds relations right below a filter, and those without one. */
     public static class Visit extends AbstractPartialFunction {
         private final Pruning rule;
+        private final LogicalPlan root;
         private final List done = new ArrayList();
+        private Project above;
         final List scans = new ArrayList();
         boolean sawFiles;
 
-        Visit(Pruning rule) {
+        Visit(Pruning rule, LogicalPlan root) {
             this.rule = rule;
+            this.root = root;
         }
 
         void note(String told) {
@@ -416,8 +866,26 @@ public class Pruning extends Rule {
             scans.add(told);
         }
 
+        /** Whether the query asks which file a row lies in: then a row of a copy would be another answer. */
+        boolean asksForFiles() {
+            return root.toString().indexOf("input_file_") >= 0;
+        }
+
+        /** The columns that the query reads of a relation; null: all. */
+        Set columnsOf(LogicalRelation relation, Expression condition) {
+            if (above == null || !(above.child() == relation || (above.child() instanceof Filter
+                    && ((Filter) above.child()).child() == relation))) {
+                return null;
+            }
+            Set found = new HashSet();
+            for (Iterator each = above.references().$plus$plus(condition.references()).iterator(); each.hasNext();) {
+                found.add(((AttributeReference) each.next()).name());
+            }
+            return found;
+        }
+
         public boolean isDefinedAt(Object node) {
-            return node instanceof LogicalRelation
+            return node instanceof LogicalRelation || node instanceof Project
                 || (node instanceof Filter && ((Filter) node).child() instanceof LogicalRelation);
         }
 
@@ -430,25 +898,71 @@ public class Pruning extends Rule {
                     return node;
                 }
             }
+            if (node instanceof Project) {
+                above = (Project) node; // parents come first
+                return node;
+            }
             Filter filter = node instanceof Filter ? (Filter) node : null;
             LogicalRelation relation = (LogicalRelation) (filter == null ? node : filter.child());
-            LogicalRelation found = relation;
+            LogicalPlan found = relation;
             try {
                 found = rule.pruned(relation, filter == null ? null : filter.condition(), this);
             } catch (Exception error) {
-                rule.trouble = error.toString();
+                LOG.info("Hedgerow leaves a scan as it is: " + error);
             }
+            finish(found);
+            return found == relation ? node
+                : filter == null || !(found instanceof LogicalRelation) ? (Object) found
+                : new Filter(filter.condition(), found);
+        }
+
+        /** Relations that need not be looked at again on the way down. */
+        private void finish(LogicalPlan found) {
             done.add(found);
-            return found == relation ? node : filter == null ? (Object) found : new Filter(filter.condition(), found);
+            for (Iterator each = ((TreeNode) found).children().iterator(); each.hasNext();) {
+                finish((LogicalPlan) each.next());
+            }
         }
     }
 
-    /** A condition as JSON; what Python could take for something else is written as unknown. */
+    /** Trees without what differs from query to query: numbers of columns and variables, letter case of fields. */
+    public static class Normal extends AbstractPartialFunction {
+        private static final ExprId NOBODY = new ExprId(0L, new UUID(0L, 0L));
+
+        public boolean isDefinedAt(Object node) {
+            return (node instanceof AttributeReference && isData((AttributeReference) node))
+                || node instanceof GetStructField || node instanceof NamedLambdaVariable;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            if (!isDefinedAt(node)) {
+                return otherwise.apply(node);
+            }
+            if (node instanceof GetStructField) {
+                GetStructField field = (GetStructField) node;
+                return new GetStructField(field.child(), field.ordinal(), Option.empty());
+            }
+            if (node instanceof NamedLambdaVariable) {
+                NamedLambdaVariable variable = (NamedLambdaVariable) node;
+                return new NamedLambdaVariable(variable.name(), variable.dataType(), true, NOBODY, null);
+            }
+            AttributeReference column = (AttributeReference) node;
+            return new AttributeReference(column.name(), column.dataType(), true, Metadata.empty(), NOBODY,
+                CollectionConverters.asScala(new ArrayList()).toSeq());
+        }
+    }
+
+    /**
+     * A condition as JSON: connectives, comparisons of columns and of the index's expressions with literals of their own
+     * type in Spark's own form, and conditions that the index knows. All else is unknown.
+     */
     public static class Condition {
         private final StringBuilder out;
+        private final Map items;
 
-        Condition(StringBuilder out) {
+        Condition(StringBuilder out, Map items) {
             this.out = out;
+            this.items = items;
         }
 
         void write(Expression e) {
@@ -457,16 +971,15 @@ public class Pruning extends Rule {
                 return;
             }
             int before = out.length();
-            if (!plain(e)) {
+            Object item = items.get(e);
+            if (item != null && e.dataType() instanceof BooleanType) {
+                out.append("[\"item\",").append(item).append("]");
+            } else if (!plain(e)) {
                 out.setLength(before);
-                if (!asText(e)) {
-                    out.setLength(before);
-                    out.append("[\"?\"]");
-                }
+                out.append("[\"?\"]");
             }
         }
 
-        /** Connectives, and columns against literals of their own type. */
         private boolean plain(Expression e) {
             if (e instanceof And || e instanceof Or || e instanceof Not) {
                 out.append(e instanceof And ? "[\"and\"" : e instanceof Or ? "[\"or\"" : "[\"not\"");
@@ -480,45 +993,20 @@ public class Pruning extends Rule {
             if (e instanceof IsNull || e instanceof IsNotNull) {
                 Expression child = (Expression) ((TreeNode) e).children().head();
                 out.append(e instanceof IsNull ? "[\"null\"," : "[\"not null\",");
-                return column(child) && close();
+                return term(child) && close();
             }
-            if (e instanceof In) {
-                Expression value = ((In) e).value();
-                out.append("[\"in\",");
-                if (!column(value)) {
-                    return false;
-                }
-                for (Iterator each = ((In) e).list().iterator(); each.hasNext();) {
-                    Expression one = (Expression) each.next();
-                    out.append(",");
-                    if (!(one instanceof Literal) || !one.dataType().equals(value.dataType())
-                            || !value(((Literal) one).value(), one.dataType())) {
-                        return false;
-                    }
-                }
-                return close();
+            if (e instanceof In || e instanceof InSet) {
+                return listed(e);
             }
-            if (e instanceof InSet) {
-                Expression value = (Expression) ((TreeNode) e).children().head();
-                out.append("[\"in\",");
-                if (!column(value)) {
-                    return false;
-                }
-                for (Iterator each = ((InSet) e).hset().iterator(); each.hasNext();) {
-                    out.append(",");
-                    if (!value(each.next(), value.dataType())) {
-                        return false;
-                    }
-                }
-                return close();
-            }
-            if (e instanceof BinaryComparison || e instanceof StartsWith || e instanceof EndsWith
-                    || e instanceof Contains || (e instanceof Like && ((Like) e).escapeChar() == '\\')) {
+            if (e instanceof BinaryComparison || e instanceof StartsWith) {
                 Expression left = (Expression) ((TreeNode) e).children().apply(0);
                 Expression right = (Expression) ((TreeNode) e).children().apply(1);
                 String word = word(e);
                 if (word == null || !left.dataType().equals(right.dataType())) {
                     return false;
+                }
+                if (day(word, left, right) || day(flipped(word), right, left)) {
+                    return true;
                 }
                 out.append("[\"").append(word).append("\",");
                 return side(left) && comma() && side(right) && close();
@@ -529,17 +1017,43 @@ public class Pruning extends Rule {
             }
             if (e.dataType() instanceof BooleanType && (e instanceof AttributeReference || e instanceof GetStructField)) {
                 out.append("[\"is\",");
-                return column(e) && close();
+                return term(e) && close();
             }
             return false;
+        }
+
+        private boolean listed(Expression e) {
+            Expression value = (Expression) ((TreeNode) e).children().head();
+            out.append("[\"in\",");
+            if (!term(value)) {
+                return false;
+            }
+            Iterator each = e instanceof In ? ((In) e).list().iterator() : ((InSet) e).hset().iterator();
+            while (each.hasNext()) {
+                Object one = each.next();
+                if (e instanceof In) {
+                    if (!(one instanceof Literal) || !((Literal) one).dataType().equals(value.dataType())) {
+                        return false;
+                    }
+                    one = ((Literal) one).value();
+                }
+                out.append(",");
+                if (!value(one, value.dataType())) {
+                    return false;
+                }
+            }
+            return close();
         }
 
         private static String word(Expression e) {
             return e instanceof EqualTo ? "=" : e instanceof EqualNullSafe ? "<=>" : e instanceof LessThan ? "<"
                 : e instanceof LessThanOrEqual ? "<=" : e instanceof GreaterThan ? ">"
-                : e instanceof GreaterThanOrEqual ? ">=" : e instanceof StartsWith ? "starts"
-                : e instanceof EndsWith ? "ends" : e instanceof Contains ? "contains" : e instanceof Like ? "like"
-                : null;
+                : e instanceof GreaterThanOrEqual ? ">=" : e instanceof StartsWith ? "starts" : null;
+        }
+
+        private static String flipped(String word) {
+            return word.equals("<") ? ">" : word.equals("<=") ? ">=" : word.equals(">") ? "<"
+                : word.equals(">=") ? "<=" : word;
         }
 
         private boolean close() {
@@ -553,13 +1067,31 @@ public class Pruning extends Rule {
         }
 
         private boolean side(Expression e) {
-            return e instanceof Literal ? value(((Literal) e).value(), e.dataType()) : column(e);
+            return e instanceof Literal ? value(((Literal) e).value(), e.dataType()) : term(e);
         }
 
-        /** {"col": [names], "type": "int"}: the whole path of a data column. */
-        private boolean column(Expression e) {
-            List path = new ArrayList();
+        /**
+         * {"col": [names], "type": "int"}: the whole path of a data column, or {"item": number, "type": "int"}: an
+         * expression of the index. A number that is cast to a wider type also has that one, as "cast".
+         */
+        private boolean term(Expression e) {
+            Object item = items.get(e);
+            if (item != null) {
+                out.append("{\"item\":").append(item).append(",\"type\":");
+                quote(e.dataType().catalogString(), out);
+                out.append("}");
+                return true;
+            }
             Expression at = e;
+            if (e instanceof Cast) {
+                at = ((Cast) e).child();
+                if (!(at.dataType() instanceof NumericType && e.dataType() instanceof NumericType)
+                        || !(Cast.canUpCast(at.dataType(), e.dataType()) || e.dataType() instanceof DoubleType)) {
+                    return false;
+                }
+            }
+            DataType type = at.dataType();
+            List path = new ArrayList();
             while (at instanceof GetStructField) {
                 GetStructField field = (GetStructField) at;
                 path.add(0, field.childSchema().fields()[field.ordinal()].name());
@@ -575,13 +1107,60 @@ public class Pruning extends Rule {
                 quote((String) path.get(i), out);
             }
             out.append("],\"type\":");
-            quote(e.dataType().catalogString(), out);
+            quote(type.catalogString(), out);
+            if (e instanceof Cast) {
+                out.append(",\"cast\":");
+                quote(e.dataType().catalogString(), out);
+            }
             out.append("}");
             return true;
         }
 
-        private static boolean isData(AttributeReference column) {
-            return !column.metadata().contains("__metadata_col");
+        /** A timestamp's date against a date, as the timestamps of that day; not near a change of the zone's clock. */
+        private boolean day(String word, Expression left, Expression right) {
+            if (!(left instanceof Cast && left.dataType() instanceof DateType && right instanceof Literal)
+                    || ((Literal) right).value() == null || word.equals("<=>")) {
+                return false;
+            }
+            Expression column = ((Cast) left).child();
+            boolean isLocal = column.dataType() instanceof TimestampNTZType;
+            if (!isLocal && !(column.dataType() instanceof TimestampType) || items.containsKey(left)) {
+                return false;
+            }
+            long days = ((Integer) ((Literal) right).value()).longValue();
+            if (days < -60000 || days > 200000) { // about the years 1806 to 2517
+                return false;
+            }
+            long start = days * 86400L;
+            long end = start + 86400L;
+            if (!isLocal) {
+                ZoneId zone = ((Cast) left).zoneId();
+                ZoneOffsetTransition next = zone.getRules().nextTransition(Instant.ofEpochSecond(start - 3 * 86400L));
+                if (next != null && next.getInstant().getEpochSecond() < end + 3 * 86400L) {
+                    return false;
+                }
+                start = LocalDate.ofEpochDay(days).atStartOfDay(zone).toEpochSecond();
+                end = LocalDate.ofEpochDay(days + 1).atStartOfDay(zone).toEpochSecond();
+            }
+            int before = out.length();
+            boolean written;
+            if (word.equals("=")) {
+                out.append("[\"and\",");
+                written = against(column, ">=", start) && comma() && against(column, "<", end) && close();
+            } else {
+                boolean isAtEnd = word.equals("<=") || word.equals(">");
+                String bound = word.startsWith("<") ? "<" : ">=";
+                written = against(column, bound, isAtEnd ? end : start);
+            }
+            if (!written) {
+                out.setLength(before);
+            }
+            return written;
+        }
+
+        private boolean against(Expression column, String word, long seconds) {
+            out.append("[\"").append(word).append("\",");
+            return term(column) && comma() && value(Long.valueOf(seconds * 1000000L), column.dataType()) && close();
         }
 
         /** {"lit": "text", "type": "int"}: Spark's own form of the value, which no session changes. */
@@ -617,85 +1196,6 @@ public class Pruning extends Rule {
             out.append("}");
             return true;
         }
-
-        /** ["sql", "month(day) = 3", columns]: the same words mean the same only if all of Spark's making is usual. */
-        private boolean asText(Expression e) {
-            List columns = new ArrayList();
-            if (!isUsual(e, columns)) {
-                return false;
-            }
-            out.append("[\"sql\",");
-            quote(((Expression) e.transform(new Unqualified())).sql(), out);
-            for (int i = 0; i < columns.size(); i++) {
-                out.append(",");
-                if (!column((Expression) columns.get(i))) {
-                    return false;
-                }
-            }
-            return close();
-        }
-
-        private static boolean isUsual(Expression e, List columns) {
-            String name = e.getClass().getName();
-            String home = "org.apache.spark.sql.catalyst.expressions.";
-            if (!name.startsWith(home) || name.indexOf('.', home.length()) >= 0 || e instanceof UserDefinedExpression
-                    || e instanceof PlanExpression || !e.deterministic() || !inMode(e)) {
-                return false;
-            }
-            if (e.dataType() instanceof StringType && !e.dataType().catalogString().equals("string")) {
-                return false;
-            }
-            if (e instanceof Literal && e.dataType().catalogString().startsWith("timestamp")) {
-                return false; // its text is in the session's zone, where an hour may come twice
-            }
-            if (e instanceof AttributeReference) {
-                columns.add(e);
-            }
-            for (Iterator each = ((TreeNode) e).children().iterator(); each.hasNext();) {
-                if (!isUsual((Expression) each.next(), columns)) {
-                    return false;
-                }
-            }
-            return true;
-        }
-
-        /** A view's expressions keep the settings under which the view was made. */
-        private static boolean inMode(Expression e) {
-            SQLConf conf = SQLConf.get();
-            if (e instanceof TimeZoneAwareExpression) {
-                Option zone = ((TimeZoneAwareExpression) e).timeZoneId();
-                if (zone.isDefined() && !zone.get().equals(conf.sessionLocalTimeZone())) {
-                    return false;
-                }
-            }
-            boolean ansi = conf.ansiEnabled();
-            Object mode = asked(e, "evalMode");
-            Object fails = asked(e, "failOnError");
-            return (mode == null || mode.toString().equals(ansi ? "ANSI" : "LEGACY"))
-                && (fails == null || fails.equals(Boolean.valueOf(ansi)));
-        }
-
-        private static Object asked(Expression e, String name) {
-            try {
-                return call(e, name);
-            } catch (Exception none) {
-                return null;
-            }
-        }
-    }
-
-    /** Columns without the names of tables before them. */
-    public static class Unqualified extends AbstractPartialFunction {
-        public boolean isDefinedAt(Object node) {
-            return node instanceof AttributeReference;
-        }
-
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            if (!isDefinedAt(node)) {
-                return otherwise.apply(node);
-            }
-            return ((AttributeReference) node).withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
-        }
     }
 
     /** A list of files that this rule has made. */
@@ -707,41 +1207,58 @@ public class Pruning extends Rule {
     public static class Skip {
         private final Map places;
         private final long[] sizes;
+        private final int own;
         private final String bits;
 
-        private Skip(Map places, long[] sizes, String bits) {
+        private Skip(Map places, long[] sizes, int own, String bits) {
             this.places = places;
             this.sizes = sizes;
+            this.own = own;
             this.bits = bits;
         }
 
-        /** Nothing yet; each line is a size and a name. */
-        static Skip of(String[] lines) {
-            Map places = new HashMap();
-            long[] sizes = new long[lines.length];
-            for (int i = 0; i < lines.length; i++) {
-                int space = lines[i].indexOf(' ');
-                places.put(lines[i].substring(space + 1), Integer.valueOf(i));
-                sizes[i] = Long.parseLong(lines[i].substring(0, space));
-            }
-            return new Skip(places, sizes, "");
+        static Skip none() {
+            return new Skip(new HashMap(), new long[0], 0, "");
         }
 
-        /** Nothing if there are more or fewer bits than files: the table changed between the two questions. */
+        /** Nothing yet; `files` are names and sizes. */
+        static Skip of(JsonNode files) {
+            Map places = new HashMap();
+            long[] sizes = new long[files.size()];
+            int own = 0;
+            for (int i = 0; i < sizes.length; i++) {
+                String name = at(at(files, i), 0).asText();
+                places.put(name, Integer.valueOf(i));
+                sizes[i] = at(at(files, i), 1).asLong();
+                own += name.startsWith("_hedgerow/") ? 0 : 1;
+            }
+            return new Skip(places, sizes, own, "");
+        }
+
+        /** Nothing if there are more or fewer bits than files. */
         Skip where(String bits) {
-            return new Skip(places, sizes, bits.length() == sizes.length ? bits : "");
+            return new Skip(places, sizes, own, bits.length() == sizes.length ? bits : "");
+        }
+
+        /** How many of the files every reader sees. */
+        int own() {
+            return own;
         }
 
         /** A file of another size is another file. */
+        boolean knows(String name, long bytes) {
+            Object found = places.get(name);
+            return found != null && sizes[((Integer) found).intValue()] == bytes;
+        }
+
         boolean has(String name, long bytes) {
-            Object found = bits.length() == 0 ? null : places.get(name);
-            int place = found == null ? -1 : ((Integer) found).intValue();
-            return place >= 0 && sizes[place] == bytes && bits.charAt(place) == '0';
+            return bits.length() > 0 && knows(name, bytes)
+                && bits.charAt(((Integer) places.get(name)).intValue()) == '0';
         }
 
         public boolean equals(Object other) {
             return other instanceof Skip && ((Skip) other).bits.equals(bits) && ((Skip) other).places.equals(places)
-                && Arrays.equals(((Skip) other).sizes, sizes);
+                && java.util.Arrays.equals(((Skip) other).sizes, sizes);
         }
 
         public int hashCode() {
@@ -757,45 +1274,27 @@ public class Pruning extends Rule {
         }
     }
 
-    /** Spark's list of files without some; equal to another if it hides the same, so that scans are shared. */
-    public static class PrunedIndex implements FileIndex, Decided {
-        private final FileIndex base;
-        private final Skip skip;
+    /** A list of files in the place of Spark's; equal to another if it lists the same, so that scans are shared. */
+    public abstract static class OwnIndex implements FileIndex, Decided {
+        final FileIndex base;
+        private final Object choice;
         private final long bytes;
         private final String told;
-        private final int hash;
 
-        PrunedIndex(FileIndex base, Skip skip, long bytes, String told) {
+        OwnIndex(FileIndex base, Object choice, long bytes, String told) {
             this.base = base;
-            this.skip = skip;
+            this.choice = choice;
             this.bytes = bytes;
             this.told = told;
-            this.hash = 31 * base.hashCode() + skip.hashCode();
         }
 
         public String told() {
             return told;
         }
 
-        public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-            List found = new ArrayList();
-            for (Iterator each = base.listFiles(partitionFilters, dataFilters).iterator(); each.hasNext();) {
-                PartitionDirectory directory = (PartitionDirectory) each.next();
-                List kept = new ArrayList();
-                for (Iterator files = directory.files().iterator(); files.hasNext();) {
-                    FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
-                    if (!skip.has(file.getPath().getName(), file.getLen())) {
-                        kept.add(file);
-                    }
-                }
-                found.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(kept).toSeq()));
-            }
-            return CollectionConverters.asScala(found).toSeq();
-        }
-
         public String[] inputFiles() {
             List found = new ArrayList();
-            Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+            Seq none = CollectionConverters.asScala(new ArrayList()).toSeq();
             for (Iterator each = listFiles(none, none).iterator(); each.hasNext();) {
                 for (Iterator files = ((PartitionDirectory) each.next()).files().iterator(); files.hasNext();) {
                     found.add(SparkPath.fromPath(((FileStatusWithMetadata) files.next()).getPath()).urlEncoded());
@@ -824,17 +1323,68 @@ public class Pruning extends Rule {
             return base.metadataOpsTimeNs();
         }
 
-        public String toString() {
-            return "Hedgerow(" + base + " without " + skip + ")";
-        }
-
         public boolean equals(Object other) {
-            return other instanceof PrunedIndex && ((PrunedIndex) other).base.equals(base)
-                && ((PrunedIndex) other).skip.equals(skip);
+            return other != null && other.getClass() == getClass() && ((OwnIndex) other).base.equals(base)
+                && ((OwnIndex) other).choice.equals(choice);
         }
 
         public int hashCode() {
-            return hash;
+            return 31 * base.hashCode() + choice.hashCode();
+        }
+    }
+
+    /** Spark's list of files without some. */
+    public static class PrunedIndex extends OwnIndex {
+        private final Skip skip;
+
+        PrunedIndex(FileIndex base, Skip skip, long bytes, String told) {
+            super(base, skip, bytes, told);
+            this.skip = skip;
+        }
+
+        public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+            List found = new ArrayList();
+            for (Iterator each = base.listFiles(partitionFilters, dataFilters).iterator(); each.hasNext();) {
+                PartitionDirectory directory = (PartitionDirectory) each.next();
+                List kept = new ArrayList();
+                for (Iterator files = directory.files().iterator(); files.hasNext();) {
+                    FileStatusWithMetadata file = (FileStatusWithMetadata) files.next();
+                    if (!skip.has(file.getPath().getName(), file.getLen())) {
+                        kept.add(file);
+                    }
+                }
+                found.add(new PartitionDirectory(directory.values(), CollectionConverters.asScala(kept).toSeq()));
+            }
+            return CollectionConverters.asScala(found).toSeq();
+        }
+
+        public String toString() {
+            return "Hedgerow(" + base + " without " + skip + ")";
+        }
+    }
+
+    /** Other files that have the rows which a query needs. */
+    public static class OtherFiles extends OwnIndex {
+        private final List files;
+
+        OtherFiles(FileIndex base, List files, long bytes, String told) {
+            super(base, files, bytes, told);
+            this.files = files;
+        }
+
+        public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+            List found = new ArrayList();
+            for (int i = 0; i < files.size(); i++) {
+                found.add(new FileStatusWithMetadata((FileStatus) files.get(i),
+                    (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty()));
+            }
+            List one = new ArrayList();
+            one.add(new PartitionDirectory(InternalRow.empty(), CollectionConverters.asScala(found).toSeq()));
+            return CollectionConverters.asScala(one).toSeq();
+        }
+
+        public String toString() {
+            return "Hedgerow(" + files.size() + " other files with the rows of " + base + ")";
         }
     }
 

@@ -16,11 +16,12 @@ from hedgerow.core.layout import Feature, Layout, layout_from_json, layout_to_js
 from hedgerow.core.steady import steady
 from hedgerow.core.types import Type
 from hedgerow.spark.evaluate import columns, computed, needed, rows_of, settings_of, tried, usable
+from hedgerow.spark.helper_names import helper_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BLOCK = "_hedgerow_block"
+BLOCK = helper_name("block")
 _HUGE_TEXT = 40_000  # of so long a text Spark cannot compile one method for a whole stage, so that is not tried
 
 
@@ -60,12 +61,14 @@ def _by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
     guarded: dict[Feature, str] = {}
 
     def write(feature: Feature) -> str:
-        return sql_of(feature) if steady(feature) else guarded.setdefault(feature, f"_hedgerow_{len(guarded)}")
+        if steady(feature):
+            return sql_of(feature)
+        return guarded.setdefault(feature, helper_name(f"feature_{len(guarded)}"))
 
     parts: dict[str, str] = {}
 
     def let(part: str) -> str:
-        return parts.setdefault(part, f"_hedgerow_part_{len(parts)}")
+        return parts.setdefault(part, helper_name(f"part_{len(parts)}"))
 
     sql = layout.assign_sql(write, let)
     if sql is None:

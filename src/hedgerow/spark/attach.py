@@ -1,4 +1,4 @@
-"""Install the optimizer rule in a session, and take it out again.
+"""The optimizer rule of a session: for one query that asks for it, or, once attached, for every query.
 
 The rule is Java, for only the JVM's optimizer sees every query; Spark brings a compiler (Janino), so no jar is needed.
 """
@@ -8,24 +8,27 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.delta import has_delta
+from hedgerow.spark.rule import new_rule
 from hedgerow.spark.session import first_line, needs_jvm, spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_DELTA = re.compile(r"import \S+; // Delta\n|// --- Delta begins.*// --- Delta ends ---", re.DOTALL)
 _OURS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
+# Who answers the rule stands above this package, so it is found by its name.
+_ANSWERS = "hedgerow.tables.answers", "Answers"
 
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What one scan of a managed table opens; `seconds` is what the decision took."""
+    """What one scan of a managed table opens; `seconds` is what the decision took.
+
+    `reason`: why the index was not used, None if it was.
+    """
 
     table: str
     files: int
@@ -33,32 +36,14 @@ class ScanReport:
     bytes: int
     bytes_opened: int
     seconds: float
+    reason: str | None = None
 
 
-def install(spark: SparkSession, answers: Any) -> None:
-    """From now on each query of the session asks `answers` which files it can skip."""
-    from pyspark.java_gateway import ensure_callback_server_started
-
+def install(spark: SparkSession) -> None:
+    """From now on every query of the session skips files."""
     needs_jvm(spark, "attach")
     remove(spark)
-    context: Any = spark.sparkContext
-    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
-    jvm: Any = spark._jvm
-    try:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        # Py4J remembers methods by the name of their class, so no two of ours may have the same.
-        package = f"hedgerow.rule_{uuid4().hex}"
-        source = files("hedgerow.spark").joinpath("Pruning.java").read_text(encoding="utf-8")
-        if not has_delta(spark):
-            source = _DELTA.sub("", source)
-        compiler.cook(source.replace("package hedgerow;", f"package {package};"))
-        nothing = context._gateway.new_array(jvm.java.lang.Object, 0)
-        rule = compiler.getClassLoader().loadClass(f"{package}.Pruning").getConstructors()[0].newInstance(nothing)
-        rule.answeredBy(answers)
-        _set_rules(spark, [*_rules(spark), rule])
-    except spark_errors() as error:
-        raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
+    _rule(spark).attached(True)
 
 
 def remove(spark: SparkSession) -> None:
@@ -67,18 +52,50 @@ def remove(spark: SparkSession) -> None:
     _set_rules(spark, [rule for rule in _rules(spark) if not _is_ours(rule)])
 
 
+def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """The same query, which skips files whether or not the session is attached."""
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+    rule, query = _rule(spark), frame._jdf.queryExecution()
+    # What the session has cached stays cached: a marked relation would no longer be known as the cached one.
+    plan = rule.marked(query.withCachedData())
+    if plan is None:
+        return frame
+    jvm: Any = spark._jvm
+    return Classic(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
 def last_query(spark: SparkSession) -> list[ScanReport]:
     """What each scan of a managed table in the session's last query opened; empty if there was none."""
     return [ScanReport(**told) for told in json.loads(rule_of(spark).last())]
 
 
 def rule_of(spark: SparkSession) -> Any:
-    """The rule, in the JVM."""
+    """The session's rule, in the JVM."""
     needs_jvm(spark, "ask about queries")
     found = [rule for rule in _rules(spark) if _is_ours(rule)]
     if not found:
         raise HedgerowError("this session is not attached: call hedgerow.attach(spark) first")
     return found[0]
+
+
+def _rule(spark: SparkSession) -> Any:
+    """The session's rule, which is installed if there is none."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    found = [rule for rule in _rules(spark) if _is_ours(rule)]
+    if found:
+        return found[0]
+    context: Any = spark.sparkContext
+    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
+    module, name = _ANSWERS
+    try:
+        rule = new_rule(spark)
+        rule.answeredBy(getattr(import_module(module), name)(spark))
+        _set_rules(spark, [*_rules(spark), rule])
+    except spark_errors() as error:
+        raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
+    return rule
 
 
 def _is_ours(rule: Any) -> bool:

@@ -5,12 +5,15 @@ It adds up, so the checksum of a table after an append is the sum of the two.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import quote_name
+from hedgerow.spark.helper_names import helper_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,6 +42,21 @@ def checksum(frame: DataFrame) -> Checksum:
     return _checksum(row.asDict() if row else {})
 
 
+def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written: DataFrame) -> Checksum:
+    """The checksum of both; HedgerowError if the rows that were written are not those that were read.
+
+    What a query observes in passing counts a task twice that ran twice, so a difference is looked at again.
+    """
+    if went_in != came_out:
+        went_in, came_out = checksum(source), checksum(written)
+    if went_in != came_out:
+        raise HedgerowError(
+            f"the rows that were written are not those that were read ({came_out} instead of {went_in}), so nothing is "
+            "changed: the source changed meanwhile, or this session writes values in another way than it reads them"
+        )
+    return went_in
+
+
 @contextmanager
 def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[DataFrame, list[Checksum]]]:
     """The frame, and a list that has the checksum of some columns once it was written: no pass of its own."""
@@ -51,7 +69,8 @@ def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[Dat
     found.append(_checksum(noted.get))
 
 
-_NAME = "_hedgerow_hash"
+_NAME = helper_name("hash")
+_ODD = re.compile(r"map<|variant|collate")  # types whose values Spark's hash refuses, or takes for equal to others
 
 
 def _sums() -> list[Column]:
@@ -69,7 +88,10 @@ def _checksum(found: dict[str, Any]) -> Checksum:
 
 
 def _hash(frame: DataFrame) -> Column:
-    """Spark's hash skips NULLs and cannot take maps: NULLs are hashed as a mask, maps as lists of entries."""
+    """Spark's hash skips NULLs, takes no maps and variants, and texts of a collation as the collation compares them.
+
+    NULLs are hashed as a mask, maps as lists of entries, variants as their JSON and types, such texts as bytes.
+    """
     from pyspark.sql import functions as f
 
     names = [(quote_name(field.name), field.dataType) for field in frame.schema.fields]
@@ -83,8 +105,12 @@ def _hashable(value: str, type_: DataType, depth: int = 0) -> str:
 
     x = f"x{depth}"
     match type_:
-        case _ if "map<" not in type_.simpleString():
+        case _ if not _ODD.search(type_.simpleString()):
             return value
+        case t.StringType():
+            return f"CAST({value} AS BINARY)"
+        case t.VariantType():
+            return f"struct(to_json({value}), schema_of_variant({value}))"
         case t.MapType():
             entries = t.ArrayType(t.StructType().add("key", type_.keyType).add("value", type_.valueType))
             return _hashable(f"map_entries({value})", entries, depth)

@@ -21,18 +21,22 @@ from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.evaluate import Item, lasting
+from hedgerow.spark.helper_names import helper_name
 from hedgerow.spark.session import configured
 from hedgerow.spark.stats import collect_by
-from hedgerow.spark.write import block_of_file, equal_zeros
+from hedgerow.spark.write import block_of_file, exact_writing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-COPIES, COPY, _FILE = "_hedgerow/copies", "_hedgerow_copy", "_hedgerow_file"
+COPIES, COPY = "_hedgerow/copies", "_hedgerow_copy"
+_FILE = helper_name("file")
 
 
-def check_cuts(layout: OverlapLayout) -> None:
-    """A row has to be in the same cell whenever it is asked."""
+def check_cuts(layout: OverlapLayout, schema: Mapping[str, Type]) -> None:
+    """A row has to be in the same cell whenever it is asked, and no column may have the name of the copies' own."""
+    if COPY in map(str.lower, schema):
+        raise LayoutError(f"a table with a column called {COPY} cannot keep rows in several blocks: rename the column")
     if len(lasting(layout.features)) < len(layout.features):
         raise LayoutError("rows are kept in several blocks only by conditions without functions of your own")
 
@@ -58,7 +62,7 @@ def write_copies(
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
-    with equal_zeros(spark, schema), configured(spark, **settings_for(layout.tree)):
+    with exact_writing(spark, schema), configured(spark, **settings_for(layout.tree)):
         block = f.expr(f"CAST({COPY} DIV {len(layout.home)} AS INT)")
         routed = copied(frame, layout, schema).repartitionById(layout.blocks, block)
         if sort_by:

@@ -25,6 +25,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import quote_name, quote_string
 from hedgerow.core.stats import Ints
 from hedgerow.spark.folder import Folder
+from hedgerow.spark.helper_names import helper_name
 from hedgerow.spark.jars import NO_DELTA, loaded
 from hedgerow.spark.session import first_line, needs_jvm, spark_errors
 
@@ -47,6 +48,7 @@ _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
 _REMEMBERED = 4  # versions whose files need not be listed again
+_PATH_COLUMN = helper_name("path")
 _PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 
@@ -189,8 +191,8 @@ class Snapshot:
             if name in self.partition_columns
         ]
         try:
-            frame = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr("path AS _hedgerow_path", *casts)
-            return [row[0] for row in frame.where(where).select("_hedgerow_path").collect()]
+            frame = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(f"path AS {_PATH_COLUMN}", *casts)
+            return [row[0] for row in frame.where(where).select(_PATH_COLUMN).collect()]
         except spark_errors() as error:
             columns = ", ".join(self.partition_columns)
             raise HedgerowError(f"where= picks whole partitions, by {columns} alone: {first_line(error)}") from error
@@ -404,7 +406,7 @@ def delta_log(spark: SparkSession, target: str) -> DeltaLog:
             java, catalog = delta.forTable(session, table), jvm.scala.Option.apply(table)
         if not java.tableExists():
             raise HedgerowError(f"{target} is no Delta table")
-        return DeltaLog(spark, _plain(java.dataPath().toString()), java, catalog)
+        return DeltaLog(spark, plain_path(java.dataPath().toString()), java, catalog)
     except spark_errors() as error:
         raise HedgerowError(f"the Delta table {target} cannot be read: {first_line(error)}") from error
 
@@ -421,7 +423,7 @@ def _path_of(spark: SparkSession, target: str) -> str | None:
     return None
 
 
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """As people write it."""
     return re.sub(r"^file:/+", "/", path)
 

@@ -20,11 +20,12 @@ from hedgerow.core.layout import Layout
 from hedgerow.core.stats import Ints
 from hedgerow.core.types import Type
 from hedgerow.spark.assign import BLOCK, with_block
+from hedgerow.spark.helper_names import helper_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FILE, _ROWS = "_hedgerow_file", "_hedgerow_rows"
+FILE, _ROWS, _BLOCK, _PART = map(helper_name, ("file", "rows", "known_block", "partition"))
 
 
 def placed(
@@ -40,11 +41,9 @@ def placed(
     counts = routed.groupBy(*names, BLOCK).agg(f.count("*").alias(_ROWS)).toArrow()
     files = numbered(counts, partitions, block_rows)
     spark = frame.sparkSession
-    keys = pa.table({**{f"_hedgerow_p{i}": counts[c] for i, c in enumerate(partitions)}, "_hedgerow_b": counts[BLOCK]})
+    keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
     places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())))
-    on = f.expr(
-        " AND ".join([*(f"{name} <=> _hedgerow_p{i}" for i, name in enumerate(names)), f"{BLOCK} = _hedgerow_b"])
-    )
+    on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
     # An outer join: a row that finds no place must fail, not vanish.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
     return joined.repartitionById(int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)

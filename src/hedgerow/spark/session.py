@@ -16,14 +16,6 @@ from hedgerow.spark.java import NO_JAVA, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What casts, comparisons and functions do under these is noted with a table; under others its features say nothing.
-_MEANING = (
-    "spark.sql.ansi.enabled",
-    "spark.sql.session.timeZone",
-    "spark.sql.caseSensitive",
-    "spark.sql.legacy.timeParserPolicy",
-    "spark.sql.timestampType",
-)
 # Under these a text means something else to Spark than to our reader.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
@@ -87,20 +79,6 @@ def needs_jvm(spark: SparkSession, what: str) -> None:
         raise HedgerowError(f"to {what} takes a classic Spark session; over Spark Connect, read and route work")
 
 
-def settings(spark: SparkSession) -> dict[str, str]:
-    """Those that decide what expressions mean: some by name, and whatever is set of the old ways."""
-    old = [key for key in _keys(spark) if key.startswith("spark.sql.legacy.")]
-    return {key: str(spark.conf.get(key)) for key in (*old, *_MEANING)}
-
-
-def _keys(spark: SparkSession) -> list[str]:
-    """Of all that is set; from a JVM as one text, for it hands out maps item by item."""
-    if is_remote(spark):
-        return list(spark.conf.getAll)
-    told = str(spark.conf._jconf.getAllAsJava().keySet().toString())
-    return told.removeprefix("[").removesuffix("]").split(", ")
-
-
 def same_grammar(spark: SparkSession) -> bool:
     """Whether Spark reads SQL texts as we do."""
     return not any(str(spark.conf.get(key)).lower() == "true" for key in _OTHER_GRAMMAR)
@@ -140,9 +118,9 @@ def configured(spark: SparkSession, **values: object) -> Iterator[None]:
 @contextmanager
 def having(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
     """For a while the session has these settings."""
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
+    before = {key: old for key, value in wanted.items() if (old := spark.conf.get(key, None)) != value}
+    for key in before:
+        spark.conf.set(key, wanted[key])
     try:
         yield
     finally:

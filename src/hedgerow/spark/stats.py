@@ -13,13 +13,14 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import Predicate, text
+from hedgerow.core.expr import Predicate, quote_name, text
 from hedgerow.core.layout import Layout, sql_of
 from hedgerow.core.stats import Feature, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.spark.assign import BLOCK, settings_for, with_block
+from hedgerow.spark.checksum import Checksum, observed
 from hedgerow.spark.evaluate import (
     Computed,
     Item,
@@ -35,12 +36,14 @@ from hedgerow.spark.evaluate import (
     settings_of,
     usable,
 )
+from hedgerow.spark.helper_names import helper_name
 from hedgerow.spark.session import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _BATCH = 1 << 16
+_FILE = helper_name("file")
 
 
 def collect_files(
@@ -56,8 +59,38 @@ def collect_files(
     """
     from pyspark.sql import functions as f
 
+    return _by_file(frame, f.col("_metadata.file_name"), wanted, schema, files, known)
+
+
+def collect_files_and_rows(
+    frame: DataFrame,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None = None,
+) -> tuple[Stats, Checksum]:
+    """As `collect_files`, and the checksum of all rows, in the same pass."""
+    from pyspark.sql import functions as f
+
+    # The file's name becomes a column first: above an observation it cannot be asked for.
+    named = frame.withColumn(_FILE, f.col("_metadata.file_name"))
+    with observed(named, list(map(quote_name, frame.columns))) as (noted, found):
+        stats = _by_file(noted, f.col(_FILE), wanted, schema, files, known)
+    return stats, found[0]
+
+
+def _by_file(
+    frame: DataFrame,
+    key: Column,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None,
+) -> Stats:
+    from pyspark.sql import functions as f
+
     settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
-    names, key = [name.rsplit("/", 1)[-1] for name in files], f.col("_metadata.file_name")
+    names = [name.rsplit("/", 1)[-1] for name in files]
     # Every row carries its key to Python: a number where that tells the files apart, for names are long.
     short = [str(crc32(name.encode())) for name in names]
     if len(set(short)) == len(short):

@@ -12,6 +12,7 @@ from hedgerow.core.layout import Layout
 from hedgerow.core.types import FLOAT, Type
 from hedgerow.spark.assign import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.checksum import Checksum, observed
+from hedgerow.spark.judged import WRITING
 from hedgerow.spark.session import configured, having
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def write_blocks(
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
-    with equal_zeros(spark, schema), configured(spark, **settings_for(layout)), observed(frame) as (noted, found):
+    with exact_writing(spark, schema), configured(spark, **settings_for(layout)), observed(frame) as (noted, found):
         routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
         inside = order_inside(layout, sort_by, by_key)
         if inside:
@@ -45,11 +46,13 @@ def write_blocks(
 
 
 @contextmanager
-def equal_zeros(
+def exact_writing(
     spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """Columns that may hold -0.0 are written without a dictionary. There Parquet takes it for another value than 0.0:
-    a file whose dictionary has but one of them would be skipped by who asks for the other.
+    """Files get the very values that are written, whatever the session's settings for writers say.
+
+    Columns that may hold -0.0 are written without a dictionary. There Parquet takes it for another value than 0.0: a
+    file whose dictionary has but one of them would be skipped by who asks for the other.
 
     `physical`: what top-level columns are called in the files, if not as in the schema.
     """
@@ -58,7 +61,7 @@ def equal_zeros(
     inside = [(names.get(top, top), *rest) for top, *rest in paths]
     plain = not any("." in part for path in inside for part in path) and not any(names and len(p) > 1 for p in inside)
     keys = ["#" + ".".join(path) for path in inside] if plain else [""]  # a path that cannot be told apart: no column
-    with having(spark, {f"parquet.enable.dictionary{key}": "false" for key in keys}):
+    with having(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
         yield
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,12 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from hedgerow.core import workload as core
 from hedgerow.core.bind import Schema, Session, as_schema
 from hedgerow.core.errors import SchemaError, WorkloadError
-from hedgerow.core.expr import TRUE, Column, Predicate, conjunction, disjunction
+from hedgerow.core.expr import conjunction
 from hedgerow.core.rewrite import normalise
 from hedgerow.core.workload import Join, Query, Scan
 from hedgerow.sql.edges import Edge
-from hedgerow.sql.predicates import predicate_of
-from hedgerow.sql.pushdown import Pushdown, implied, predicates
+from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
-from hedgerow.sql.written import Written, as_written
 
 Schemas = Mapping[str, Any]
 
@@ -117,50 +115,6 @@ class Workload(core.Workload):
         return core.Workload.bind(found, dict(known.values()), session)
 
 
-def where(text: str, dialect: str = "spark", schema: Iterable[str] = ()) -> Predicate:
-    """A condition as it would stand after WHERE; columns get the case in which the schema has them.
-
-    >>> from hedgerow.core.expr import text as text_of
-    >>> text_of(where("NOT (x < 5 OR length(y) IS NULL)", schema=["x", "Y"]))
-    'LENGTH(Y) IS NOT NULL AND x >= 5'
-    """
-    select = _parse(f"SELECT 1 FROM t WHERE {text}", dialect, "the condition")
-    condition = select[0].args["where"].this if len(select) == 1 and isinstance(select[0], exp.Select) else None
-    if condition is None or set(k for k, v in select[0].args.items() if v) != {
-        "expressions",
-        "from_",
-        "where",
-    }:
-        raise WorkloadError(f"this is more than a condition: {text}")
-    found = implied(condition, lambda column: True)
-    if found is None or (dialect == "spark" and not Written(text).is_plain):
-        return TRUE
-    own = {name.strip("`").lower(): name.strip("`") for name in schema}
-
-    def named(column: exp.Column) -> Column:
-        first, *rest = _by_own_name(column).path
-        return Column((own.get(first.lower(), first), *rest))
-
-    p = predicate_of(found, named)
-    return normalise(as_written(p, text) if dialect == "spark" else p)
-
-
-def exactly(text: str) -> Predicate | None:
-    """One Spark SQL expression as the predicate that it is, under NOT too; None where any of it is not understood.
-
-    >>> exactly("length(name) > 3") is None, exactly("log10(x) > 3") is None
-    (False, True)
-    """
-    if not Written(text).is_plain:
-        return None
-    select = _parse(f"SELECT 1 FROM t WHERE {text}", "spark", "the condition")[0]
-    condition = select.args["where"].this if isinstance(select.args.get("where"), exp.Where) else None
-    if condition is None or implied(condition, lambda column: True) != condition.unnest():
-        return None  # some part of it says nothing that we could use
-    p = predicate_of(condition, _by_own_name)
-    return normalise(p) if as_written(p, text) == p else None
-
-
 def scans_of(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Scan, ...]:
@@ -190,57 +144,6 @@ def _followed(
     return builder, pushdown.edges.found
 
 
-def query_of(sql: str) -> exp.Expr | None:
-    """The one query that a Spark SQL text is; None if it is something else, or several, or not for us to read."""
-    if not Written(sql).is_plain:
-        return None
-    try:
-        found = _parse(sql, "spark", "the query")
-    except WorkloadError:
-        return None
-    return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
-
-
-@dataclass(frozen=True)
-class Need:
-    """A place where a query names a base table: what a row must satisfy to matter there, and the columns read."""
-
-    place: exp.Table
-    predicate: Predicate
-    columns: tuple[str, ...] | None  # None: not known, so all
-
-
-def needs(node: exp.Expr, sql: str, schemas: Schemas) -> list[Need]:
-    """For each place where a query names a base table, what it needs of it.
-
-    `node` is `sql` as `query_of` read it; `schemas` has the full name of every table that matters. Nothing if some
-    place could not be followed.
-    """
-    try:
-        builder, _ = _followed(node, _known(schemas), {})
-    except (RecursionError, SqlglotError, SchemaError):
-        return []
-    tables = [t for t in node.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
-    if any(id(t) not in builder.seen for t in tables):
-        return []
-    names = {part for t in tables for part in (t.alias_or_name, *(p.name for p in t.parts))}
-    names |= {s.alias for s in node.find_all(exp.Subquery, exp.CTE)}
-    found: dict[int, tuple[exp.Table, list[Base]]] = {}
-    for base in builder.bases:
-        if base.node is not None:
-            found.setdefault(id(base.node), (base.node, []))[1].append(base)
-
-    def wanted(base: Base) -> Predicate:
-        return TRUE if base.whole else as_written(conjunction(*predicates(base)), sql, names - {""})
-
-    return [Need(place, normalise(disjunction(*map(wanted, bases))), _reads(bases)) for place, bases in found.values()]
-
-
-def _reads(bases: Sequence[Base]) -> tuple[str, ...] | None:
-    reads = [None if base.whole else base.reads for base in bases]
-    return None if None in reads else tuple(sorted({name for r in reads for name in r or ()}))
-
-
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
     joins = [
         Join((e.column,), bases.index(e.other), (e.other_column,)) for e in edges if e.base is base and not base.whole
@@ -253,10 +156,6 @@ def _whole(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
     name = ".".join(p.name for p in table.parts)
     known = schemas.get(name.lower()) or schemas.get(table.name.lower())
     return Base(known[0] if known else name, None, None, whole=True)
-
-
-def _by_own_name(column: exp.Column) -> Column:
-    return Column(tuple(p.name for p in column.parts))
 
 
 def _reread(query: Query, known: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:

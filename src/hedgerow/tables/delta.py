@@ -10,7 +10,7 @@ The list of files always comes from the snapshot that is read. What no segment k
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,26 +19,25 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from hedgerow.core.bind import bind
 from hedgerow.core.cost import QueryScore, Score, top
-from hedgerow.core.errors import HedgerowError, SchemaError, WorkloadError, warn
-from hedgerow.core.expr import TRUE, Predicate, columns, quote_name
+from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.expr import Predicate, columns, quote_name
 from hedgerow.core.layout import Layout
-from hedgerow.core.rewrite import normalise
 from hedgerow.core.stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.types import Type
 from hedgerow.core.workload import Workload
+from hedgerow.spark.attach import routed
 from hedgerow.spark.checksum import Checksum, checksum
-from hedgerow.spark.delta import DeltaLog, Snapshot, delta_log
-from hedgerow.spark.evaluate import Item
+from hedgerow.spark.delta import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.footers import footers_of
 from hedgerow.spark.progress import step
-from hedgerow.spark.session import configured, meaning, same_grammar, settings
+from hedgerow.spark.rule import settings
+from hedgerow.spark.session import meaning
 from hedgerow.spark.source import schema_of
 from hedgerow.spark.stats import collect_files
-from hedgerow.sql.workload import where as parse_where
 from hedgerow.tables.files import KnownFiles
+from hedgerow.tables.proof import under
 from hedgerow.tables.segments import Segment, newest, read_list, side_of
 
 if TYPE_CHECKING:
@@ -103,17 +102,10 @@ class DeltaTable:
 
     # --- reading ---
 
-    def files(self, where: str | Predicate | None = None, version: int | None = None) -> list[str]:
-        """The names of the files that may hold rows which match, those that no segment knows included."""
-        return self.divided(where, self.snapshot(version))[0]
-
-    def divided(self, where: str | Predicate | None, snapshot: Snapshot) -> tuple[list[str], list[str]]:
-        """The files of a snapshot to open, and those to skip."""
-        skip = self.skipped(self.bound(where, snapshot), snapshot)
-        names = snapshot.files.names
-        return [n for n, s in zip(names, skip, strict=True) if not s], [
-            n for n, s in zip(names, skip, strict=True) if s
-        ]
+    def files(self, where: str | None = None, version: int | None = None) -> list[str]:
+        """The names of the files that a query with this condition opens, those that no segment knows included."""
+        opened = set(map(plain_path, self.read(where, version=version).inputFiles()))
+        return [n for n in self.snapshot(version).files.names if plain_path(self.log.place_of(n)) in opened]
 
     def skipped(self, p: Predicate, snapshot: Snapshot) -> Bools:
         """For each file of the snapshot, whether some segment knows that it has no row on which `p` is TRUE."""
@@ -141,22 +133,11 @@ class DeltaTable:
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
     ) -> DataFrame:
         """The matching rows, from just the files that may hold some; of an older version if one is given."""
-        snapshot = self.snapshot(version)
-        frame = snapshot.frame(self.divided(where, snapshot)[0])
+        at = {} if version is None else {"versionAsOf": version}
+        frame = self.spark.read.format("delta").options(**at).load(self.path)
         if where is not None:
             frame = frame.where(where)
-        return frame.select(*columns) if columns is not None else frame
-
-    def bound(self, where: str | Predicate | None, snapshot: Snapshot) -> Predicate:
-        """What we do not understand prunes nothing; whether it is an error is for Spark to say."""
-        if where is None or not same_grammar(self.spark):
-            return TRUE
-        try:
-            schema = schema_at(snapshot)
-            p = parse_where(where, schema=schema) if isinstance(where, str) else where
-            return normalise(bind(p, schema, meaning(self.spark)))
-        except (WorkloadError, SchemaError):
-            return TRUE
+        return routed(self.spark, frame.select(*columns) if columns is not None else frame)
 
     # --- measuring ---
 
@@ -295,8 +276,8 @@ class DeltaTable:
     def _lies(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
         """Of these files, a sentence for each of which the index does not say what a fresh look does."""
         names = [segment.known.names[i] for i in places]
-        with configured(self.spark, **_as_arguments(segment.meta["settings"])):
-            fresh = collected(snapshot.frame(names), segment.items, schema_at(snapshot), names)
+        with under(self.spark, segment.meta["settings"]):
+            fresh = collect_files(snapshot.frame(names), segment.items, schema_at(snapshot), file_names(names))
         return differences(repeat(segment.stored.blocks, np.array(places)), fresh, names)
 
     # --- writing ---
@@ -349,9 +330,9 @@ def open_log(log: DeltaLog) -> DeltaTable:
     return DeltaTable(log.spark, log, manifest)
 
 
-def collected(frame: DataFrame, items: Sequence[Item], schema: Mapping[str, Type], names: Sequence[str]) -> Stats:
-    """Statistics of these files, which the frame reads."""
-    return collect_files(frame, items, schema, [unquote(n).rsplit("/", 1)[-1] for n in names])
+def file_names(names: Iterable[str]) -> list[str]:
+    """The last part of each file's path, as rows know it."""
+    return [unquote(name).rsplit("/", 1)[-1] for name in names]
 
 
 def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: Any) -> KnownFiles:
@@ -364,7 +345,3 @@ def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: An
         if p in names
     }
     return KnownFiles(tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, found)
-
-
-def _as_arguments(stored: Mapping[str, str]) -> dict[str, str]:
-    return {key.removeprefix("spark.sql.").replace(".", "__"): value for key, value in stored.items()}

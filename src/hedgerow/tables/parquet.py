@@ -21,44 +21,42 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 import numpy as np
 
-from hedgerow.core.bind import bind
 from hedgerow.core.codec import decode
 from hedgerow.core.cost import QueryScore, Score, top
-from hedgerow.core.errors import FormatError, HedgerowError, SchemaError, WorkloadError, warn
-from hedgerow.core.expr import TRUE, Predicate, columns, quote_name, quote_string
+from hedgerow.core.errors import FormatError, HedgerowError, warn
+from hedgerow.core.expr import Predicate, columns, quote_name, quote_string
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.overlap import OverlapLayout
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.steady import steady_index
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View, joined
 from hedgerow.core.workload import Workload
-from hedgerow.spark.checksum import Checksum, checksum
+from hedgerow.spark.attach import routed
+from hedgerow.spark.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.copies import COPIES, COPY, check_cuts, collect_parts, write_copies
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.footers import footers_of, ranges
 from hedgerow.spark.progress import step
+from hedgerow.spark.rule import settings
 from hedgerow.spark.session import (
     configured,
     first_line,
     is_remote,
     meaning,
     needs_jvm,
-    same_grammar,
-    settings,
     spark_errors,
 )
 from hedgerow.spark.source import Source, schema_of
-from hedgerow.spark.stats import collect_files
+from hedgerow.spark.stats import collect_files_and_rows
 from hedgerow.spark.write import block_of_file, write_blocks
-from hedgerow.sql.workload import where as parse_where
+from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.files import KnownFiles, is_hidden
-from hedgerow.tables.proof import as_arguments, verified
+from hedgerow.tables.proof import under, verified
 from hedgerow.tables.replicas import (
     Opening,
     catch_up,
@@ -68,6 +66,7 @@ from hedgerow.tables.replicas import (
     replicas_of,
     stands,
 )
+from hedgerow.tables.session_fit import difference, fitting_index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,10 +75,10 @@ if TYPE_CHECKING:
 SIDE = "_hedgerow"
 VERSION = 1
 _VERIFIED_FILES = 8
+_MANIFEST = re.compile(r"manifest-(\d{1,18})\.json")
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
-# Who asks for a row's file means the table's own.
-OF_FILES = re.compile(r"_metadata|input_file", re.IGNORECASE)
 _KEPT = 10  # older manifests, for readers that are still at work
+_PARTS = {"number": int, "name": str, "schema": dict, "settings": dict, "statistics": list, "files": str, "index": str}
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,21 @@ class ParquetTable:
     manifest: Mapping[str, Any]
 
     @staticmethod
-    def open(spark: SparkSession, path: str) -> ParquetTable:
-        number = _newest(Folder(spark, f"{path}/{SIDE}"))
+    def open(spark: SparkSession, path: str, number: int = 0) -> ParquetTable:
+        """The table as its newest manifest says, or that of a number."""
+        number = number or _newest(Folder(spark, f"{path}/{SIDE}"))
         if not number:
             raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
         try:
             manifest = json.loads(Folder(spark, f"{path}/{SIDE}").read(f"manifest-{number}.json"))
             newer = manifest["version"] > VERSION
+            is_whole = all(isinstance(manifest[key], kind) for key, kind in _PARTS.items())
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"the manifest of {path} is damaged") from error
         if newer:
             raise FormatError(f"{path} was written by a newer Hedgerow (format {manifest['version']})")
+        if not is_whole:
+            raise FormatError(f"the manifest of {path} is damaged")
         return ParquetTable(spark, path, manifest)
 
     # --- what it knows ---
@@ -126,11 +129,7 @@ class ParquetTable:
 
     def index_under(self, now: Mapping[str, str]) -> BlockIndex:
         """As far as it holds under these settings."""
-        return self.stored_index if now == self.manifest["settings"] else self._steady_index
-
-    @cached_property
-    def _steady_index(self) -> BlockIndex:
-        return steady_index(self.stored_index, self.schema)
+        return fitting_index(self.stored_index, self.schema, self.manifest["settings"], now)
 
     @cached_property
     def layout(self) -> Layout:
@@ -169,60 +168,61 @@ class ParquetTable:
 
     # --- reading ---
 
-    def files(self, where: str | Predicate | None = None, columns: Sequence[str] | None = None) -> list[str]:
-        """The names of the files that may hold rows which match, those unknown to the index included.
+    def files(self, where: str | None = None) -> list[str]:
+        """The names of the files that a query with this condition opens, those unknown to the index included."""
+        inside = self.path.rstrip("/") + "/"
+        paths = (unquote(path).removeprefix("file://").removeprefix("file:") for path in self._opened(where))
+        return sorted(path.rpartition(inside)[2] for path in paths)
 
-        Where a replica reads fewer bytes (of `columns`, by default of all), they are its files.
-        """
-        found = self.opening(where, columns)
-        inside = found.table.path.removeprefix(self.path).strip("/")
-        return [f"{inside}/{name}" if inside else name for name in found.files]
+    def _opened(self, where: str | None) -> list[str]:
+        if is_remote(self.spark):
+            skipped = self.skipped_remotely(where)
+            return [f"{self.path}/{name}" for name in self.present() if name not in skipped]
+        return self.read(where).inputFiles()
 
-    def opening(
-        self, where: str | Predicate | None = None, columns: Sequence[str] | None = None, own: bool = False
-    ) -> Opening:
-        """What to open for a query that reads `columns`; if `own`, nothing that plain readers do not see."""
-        p, now = self.bound(where), self.present()
-        own = own or p == TRUE  # who reads all reads what everybody reads
-        found = [self._opening(p, now, copies=not own)]
-        if not own:
-            found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
+    def opening(self, p: Predicate, columns: Sequence[str] | None = None) -> Opening:
+        """What to open for rows on which `p` is TRUE: of the table itself, copies included, or of a replica."""
+        now = self.present()
+        found = [self._opening(p, now)]
+        found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
         return cheapest(found, _read(columns, p))
 
-    def _opening(self, p: Predicate, now: Mapping[str, int], copies: bool = True) -> Opening:
+    def _opening(self, p: Predicate, now: Mapping[str, int]) -> Opening:
         """Files that are not as we know them are opened; copies may then be of rows that are gone, and are not."""
         known = self.known.by_name
         same = {n for n, size in known.items() if now.get(n) == size}
-        usable = copies and len(same) == len(known) and not is_remote(self.spark)
-        found = self.index.cover(p, self.known.sizes, usable)
+        found = self.index.cover(p, self.known.sizes, copies=len(same) == len(known))
         opened = {n for n, is_open in zip(known, found.opened, strict=True) if is_open}
         files = [n for n in now if (n in opened if n in same else not is_hidden(n))]
-        skipped = [n for n in same - opened if not is_hidden(n)]
-        return Opening(self, tuple(sorted(files)), tuple(sorted(skipped)), found.opened, found.taken)
+        return Opening(self, tuple(sorted(files)), found.opened, found.taken)
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
-        named = [str(c) for c in columns or ()]
-        plain = columns is not None and all(name.isidentifier() for name in named)
-        own = any(OF_FILES.search(name) for name in named)
-        frame = self.opening(where, columns if plain else None, own).frame()
+        frame = self._whole()
+        if is_remote(self.spark):
+            skipped = ", ".join(map(quote_string, sorted(self.skipped_remotely(where))))
+            frame = frame.where(f"_metadata.file_name NOT IN ({skipped})") if skipped else frame
         if where is not None:
             frame = frame.where(where)
-        return frame.select(*columns) if columns is not None else frame
+        found = frame.select(*columns) if columns is not None else frame
+        return found if is_remote(self.spark) else routed(self.spark, found)
 
-    def frame(self, files: Sequence[str], taken: Sequence[tuple[int, int]] | None = None) -> DataFrame:
-        """All rows of these files, which `files` named; of copies only the blocks and cells in `taken`, if given."""
-        if is_remote(self.spark):  # a list of paths would be looked up one by one; and what we do not know is read
-            skipped = ", ".join(map(quote_string, sorted(set(self.known.names) - set(files))))
-            return self._whole().where(f"_metadata.file_name NOT IN ({skipped})") if skipped else self._whole()
-        if not files:
-            return self._whole().limit(0)
-        if taken is None:
-            return self._files(files, self._struct)
-        layout = self.layout
-        assert isinstance(layout, OverlapLayout)
-        codes = ", ".join(f"{layout.code(block, cell)}L" for block, cell in taken)
-        return self.with_copies(files).where(f"{COPY} IS NULL OR {COPY} IN ({codes})").drop(COPY)
+    def skipped_remotely(self, where: str | None) -> set[str]:
+        """Over Spark Connect there is no plan to look at, so only conditions of the plainest kind skip files."""
+        p = None if where is None else plain_condition(where, self.schema)
+        if p is None:
+            return set()
+        opened = self.index.cover(p, copies=False).opened
+        sizes = self.present()
+        return {
+            name
+            for (name, size), is_open in zip(self.known.by_name.items(), opened, strict=True)
+            if not is_open and sizes.get(name) == size and not is_hidden(name)
+        }
+
+    def frame(self, files: Sequence[str]) -> DataFrame:
+        """All rows of these files."""
+        return self._files(files, self._struct) if files else self._whole().limit(0)
 
     def with_copies(self, files: Sequence[str]) -> DataFrame:
         """With one more column, for copies the number of block and cell."""
@@ -230,24 +230,18 @@ class ParquetTable:
 
         return self._files(files, StructType([*self._struct.fields, StructField(COPY, LongType())]))
 
+    def copy_code(self, block: int, cell: int) -> int:
+        """The number that copies of a cell carry in a block."""
+        assert isinstance(self.layout, OverlapLayout)
+        return self.layout.code(block, cell)
+
     def _files(self, files: Sequence[str], schema: StructType) -> DataFrame:
         # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
         with configured(self.spark, sources__parallelPartitionDiscovery__threshold=len(files) + 32):
-            paths = (f"{self.path}/{_GLOB.sub(_ESCAPED, n)}" for n in files)
-            return self.spark.read.schema(schema).parquet(*paths)
+            return self.spark.read.schema(schema).parquet(*(_literally(f"{self.path}/{n}") for n in files))
 
     def _whole(self) -> DataFrame:
-        return self.spark.read.schema(self._struct).parquet(self.path)
-
-    def bound(self, where: str | Predicate | None) -> Predicate:
-        """What we do not understand prunes nothing; whether it is an error is for Spark to say."""
-        if where is None or not same_grammar(self.spark):
-            return TRUE
-        try:
-            p = parse_where(where, schema=self.schema) if isinstance(where, str) else where
-            return normalise(bind(p, self.schema, meaning(self.spark)))
-        except (WorkloadError, SchemaError):
-            return TRUE
+        return self.spark.read.schema(self._struct).parquet(_literally(self.path))
 
     # --- measuring ---
 
@@ -356,11 +350,10 @@ class ParquetTable:
         folder = Folder(self.spark, self.path)
         moved: list[str] = []
         try:
-            with configured(self.spark, **as_arguments(self.manifest["settings"])):
-                if settings(self.spark) != self.manifest["settings"]:
-                    raise HedgerowError(
-                        f"{self.path} was written without the spark.sql.legacy settings of this session"
-                    )
+            with under(self.spark, self.manifest["settings"]):
+                differs = difference(self.manifest["settings"], settings(self.spark))
+                if differs is not None:
+                    raise HedgerowError(f"nothing can be appended to {self.path} in this session: {differs[1]}")
                 went_in, index, files = draft.fill(frame, self.layout)
             for name in files.names:
                 folder.move(f"{place}/{name}", name)
@@ -397,33 +390,30 @@ class ParquetTable:
     def fill(self, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
         """Write rows where no file is yet, and look at what was written."""
         if isinstance(layout, OverlapLayout):
-            check_cuts(layout)
+            check_cuts(layout, self.schema)
         with step(self.spark, "writing"):
             went_in = write_blocks(frame, layout, self.schema, self.path, **self.manifest["writing"])
             if isinstance(layout, OverlapLayout) and layout.pairs:
                 own, how = self.frame(list(data_files(self.spark, self.path))), self.manifest["writing"]
                 where = f"{self.path}/{COPIES}"
                 write_copies(own, layout, self.schema, where, how["sort_by"], how["options"])
-        with step(self.spark, "collecting statistics"):
-            index, files = self._looked_at(layout)
-        written = int(files.rows[files.own].sum())
-        if went_in.rows != written:  # a task that ran twice was counted twice
-            went_in = checksum(frame)
-        if went_in.rows != written:
-            raise HedgerowError(f"{went_in.rows} rows were read, {written} written: did the source change meanwhile?")
-        return went_in, index, files
+        with step(self.spark, "collecting statistics and comparing all rows"):
+            index, files, came_out = self._looked_at(layout)
+        return same_rows(went_in, came_out, frame, self.frame(list(data_files(self.spark, self.path)))), index, files
 
-    def _looked_at(self, layout: Layout) -> tuple[BlockIndex, KnownFiles]:
-        """Statistics and sizes of all files."""
+    def _looked_at(self, layout: Layout) -> tuple[BlockIndex, KnownFiles, Checksum]:
+        """Statistics and sizes of all files, and the checksum of the rows that they hold."""
         own, hidden = data_files(self.spark, self.path), self._hidden()
         sizes = dict(sorted({**own, **hidden}.items()))
         frame, footers = self.frame(list(own)), footers_of(Folder(self.spark, self.path), sizes)
         if isinstance(layout, OverlapLayout):
             copies = self.with_copies(list(hidden)) if hidden else None
             index = collect_parts(frame, copies, layout, self.statistics, self.schema, list(sizes))
+            came_out = checksum(frame)
         else:
             known = ranges(footers, self.schema)
-            index = BlockIndex((View(collect_files(frame, self.statistics, self.schema, list(sizes), known)),))
+            stats, came_out = collect_files_and_rows(frame, self.statistics, self.schema, list(sizes), known)
+            index = BlockIndex((View(stats),))
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
         files = KnownFiles(
             tuple(sizes),
@@ -432,7 +422,7 @@ class ParquetTable:
             np.array([block_of_file(n.rpartition("/")[2]) for n in sizes], np.int64),
             {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names},
         )
-        return index, files
+        return index, files, came_out
 
     def _fitting(self, frame: DataFrame) -> DataFrame:
         given = {f.name.lower(): f for f in frame.schema.fields}
@@ -460,8 +450,12 @@ def _read(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
 
 def _newest(side: Folder) -> int:
     """The number of the newest manifest, 0 if there is none."""
-    names = side.sizes()
-    return max((int(n[9:-5]) for n in names if n.startswith("manifest-") and n.endswith(".json")), default=0)
+    return max((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), default=0)
+
+
+def _literally(path: str) -> str:
+    """For Spark's reader, which takes brackets and braces in a path for patterns."""
+    return _GLOB.sub(_ESCAPED, path)
 
 
 def _partial(path: str) -> tuple[str, str]:

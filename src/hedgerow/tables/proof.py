@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,16 @@ from hedgerow.core.overlap import OverlapLayout
 from hedgerow.core.stats import agree, repeat
 from hedgerow.spark.checksum import Checksum, checksum
 from hedgerow.spark.copies import copied
+from hedgerow.spark.judged import kind_of_setting
 from hedgerow.spark.progress import step
-from hedgerow.spark.session import configured
+from hedgerow.spark.session import having
 from hedgerow.spark.stats import collect_files
 from hedgerow.tables.files import is_hidden
 from hedgerow.tables.replicas import stands
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from hedgerow.tables.parquet import ParquetTable
 
 _FILES = 8
@@ -74,7 +78,7 @@ def _wrong_copies(table: ParquetTable) -> list[str]:
     layout = table.layout
     assert isinstance(layout, OverlapLayout)
     own = table.frame([n for n in table.known.names if not is_hidden(n)])
-    with step(table.spark, "comparing copies"), configured(table.spark, **as_arguments(table.manifest["settings"])):
+    with step(table.spark, "comparing copies"), under(table.spark, table.manifest["settings"]):
         same = checksum(copied(own, layout, table.schema)) == checksum(table.with_copies(hidden))
     return [] if same else ["the copies in several blocks are not of the rows that they should be"]
 
@@ -82,7 +86,7 @@ def _wrong_copies(table: ParquetTable) -> list[str]:
 def _lies(table: ParquetTable, places: Sequence[int]) -> list[str]:
     """Of these files, a sentence for each of which the index does not say what a fresh look does."""
     names = [table.known.names[i] for i in places]
-    with configured(table.spark, **as_arguments(table.manifest["settings"])):
+    with under(table.spark, table.manifest["settings"]):
         fresh = collect_files(table.frame(names), table.statistics, table.schema, names)
     said = repeat(table.stored_index.blocks, np.array(places))
     same = agree(said, fresh)
@@ -96,6 +100,6 @@ def _tell(table: ParquetTable, wrong: Sequence[str]) -> None:
         raise HedgerowError(f"{table.path} is not as it was written: {wrong[0]}{more}")
 
 
-def as_arguments(stored: Mapping[str, str]) -> dict[str, str]:
-    """Settings that were noted, as `configured` takes them."""
-    return {key.removeprefix("spark.sql.").replace(".", "__"): value for key, value in stored.items()}
+def under(spark: SparkSession, stored: Mapping[str, str]) -> AbstractContextManager[None]:
+    """For a while expressions mean what they meant when the settings were noted."""
+    return having(spark, {key: value for key, value in stored.items() if kind_of_setting(key) == "meaning"})

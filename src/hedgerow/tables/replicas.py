@@ -24,8 +24,6 @@ from hedgerow.spark.session import first_line, is_remote, spark_errors
 from hedgerow.tables.files import KnownFiles, is_hidden
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from hedgerow.tables.parquet import ParquetTable
 
 REPLICAS = "_hedgerow/replicas"
@@ -35,20 +33,12 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Opening:
-    """What a query opens, of the table itself or of one of its replicas; the rest of that one is skipped."""
+    """What a query opens, of the table itself or of one of its replicas."""
 
     table: ParquetTable
     files: tuple[str, ...]
-    skipped: tuple[str, ...]
     known: Bools  # of the index's entries, those that are opened
     taken: tuple[tuple[int, int], ...] | None = None  # of opened copies the blocks and cells that are read, None: all
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return self.table.path, self.files, self.taken
-
-    def frame(self) -> DataFrame:
-        return self.table.frame(self.files, self.taken)
 
 
 def place_of(table_path: str, name: str) -> str:

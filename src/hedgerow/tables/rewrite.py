@@ -22,15 +22,17 @@ from hedgerow.core.layout import Layout
 from hedgerow.core.stats import Stats
 from hedgerow.core.views import BlockIndex, View
 from hedgerow.spark.assign import order_inside, settings_for
-from hedgerow.spark.checksum import Checksum, checksum, observed
+from hedgerow.spark.checksum import Checksum, observed, same_rows
 from hedgerow.spark.delta import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.evaluate import Item
 from hedgerow.spark.folder import Folder
 from hedgerow.spark.place import placed
 from hedgerow.spark.progress import step
-from hedgerow.spark.session import configured, first_line, settings, spark_errors
-from hedgerow.spark.write import block_of_file, equal_zeros
-from hedgerow.tables.delta import DeltaTable, collected, measured, open_log, schema_at
+from hedgerow.spark.rule import settings
+from hedgerow.spark.session import configured, first_line, spark_errors
+from hedgerow.spark.stats import collect_files, collect_files_and_rows
+from hedgerow.spark.write import block_of_file, exact_writing
+from hedgerow.tables.delta import DeltaTable, file_names, measured, open_log, schema_at
 from hedgerow.tables.segments import note, operation, speaks_of, with_segment, without_segment, write_segment
 
 if TYPE_CHECKING:
@@ -76,13 +78,15 @@ def _rewrite(log: DeltaLog, plan: Plan) -> DeltaTable:
     written: Written | None = None
     segment: dict[str, Any] | None = None
     try:
-        with step(log.spark, "writing"), _zeros(snapshot), configured(log.spark, **settings_for(plan.layout)):
+        with step(log.spark, "writing"), _exactly(snapshot), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (noted, found):
                 written = transaction.write(_arranged(noted, plan, snapshot), options_of(plan.writing))
-        with step(log.spark, "collecting statistics"):
-            stats = collected(written.frame(), _items(plan, snapshot), schema_at(snapshot), list(written.sizes))
-        meta = _meta(plan, snapshot, _checked(found[0], snapshot, old, stats))
+        with step(log.spark, "collecting statistics and comparing all rows"):
+            rows, items = written.frame(), _items(plan, snapshot)
+            stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), file_names(written.sizes))
+            went_in = same_rows(found[0], came_out, snapshot.frame(old), rows)
+        meta = _meta(plan, snapshot, went_in)
         files = measured(snapshot, written.sizes, stats.rows, _blocks(written.sizes))
         segment = new = write_segment(log, meta, plan.layout, stats, files)
         done = {**operation("apply", None, new), **_score(plan.predicates, stats)}
@@ -122,9 +126,9 @@ def _undo(log: DeltaLog, written: Written | None, segment: Mapping[str, Any] | N
         written.delete()
 
 
-def _zeros(snapshot: Snapshot) -> AbstractContextManager[None]:
+def _exactly(snapshot: Snapshot) -> AbstractContextManager[None]:
     physical = {logical: name for name, logical in snapshot.physical.items() if name != logical}
-    return equal_zeros(snapshot.log.spark, schema_at(snapshot), physical)
+    return exact_writing(snapshot.log.spark, schema_at(snapshot), physical)
 
 
 def _with_version(found: dict[str, Any], own: str, version: int) -> dict[str, Any]:
@@ -182,18 +186,6 @@ def _items(plan: Plan, snapshot: Snapshot) -> list[Item]:
     return [item for item in (*map(decode, plan.statistics), *partitions) if not speaks_of(item, zoned)]
 
 
-def _checked(went_in: Checksum, snapshot: Snapshot, old: Sequence[str], stats: Stats) -> Checksum:
-    """No row was lost on the way."""
-    written, known = int(stats.rows.sum()), snapshot.files.rows[[snapshot.files.place[n] for n in old]]
-    if went_in.rows != written:  # a task that ran twice was counted twice
-        went_in = checksum(snapshot.frame(old).select(*map(quote_name, snapshot.fields)))
-    if went_in.rows != written or ((known >= 0).all() and int(known.sum()) != written):
-        raise HedgerowError(
-            f"{went_in.rows} rows of {snapshot.log.path} were read, {written} written: nothing is changed"
-        )
-    return went_in
-
-
 def _score(predicates: Sequence[Predicate], stats: Stats) -> dict[str, float]:
     """What the queries that the layout was learned from read of the files that were written."""
     index, total = BlockIndex((View(stats),)), max(1, int(stats.rows.sum()))
@@ -226,7 +218,7 @@ def append(table: DeltaTable, frame: DataFrame) -> DeltaTable:
     log, snapshot, segment = table.log, table.snapshot(), table.newest
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     try:
-        with _zeros(snapshot), configured(log.spark, **settings_for(segment.layout)):
+        with _exactly(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
             rows = _sorted(rows, partitions, segment.layout, segment.meta["writing"])
@@ -240,7 +232,7 @@ def append(table: DeltaTable, frame: DataFrame) -> DeltaTable:
     after, before = table.snapshot(found[0]), table.snapshot(found[0] - 1)
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
     if new:
-        stats = collected(after.frame(list(new)), segment.items, schema, list(new))
+        stats = collect_files(after.frame(list(new)), segment.items, schema, file_names(new))
         meta = {key: value for key, value in segment.meta.items() if key != "checksum"}
         meta |= {"settings": settings(log.spark), "columns": after.columns}
         added = write_segment(log, meta, None, stats, measured(after, new, stats.rows, _blocks(new)))

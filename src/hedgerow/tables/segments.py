@@ -10,6 +10,7 @@ other. It is written down before its files are committed: if that fails, it spea
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -22,7 +23,6 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.expr import Cast, Column, Predicate, columns, quote_name, term_text, text
 from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
 from hedgerow.core.stats import Stats
-from hedgerow.core.steady import steady_index
 from hedgerow.core.store import index_bytes, index_of_bytes
 from hedgerow.core.types import Type
 from hedgerow.core.views import BlockIndex, View
@@ -31,10 +31,12 @@ from hedgerow.spark.evaluate import Item
 from hedgerow.spark.folder import Folder
 from hedgerow.tables.files import KnownFiles
 from hedgerow.tables.parquet import SIDE
+from hedgerow.tables.session_fit import difference, fitting_index
 
 VERSION = 1
 _KEPT = 10  # older lists, for readers that are still at work; and segments without a file, for older versions
 _DAY = 24 * 3600
+_LIST = re.compile(r"delta-(\d{1,18})\.json")
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,11 @@ class Segment:
 
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """As far as it holds under these settings and for the columns that are still what they were."""
-        same = now == self.meta["settings"]
+        differs = difference(self.meta["settings"], now)
         gone = {name.lower() for name, what in self.meta["columns"].items() if columns.get(name) != what}
-        key = (same, frozenset(gone))
+        key = (differs and differs[0], frozenset(gone))
         if key not in self._indexes:
-            found = self.stored if same else steady_index(self.stored, self.schema)
+            found = fitting_index(self.stored, self.schema, self.meta["settings"], now)
             self._indexes[key] = _without(found, self.items, gone) if gone else found
         return self._indexes[key]
 
@@ -115,8 +117,7 @@ def side_of(log: DeltaLog) -> Folder:
 
 def newest(side: Folder) -> int:
     """The number of the newest list, 0 if there is none."""
-    names = side.sizes()
-    return max((int(n[6:-5]) for n in names if n.startswith("delta-") and n.endswith(".json")), default=0)
+    return max((int(m[1]) for m in map(_LIST.fullmatch, side.sizes()) if m), default=0)
 
 
 def read_list(side: Folder, number: int) -> dict[str, Any]:

@@ -1,0 +1,495 @@
+"""Judges Spark's expressions, settings and reader options one by one: files are skipped only by what is listed here.
+
+The rule matches expressions of a query with those that were evaluated when the table was written. That is sound if
+equal trees have equal values, so:
+
+- an expression class is allowed only if its value depends on its arguments alone, and on settings of kind 'meaning';
+- a setting of kind 'meaning' that differs from the recorded one turns off stored expressions, but not plain
+  comparisons of columns with literals;
+- a setting of kind 'reading', or on no list, that differs turns off skipping;
+- a reader option on no list of harmless ones turns off skipping.
+
+`tests/spark/test_judged.py` walks Spark's registries and fails on names without a judgement, and on stale ones.
+Plans are not judged: a stored expression is a scalar over one table, a query's is compared after Spark resolved it.
+So settings of joins, aggregates, subqueries and name resolution are harmless even where they change an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+Kind = Literal["harmless", "meaning", "reading", "unknown"]
+
+
+def _names(text: str, prefix: str = "") -> frozenset[str]:
+    """The names in a text, less its comments, each behind the prefix."""
+    lines = (line.partition("# ")[0] for line in text.splitlines())
+    return frozenset(prefix + name for line in lines for name in line.split())
+
+
+# --- expressions of org.apache.spark.sql.catalyst.expressions ---------------------------------------
+
+# Compare them as case classes, never by `canonicalized` or `semanticEquals`: those reorder sums, and a sum of
+# doubles depends on its order.
+EXPRESSIONS: frozenset[str] = _names("""
+    # columns and constants; two literals also have to agree in the sign of zero, which Scala's == overlooks
+    AttributeReference Literal
+    # logic and comparison
+    And Or Not EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet
+    IsNull IsNotNull IsNaN NaNvl If CaseWhen Coalesce Greatest Least AtLeastNNonNulls
+    # arithmetic; how it fails is an argument
+    Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus Abs TryEval
+    BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseCount BitwiseGet ShiftLeft ShiftRight ShiftRightUnsigned
+    Ceil Floor RoundCeil RoundFloor Round BRound Rint Signum WidthBucket Factorial Conv Bin Hex Unhex
+    CheckOverflow MakeDecimal UnscaledValue
+    # mathematics
+    Acos Acosh Asin Asinh Atan Atan2 Atanh Cbrt Cos Cosh Cot Csc EulerNumber Exp Expm1 Hypot Log Log10 Log1p Log2
+    Logarithm Pi Pow Sec Sin Sinh Sqrt Tan Tanh ToDegrees ToRadians
+    # casts; not of an array, map or struct to a string: see CHECKED_FURTHER
+    Cast CastTimestampNTZToLong
+    # marks of the optimizer, which change no value
+    KnownNotNull KnownNullable KnownNotContainsNull
+    # strings
+    Ascii BitLength Chr Concat ConcatWs Contains Elt EndsWith FindInSet FormatNumber InitCap Length Levenshtein Lower
+    Mask OctetLength Overlay Reverse SoundEx StartsWith StringInstr StringLPad StringLocate StringRPad StringRepeat
+    StringReplace StringSpace StringSplit StringSplitSQL StringTranslate StringTrim StringTrimLeft StringTrimRight
+    Substring SubstringIndex ToCharacter ToNumber TryToNumber UnBase64 Upper
+    # patterns
+    Like LikeAll LikeAny NotLikeAll NotLikeAny RLike RegExpExtract RegExpExtractAll RegExpInStr RegExpReplace
+    # hashes
+    Crc32 HiveHash Md5 Murmur3Hash Sha1 Sha2 XxHash64
+    # dates
+    AddMonths DateAdd DateAddInterval DateAddYMInterval DateDiff DateFromUnixDate DateSub DayName DayOfMonth DayOfWeek
+    DayOfYear LastDay MakeDate Month MonthName NextDay Quarter SubtractDates TruncDate UnixDate WeekDay WeekOfYear Year
+    YearOfWeek
+    # timestamps; the zone is an argument
+    ConvertTimezone FromUTCTimestamp Hour MakeTimestamp MicrosToTimestamp MillisToTimestamp Minute MonthsBetween
+    PreciseTimestampConversion Second SecondWithFraction SecondsToTimestamp SubtractTimestamps TimestampAdd
+    TimestampAddInterval TimestampAddYMInterval TimestampDiff ToUTCTimestamp TruncTimestamp UnixMicros UnixMillis
+    UnixSeconds
+    # by patterns of letters, which they read when they run: spark.sql.legacy.timeParserPolicy is not an argument
+    DateFormatClass FromUnixTime GetTimestamp ToUnixTimestamp UnixTimestamp
+    # intervals
+    DivideDTInterval DivideInterval DivideYMInterval ExtractANSIIntervalDays ExtractANSIIntervalHours
+    ExtractANSIIntervalMinutes ExtractANSIIntervalMonths ExtractANSIIntervalSeconds ExtractANSIIntervalYears
+    ExtractIntervalDays ExtractIntervalHours ExtractIntervalMinutes ExtractIntervalMonths ExtractIntervalSeconds
+    ExtractIntervalYears MakeDTInterval MakeInterval MakeYMInterval MultiplyDTInterval MultiplyInterval
+    MultiplyYMInterval
+    # fields, arrays and maps that are there
+    GetStructField GetArrayStructFields GetArrayItem GetMapValue ElementAt Size Slice Sequence CreateArray
+    CreateNamedStruct ArrayContains ArrayDistinct ArrayExcept ArrayInsert ArrayIntersect ArrayJoin ArrayMax ArrayMin
+    ArrayPosition ArrayRemove ArrayRepeat ArrayUnion ArraysOverlap ArraysZip Flatten SortArray MapKeys MapValues
+    MapEntries MapSort
+    # functions over arrays and maps; their variables have ids of their own in every query
+    LambdaFunction NamedLambdaVariable ArrayAggregate ArrayExists ArrayFilter ArrayForAll ArraySort ArrayTransform
+    MapFilter TransformValues ZipWith
+    # documents
+    GetJsonObject
+""")
+
+# Of an allowed class, the trees that the rule has to refuse all the same.
+CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
+    {
+        "Cast": "array, map or struct to string: spark.sql.legacy.castComplexTypesToString.enabled is no argument",
+        "In": "of no values: spark.sql.legacy.nullInEmptyListBehavior is no argument",
+        "InSet": "of no values, as In",
+        "Literal": "equal in Scala, but one holds 0.0 where the other holds -0.0, at any depth",
+    }
+)
+
+REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "Spark replaces them before our rule runs; their replacements are judged instead": _names("""
+            AesDecrypt AesEncrypt ArrayAppend ArrayBinarySearch ArrayCompact ArrayPrepend ArraySize AssertTrue Base64
+            Between BinaryPad BinaryPredicate BitmapBitPosition BitmapBucketNumber BitmapCount Collation DatetimeSub
+            Decode Encode EqualNull Extract FromAvro FromProtobuf Get HoursOfTime ILike IsValidUTF8 JsonObjectKeys Left
+            LengthOfJsonArray Luhncheck MakeTime MakeTimestampFromDateTime MakeTimestampNTZ MakeValidUTF8
+            MapContainsKey MinutesOfTime NullIf NullIfZero Nvl Nvl2 ParseToDate ParseToTimestamp ParseUrl Quote
+            RegExpCount RegExpSubStr Right SchemaOfAvro SchemaOfCsv SchemaOfJson SchemaOfXml SecondsOfTime
+            SecondsOfTimeWithFraction Sentences SparkVersion SplitPart StringDecode StringTrimBoth StructsToJson
+            SubtractTimes TimeAddInterval TimeDiff TimeFromMicros TimeFromMillis TimeFromSeconds TimeToMicros
+            TimeToMillis TimeToSeconds TimeTrunc ToAvro ToBinary ToJavaArray ToProtobuf ToTime TryAdd TryAesDecrypt
+            TryDivide TryElementAt TryMakeInterval TryMakeTimestamp TryMakeTimestampFromDateTime TryMod TryMultiply
+            TryParseUrl TryReflect TrySubtract TryToBinary TryUrlDecode TryValidateUTF8 TypedNullLiteral UnaryPositive
+            Uniform UrlDecode UrlEncode ValidateUTF8 VectorCosineSimilarity VectorInnerProduct VectorL2Distance
+            VectorNorm VectorNormalize ZeroIfNull CommonExpressionDef CommonExpressionRef With
+        """),
+        "another value in every run, task or file": _names("""
+            InputFileBlockLength InputFileBlockStart InputFileName MonotonicallyIncreasingID Rand RandStr Randn Shuffle
+            SparkPartitionID Uuid DirectShufflePartitionID DistributedSequenceID
+        """),
+        "the clock, the user, the catalog, the session": _names("""
+            CurrentBatchTimestamp CurrentCatalog CurrentDatabase CurrentDate CurrentPath CurrentTime CurrentTimeZone
+            CurrentTimestamp CurrentUser LocalTimestamp Now VariableReference CursorReference UnresolvedCursor
+        """),
+        "code of a user or a data source": _names("""
+            ApplyFunctionExpression CallMethodViaReflection PrettyPythonUDF PythonUDAF PythonUDF PythonUDTF ScalaUDF
+            TransformExpression UnresolvedPolymorphicPythonUDTF UnwrapUDT UserDefinedGenerator
+        """),
+        "subqueries, and what Spark makes of joins while it runs": _names("""
+            BloomFilterMightContain DynamicPruningExpression DynamicPruningSubquery Exists
+            FunctionTableSubqueryArgumentExpression InSubquery LateralSubquery ListQuery OuterReference
+            OuterScopeReference ScalarSubquery
+        """),
+        "aggregates, windows, groupings and sort orders": _names("""
+            BitmapAndAgg BitmapConstructAgg BitmapOrAgg CheckOverflowInSum Cube CumeDist CurrentRow$
+            DecimalAddNoOverflowCheck DecimalDivideWithOverflowCheck DenseRank EWM Grouping GroupingID GroupingSets
+            KnownFloatingPointNormalized Lag Lead NTile NthValue NullIndex PercentRank Rank Rollup RowNumber
+            SessionWindow SortOrder SortPrefix SpecifiedWindowFrame TimeWindow UnboundedFollowing$ UnboundedPreceding$
+            UnspecifiedFrame$ VectorAvg VectorSum WindowExpression WindowSpecDefinition WindowTime
+        """),
+        "many rows from one": _names("""
+            Collations Explode GeneratorOuter Inline JsonTuple PosExplode ReplicateRows SQLKeywords Stack
+        """),
+        "only on the way to a resolved tree, or to show one": _names("""
+            Alias BoundReference DropField ExpressionProxy LateralColumnAliasReference MultiCommutativeOp
+            NamePlaceholder$ NamedArgumentExpression PipeExpression PrettyAttribute SemiStructuredExtract ToPrettyString
+            TypeOf UnresolvedCollation UnresolvedExistsPlanId UnresolvedInSubqueryPlanId UnresolvedNamedLambdaVariable
+            UnresolvedScalarSubqueryPlanId UnresolvedTableArgPlanId UnresolvedWindowExpression UpCast UpdateFields
+            WithField
+        """),
+        "of writers and of table definitions": _names("""
+            Bucket CheckConstraint CheckInvariant CheckOverflowInTableInsert Days Empty2Null ForeignKeyConstraint Hours
+            Months PrimaryKeyConstraint UniqueConstraint Years
+        """),
+        "collations": _names("""
+            Collate CollationAwareMurmur3Hash CollationAwareXxHash64 CollationKey ResolvedCollation
+        """),
+        "maps made here: duplicate keys go by settings that the expression reads when it is made": _names("""
+            CreateMap MapConcat MapFromArrays MapFromEntries MapZipWith StringToMap TransformKeys
+        """),
+        "documents: their options read settings that are no arguments": _names("""
+            CsvToStructs JsonToStructs StructsToCsv StructsToXml XmlToStructs
+        """),
+        "side effects": _names("PrintToStderr RaiseError"),
+        "prints binaries and arrays by their address": _names("FormatString"),
+        "anonymous classes": _names("IsNotUnknown$$anon$2 IsUnknown$$anon$1"),
+        "sketches: estimates of another library": _names("""
+            ApproxTopKEstimate HllSketchEstimate HllUnion KllSketchGetNBigint KllSketchGetNDouble KllSketchGetNFloat
+            KllSketchGetQuantileBigint KllSketchGetQuantileDouble KllSketchGetQuantileFloat KllSketchGetRankBigint
+            KllSketchGetRankDouble KllSketchGetRankFloat KllSketchMergeBigint KllSketchMergeDouble KllSketchMergeFloat
+            KllSketchToStringBigint KllSketchToStringDouble KllSketchToStringFloat ThetaDifference ThetaIntersection
+            ThetaSketchEstimate ThetaUnion TupleDifferenceDouble TupleDifferenceInteger TupleDifferenceThetaDouble
+            TupleDifferenceThetaInteger TupleIntersectionDouble TupleIntersectionInteger TupleIntersectionThetaDouble
+            TupleIntersectionThetaInteger TupleSketchEstimateDouble TupleSketchEstimateInteger TupleSketchSummaryDouble
+            TupleSketchSummaryInteger TupleSketchThetaDouble TupleSketchThetaInteger TupleUnionDouble TupleUnionInteger
+            TupleUnionThetaDouble TupleUnionThetaInteger
+        """),
+        "new in Spark 4.2 and not read closely": _names("TimeBucket"),
+    }
+)
+
+# --- settings ----------------------------------------------------------------------------------------
+
+# Whole names win over families, which end in a star, and longer families over shorter ones. Unset means the default.
+
+# What an expression evaluates to, or a text parses to.
+MEANING: frozenset[str] = _names(
+    """
+    legacy.*
+    # types and texts
+    ansi.* assumeAnsiFalseIfNotPersisted.enabled session.timeZone timestampType decimalOperations.allowPrecisionLoss
+    parser.* variable.substitute allowNamedFunctionArguments charAsVarchar timeType.enabled types.framework.enabled
+    geospatial.enabled
+    analyzer.singlePassResolver.* analyzer.sqlFunctionResolution.applyConfOverrides extensions
+    extensions.test.loadFromCp
+    # which function a name means
+    function.* functionResolution.sessionOrder path.enabled defaultPath
+    # functions
+    binaryOutputStyle chunkBase64String.enabled collation.* runCollationTypeCastsBeforeAliasAssignment.enabled
+    columnNameOfCorruptRecord icu.caseMappings.enabled json.enableExactStringParsing json.enablePartialResults
+    json.useUnsafeRow jsonGenerator.* mapKeyDedupPolicy mapZipWithUsesJavaCollections variant.allowDuplicateKeys
+    variant.validateUnicodeInJsonParsing xml.variant.respectInferSchema
+    """,
+    "spark.sql.",
+)
+
+# Which files, rows, columns and values a scan has.
+READING: frozenset[str] = (
+    _names(
+        """
+        caseSensitive
+        # which files there are
+        files.ignoreCorruptFiles files.ignoreMissingFiles files.ignoreInvalidPartitionPaths
+        streaming.fileStreamSink.ignoreMetadata optimizer.metadataOnly sources.useV1SourceList
+        sources.partitionColumnTypeInference.enabled sources.validatePartitionColumns hive.convertMetastoreParquet
+        hive.convertMetastoreParquet.mergeSchema hive.caseSensitiveInferenceMode hive.convertMetastoreAsNullable
+        storeAssignmentPolicy legacy.skipTypeValidationOnAlterPartition legacy.pathOptionBehavior.enabled
+        legacy.extraOptionsBehavior.enabled legacy.readFileSourceTableCacheIgnoreOptions
+        # what is in them
+        parquet.binaryAsString parquet.datetimeRebaseModeInRead parquet.fieldId.read.enabled
+        parquet.fieldId.read.ignoreMissing parquet.ignoreVariantAnnotation parquet.inferTimestampNTZ.enabled
+        parquet.int96AsTimestamp parquet.int96RebaseModeInRead parquet.int96TimestampConversion parquet.mergeSchema
+        parquet.reader.respectUnknownTypeAnnotation.enabled parquet.respectSummaryFiles legacy.parquet.*
+        udt.* variant.allowReadingShredded variant.pushVariantIntoScan
+        # what columns are where a file lacks them, or is padded
+        defaultColumn.* preserveCharVarcharTypeInfo readSideCharPadding legacy.charVarcharAsString
+        legacy.noCharPaddingInPredicate
+        """,
+        "spark.sql.",
+    )
+    | _names("spark.files.ignoreCorruptFiles spark.files.ignoreMissingFiles")
+    | _names(
+        """
+        catalog.enableServerSidePlanning changeDataFeed.* changelogV2.enabled checkLatestSchemaOnRead
+        createDataFrame.dropNullColumns deletionVectors.useMetadataRowIndex enableTableRedirectFeature
+        failOnPartitionValueParsingError normalizePartitionValuesOnRead schema.removeSparkInternalMetadata
+        skipRedirectFeature spark.sql.delta.sharing.* typeWidening.bypassUnsupportedTypeChangeCheck
+        typeWidening.removeSchemaMetadata v2.enableMode workAroundColonsInHadoopPaths.enabled
+        """,
+        "spark.databricks.delta.",
+    )
+)
+
+# The rest of Spark SQL's and Delta's: how fast, where to, what is shown; what is written; whole plans.
+_SQL = (
+    _names(
+        """
+        # plans: joins, aggregates, subqueries, names of columns
+        adaptive.* alwaysInlineCommonExpr analyzer.* autoBroadcastJoinThreshold broadcastExchange.* broadcastTimeout
+        bucketing.* cartesianProductExec.* cbo.* constraintPropagation.enabled crossJoin.enabled
+        cteRecursionAnchorRowsLimitToConvertToLocalRelation cteRecursionLevelLimit cteRecursionRowLimit
+        cteRelationDefMaxRows.enabled enforceTypeCoercionBeforeUnionDeduplication.enabled exchange.reuse groupByAliases
+        groupByOrdinal join.preferSortMergeJoin lateralColumnAlias.enableImplicitResolution
+        lazySetOperatorOutput.enabled leafNodeDefaultParallelism limit.initialNumPartitions limit.scaleUpFactor
+        listagg.allowDistinctCastWithOrder.enabled maxBroadcastTableSize maxSinglePartitionBytes
+        objectHashAggregate.sortBased.fallbackThreshold operatorPipeSyntaxEnabled optimizeNullAwareAntiJoin optimizer.*
+        orderByOrdinal orderingAwareLimitOffset pivotMaxValues prioritizeOrdinalResolutionInSort.enabled
+        requireAllClusterKeysForCoPartition requireAllClusterKeysForDistribution retainGroupColumns
+        selfJoinAutoResolveAmbiguity sessionWindow.* shuffle.* shuffleDependency.* shuffleExchange.*
+        shuffledHashJoinFactor sort.enableRadixSort sortMergeJoinExec.* stableDerivedColumnAlias.enabled
+        transposeMaxValues tvf.allowMultipleTableArguments.enabled unionOutputPartitioning useCommonExprIdForAlias
+        view.maxNestedViewDepth window.segmentTree.* windowExec.*
+        # how it runs
+        parser.manageParserCaches parser.parserDfaCacheFlushRatio parser.parserDfaCacheFlushThreshold artifact.*
+        cache.serializer codegen.* columnVector.offheap.enabled dataFrameQueryContext.enabled datetime.java8API.enabled
+        defaultCacheStorageLevel defaultSizeInBytes execution.* filesourceTableRelationCacheSize
+        inMemoryColumnarStorage.* inMemoryTableScanStatistics.enable metadataCacheTTLSeconds
+        resultQueryStage.maxThreadThreshold statistics.* subexpressionElimination.* subquery.maxThreadThreshold
+        # what is shown and logged
+        cli.print.header dataframeCache.logLevel debug debug.maxToStringFields error.messageFormat event.truncate.length
+        expressionTreeChangeLog.level extendedExplainProviders lightweightPlanChangeValidation maxMetadataStringLength
+        maxPlanStringLength nameResolutionLog.level planChangeLog.* planChangeValidation queryExecutionListeners
+        redaction.* repl.* stackTracesInDataFrameContext ui.*
+        # other ways in
+        classic.shuffleDependency.fileCleanup.enabled connect.* pipelines.* planner.pythonExecution.memory pyspark.*
+        python.filterPushdown.enabled scriptTransformation.exitTimeoutInSeconds scripting.*
+        session.localRelationBatchOfChunksSizeBytes session.localRelationCacheThreshold
+        session.localRelationChunkSizeBytes session.localRelationChunkSizeLimit session.localRelationChunkSizeRows
+        session.localRelationSizeLimit streaming.* thriftServer.* thriftserver.*
+        # catalogs
+        catalog.* catalogImplementation defaultCatalog defaultUrlStreamHandlerFactory.enabled globalTempDatabase hive.*
+        maven.additionalRemoteRepositories runSQLOnFiles timeTravelTimestampKey timeTravelVersionKey warehouse.dir
+        # other formats
+        avro.* csv.* json.filterPushdown.enabled orc.* sources.binaryFile.maxLength sources.disabledJdbcConnProviderList
+        # scans: how they are cut and filtered, not what is in them
+        dataSource.alwaysCreateV2Predicate dataSource.skipAssertOnPredicatePushdown files.maxPartitionBytes
+        files.maxPartitionNum files.minPartitionNum files.openCostInBytes files.supportSecondOffsetFormat
+        parquet.aggregatePushdown parquet.columnarReaderBatchSize parquet.enableNestedColumnVectorizedReader
+        parquet.enableNullTypeVectorizedReader parquet.enableVectorizedReader parquet.filterPushdown
+        parquet.filterPushdown.* parquet.pushdown.inFilterThreshold parquet.recordLevelFilter.enabled
+        sources.bucketing.* sources.default sources.fileCompressionFactor sources.ignoreDataLocality
+        sources.parallelPartitionDiscovery.* sources.schemaStringLengthThreshold sources.useListFilesFileSystemList
+        sources.v2.bucketing.*
+        # commands and writers
+        addPartitionInBatch.size dropTableOnView.enabled fileSource.insert.enforceNotNull files.maxRecordsPerFile
+        insertIntoReplaceOn.enabled insertIntoReplaceOnByName.enabled insertIntoReplaceUsing.enabled
+        insertIntoReplaceUsingByName.enabled insertNestedTypeCoercion.enabled maxConcurrentOutputFileWriters
+        mergeNestedTypeCoercion.enabled parquet.compression.codec parquet.datetimeRebaseModeInWrite
+        parquet.fieldId.write.enabled parquet.int96RebaseModeInWrite parquet.output.committer.class
+        parquet.outputTimestampType parquet.variant.annotateLogicalType.enabled parquet.writeLegacyFormat
+        sources.commitProtocolClass sources.outputCommitterClass sources.partitionOverwriteMode
+        truncateTable.ignorePermissionAcl.enabled variant.forceShreddingSchemaForTest variant.inferShreddingSchema
+        variant.shredding.* variant.writeShredding.enabled
+        # of the old ways, those of commands, of other sources and of user code
+        legacy.addSingleFileInAddFile legacy.allowNonEmptyLocationInCTAS legacy.createHiveTableByDefault
+        legacy.db2.* legacy.execution.* legacy.hive.* legacy.keepCommandOutputSchema legacy.mssqlserver.* legacy.mysql.*
+        legacy.oracle.* legacy.postgres.* legacy.setCommandRejectsSparkCoreConfs
+        """,
+        "spark.sql.",
+    )
+    | _names(
+        """
+        # snapshots: which one is read is decided before our rule sees its files
+        allFilesInCrc.* checkpoint.* checkpointSchema.* checkpointV2.* checksum.*
+        checksumDVMetrics.enabled checksumDeletedRecordCountsHistogramMetrics.enabled delta.log.* deltaLog.*
+        lastCheckpoint.* lastCommitVersionInSession maxSnapshotLineageLength
+        readProtocolAndMetadataFromChecksum.enabled snapshot.logging.maxFilesThreshold snapshotCache.storageLevel
+        snapshotLoading.maxRetries snapshotPartitions stalenessLimit timeTravel.* versionChecksum.* writeChecksumFile.*
+        incremental.* adaptiveMetadataTree.preview.enabled amt.* coordinatedCommits.* statsAsStructInCheckpoint.*
+        # files that Delta leaves out, for no row in them matters
+        optimizeMetadataQuery.enabled skipping.* stats.* generatedColumn.partitionFilterOptimization.enabled
+        deletionVectors.propagateCloseFailure internalUdfOptimization.enabled includeTableIdInFileIndexComparison
+        # streams
+        streaming.*
+        # commands and writers
+        allowArbitraryProperties.enabled alter.* alterLocation.* alterTable.* alwaysCollectStats.enabled autoCompact.*
+        backfill.* catalog.update.* changeColumn.* checkConstraints.validation.enabled clone.*
+        clusteredTable.numClusteringColumnsLimit collectStats.* columnMapping.* command.* commandInvariantChecksThrow
+        commandInvariantChecksUseUnreliable commit.* commitInfo.userMetadata commitLock.enabled commitMetrics.*
+        commitStats.force commitValidation.* conflictChecker.* conflictDetection.* constraints.* convert.*
+        convertEmptyToNullForStringPartitionCol createEmptySchemaTable.enabled delete.*
+        deletionVectors.disableTightBoundOnFileCreationForDevOnly deletionVectors.packing.targetSize
+        deletionVectors.skipCommitCheck deltaTableBuilder.* dml.* dmlMetricsFromMetadata.enabled
+        domainMetadatasInCrc.maxAllowed dummyFileManager.* duplicateActionCheck.enabled dynamicPartitionOverwrite.*
+        emptyFileCheck.throwEnabled featureEnablement.* fileSizeHistogramMetrics.enabled
+        generatedColumn.allowNullableIngest.enabled generatedColumn.validateOnWrite.enabled geo.preview.enabled
+        history.* hms.schema.forceAlterTableDataSchema hudi.* iceberg.* identityColumn.* import.*
+        inCommitTimestamp.retainEnablementInfoFix.enabled insert.* insertOverwrite.* insertReplaceOnOrUsing.*
+        isDeltaTable.* legacy.allowAmbiguousPathsInCreateTable legacy.storeOptionsAsProperties liquid.*
+        loadFileSystemConfigsFromDataFrameOptions maxCommitAttempts maxNonConflictCommitAttempts merge.*
+        metrics.alwaysReportSomeZeroMetrics nullPartitionCheck.throwEnabled numRecordsValidation.enabled optimize.*
+        optimizeWrite.* partitionColumnChangeCheck partitionColumnValidity.enabled postCommitHook.throwOnError
+        properties.defaults.* replace.* replaceOn.* replaceUsing.* replaceWhere.* requiredSparkConfsCheck.enabled
+        resolveMergeUpdateStructsByName.enabled restore.* retentionDurationCheck.enabled rowTracking.*
+        schema.autoMerge.enabled schema.removeExistsDefault schema.typeCheck.enabled schemaEvolution.*
+        setTransactionsInCrc.* skipRecordingEmptyCommits table.parquetV2.timestampOutputType tableFeatures.*
+        tablePropertyConstraintsCheck.enabled testOnly.* typeWidening.allowAutomaticWidening
+        typeWidening.allowIntegralDecimalCoercion typeWidening.allowTypeChangeStreamingDeltaSource
+        typeWidening.allowUnsupportedIcebergTypeChanges typeWidening.bypassStreamingTypeChangeCheck
+        typeWidening.enableStreamingSchemaTracking uniform.* update.* updateAndMergeCastingFollowsAnsiEnabledFlag
+        vacuum.* variant.disableVariantTableFeatureForSpark40 variant.forceUsePreviewTableFeature variantShredding.*
+        write.*
+        """,
+        "spark.databricks.delta.",
+    )
+    | _names("mdc.* stringPrefixLength", "spark.databricks.io.skipping.")
+)
+
+# The settings of 'reading' that read nothing unless a column of the scan has the metadata `parquet.field.id`. Delta's
+# extension sets the first in every session.
+ONLY_WITH_FIELD_IDS = _names("fieldId.read.enabled fieldId.read.ignoreMissing", "spark.sql.parquet.")
+# In spark.sql.extensions, those that leave expressions as they are.
+HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension")
+
+# Not of Spark SQL, so in none of its registries.
+_CORE = _names(
+    """
+    acls.* admin.* api.mode app.* appStateStore.* archives authenticate authenticate.* barrier.* block.* blockManager.*
+    broadcast.* buffer.* checkpoint.* cleaner.* connect.* cores.max dead.* decommission.* default.parallelism deploy.*
+    diskStore.* driver.* dynamicAllocation.* eventLog.* excludeOnFailure.* executor.* executorEnv.* extraListeners
+    file.* files files.* hadoopRDD.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
+    local.dir locality.* log.* logConf master master.* memory.* metrics.* modify.* network.* plugins port.* pyspark.*
+    python.* r.* rdd.* redaction.* reducer.* remote repl.* resources.* rpc.* scheduler.* security.* serializer
+    serializer.* shuffle.* shutdown.* sparkr.* speculation speculation.* ssl.* stage.* standalone.* storage.*
+    streaming.* submit.* task.* taskMetrics.* ui.* unsafe.* user.* worker.* yarn.*
+    """,
+    "spark.",
+)
+# Where files are and who may read them; what Parquet's writer does. Its reader's are unknown: some drop rows.
+_HADOOP = _names("""
+    datanucleus.* dfs.* fs.* hadoop.security.* hadoop.tmp.dir hive.metastore.* io.file.buffer.size ipc.* javax.jdo.*
+    mapreduce.fileoutputcommitter.* yarn.*
+    parquet.block.size parquet.bloom.filter.* parquet.columnindex.truncate.length parquet.compression
+    parquet.compression.codec.* parquet.dictionary.page.size parquet.enable.dictionary parquet.enable.dictionary#*
+    parquet.enable.summary-metadata parquet.memory.* parquet.page.* parquet.statistics.truncate.length
+    parquet.summary.metadata.level parquet.writer.* parquet.page.write-checksum.enabled
+""")
+HARMLESS: frozenset[str] = (
+    _SQL | _CORE | _HADOOP | frozenset("spark.hadoop." + name for name in _HADOOP) | {"hedgerow.*"}
+)
+
+# What our own writes are done under, so that the files hold the very values and the rows lie where we put them.
+WRITING: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no minimum and maximum
+        "spark.sql.parquet.writeLegacyFormat": "false",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.fieldId.write.enabled": "true",
+        "spark.sql.parquet.variant.annotateLogicalType.enabled": "true",
+        "spark.sql.variant.writeShredding.enabled": "false",
+        "spark.sql.variant.inferShreddingSchema": "false",
+        "spark.sql.storeAssignmentPolicy": "ANSI",
+        "spark.sql.files.maxRecordsPerFile": "0",
+        # A copy made while these are on lacks rows.
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.databricks.delta.table.parquetV2.timestampOutputType": "TIMESTAMP_MICROS",
+        "spark.databricks.delta.write.utcTimestampPartitionValues": "true",
+        "spark.databricks.delta.insert.preserveNullSourceStructs": "true",
+        "spark.databricks.delta.schema.autoMerge.enabled": "false",
+        "spark.databricks.delta.optimizeWrite.enabled": "false",
+        "spark.databricks.delta.autoCompact.enabled": "false",
+    }
+)
+
+# --- reader options, in lower case --------------------------------------------------------------------
+
+HARMLESS_OPTIONS: frozenset[str] = _names("""
+    # where the table is; our rule sees its files
+    path paths serialization.format
+    # which snapshot
+    timestampasof versionasof
+    # of writers only
+    __v1_save_as_table_overwrite compression datachange maxrecordsperfile optimizewrite overwriteschema
+    parquet.compression parquet.writer.version partitionoverwritemode replaceon replaceusing replacewhere
+    spark.sql.parquet.outputtimestamptype targetalias txnappid txnversion usenullintolerantequalitywithdpo usermetadata
+    writepartitioncolumns
+    # of streams only
+    checkpointlocation ignorechanges ignoredeletes ignorefiledeletion maxfilespertrigger queryname
+    # who may read
+    fs.*
+""")
+
+REFUSED_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "which files, and which columns their paths give": _names("""
+            basepath excluderegex ignorecorruptfiles ignoreinvalidpartitionpaths ignoremissingfiles modifiedafter
+            modifiedbefore pathglobfilter recursivefilelookup timezone
+        """),
+        "what is in the files": _names("datetimerebasemode int96rebasemode mergeschema"),
+        "changes between versions, not a version": _names("""
+            endingtimestamp endingversion failondataloss readchangedata readchangefeed schemalocation
+            schematrackinglocation startingtimestamp startingversion streamingsourcetrackingid
+        """),
+    }
+)
+
+
+# --- asking ------------------------------------------------------------------------------------------
+
+
+def kind_of_setting(key: str) -> Kind:
+    """What may change with a setting; of families that hold it the longest decides, and a whole name before all.
+
+    >>> kind_of_setting("spark.sql.legacy.sizeOfNull"), kind_of_setting("spark.sql.noSuchThing")
+    ('meaning', 'unknown')
+    """
+    by_kind: tuple[tuple[Kind, frozenset[str]], ...] = (
+        ("reading", READING),
+        ("meaning", MEANING),
+        ("harmless", HARMLESS),
+    )
+    for kind, names in by_kind:
+        if key in names:
+            return kind
+    found: list[tuple[int, Kind]] = [(len(family), kind) for kind, names in by_kind for family in _holding(key, names)]
+    return max(found, key=lambda one: one[0], default=(0, "unknown"))[1]
+
+
+def is_harmless_option(name: str) -> bool:
+    """Whether a reader option, in any case, leaves rows and values as they are; unknown ones may not."""
+    return name.lower() in HARMLESS_OPTIONS or any(_holding(name.lower(), HARMLESS_OPTIONS))
+
+
+def as_json() -> str:
+    """All that the rule needs, for Java, which looks settings up as `kind_of_setting` does."""
+    return json.dumps(
+        {
+            "expressions": sorted(EXPRESSIONS),
+            "harmless": sorted(HARMLESS),
+            "meaning": sorted(MEANING),
+            "reading": sorted(READING),
+            "only_with_field_ids": sorted(ONLY_WITH_FIELD_IDS),
+            "harmless_extensions": sorted(HARMLESS_EXTENSIONS),
+            "options": sorted(HARMLESS_OPTIONS),
+        }
+    )
+
+
+def _holding(key: str, names: Iterable[str]) -> Iterable[str]:
+    return (name for name in names if name.endswith("*") and key.startswith(name[:-1]))
