@@ -66,7 +66,7 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
     from hedgerow.core.views import BlockIndex, View
     from hedgerow.spark.delta import delta_log
     from hedgerow.spark.folder import Folder
-    from hedgerow.spark.session import settings
+    from hedgerow.spark.rule import settings
     from hedgerow.tables.delta import schema_at
     from hedgerow.tables.parquet import SIDE, commit
     from hedgerow.tables.segments import note, operation, with_segment, write_segment
@@ -76,7 +76,7 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
         schema = json.loads(spark.read.parquet(f"{path}/{known.names[0]}").schema.json())
         Folder(spark, f"{path}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
         manifest = {"version": 1, "number": 1, "name": "t", "schema": schema, "settings": settings(spark)}
-        commit(spark, path, {**manifest, "statistics": [], "writing": {}}, BlockIndex((View(stats),)), known)
+        commit(spark, path, {**manifest, "statistics": _items(files), "writing": {}}, BlockIndex((View(stats),)), known)
     else:
         spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
         log = delta_log(spark, path)
@@ -84,11 +84,24 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
         meta = {
             "columns": snapshot.columns,
             "schema": {name: str(type_) for name, type_ in schema_at(snapshot).items()},
-            **{"settings": settings(spark), "statistics": [], "writing": {"sort_by": []}},
+            **{"settings": settings(spark), "statistics": _items(files), "writing": {"sort_by": []}},
         }
         segment = write_segment(log, meta, layout, stats, known)
         note(log, lambda m: with_segment({"name": "t", **m}, segment, snapshot, operation("apply", 0, segment)))
     return f"{kind}.`{path}`"
+
+
+def _items(files: int) -> list[Any]:
+    """What the index says of each file beside columns."""
+    from hedgerow.core.codec import encode
+
+    return [encode(_like(files))]
+
+
+def _like(files: int) -> Any:
+    from hedgerow.core.expr import Opaque, col
+
+    return Opaque(QUERIES["like"].format(one=files // 2), (col("word"),))
 
 
 def _written(path: str, files: int) -> tuple[Any, Any, Any]:
@@ -96,7 +109,6 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
     from hedgerow.core.expr import col, text
     from hedgerow.core.stats import F_BIT, T_BIT, Feature, Stats, collect
     from hedgerow.core.tree import TreeLayout
-    from hedgerow.sql.workload import where
     from hedgerow.tables.files import KnownFiles
 
     Path(path).mkdir(parents=True)
@@ -106,7 +118,7 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
     for i, name in enumerate(names):
         pq.write_table(rows.slice(i * ROWS_OF_A_FILE, ROWS_OF_A_FILE), f"{path}/{name}")
     stats = collect({col("k"): rows["k"], col("word"): rows["word"]}, entry=keys // ROWS_OF_A_FILE, entries=files)
-    asked = where(QUERIES["like"].format(one=files // 2))
+    asked = _like(files)
     bits = np.full(files, F_BIT, np.uint8)
     bits[files // 2] = T_BIT
     stats = Stats(stats.rows, stats.terms, {text(asked): Feature(asked, bits)})

@@ -92,7 +92,7 @@ def check(spark: SparkSession, table: Any, plain: Any) -> None:
             assert opened == every if c == YOURS else opened < every, c
             assert opened <= len(table.files(where=c)), c
         assert sum(len(table.files(where=c)) for c in unseen) < 0.5 * every * len(unseen)
-        assert not rule_of(spark).trouble()
+        assert not any(report.reason for report in hr.last_query(spark))
     finally:
         hr.detach(spark)
 

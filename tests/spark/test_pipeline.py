@@ -14,7 +14,7 @@ from hedgerow.pipeline import apply, learn, open_table, score
 from hedgerow.spark.folder import Folder
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.parquet import ParquetTable
-from hedgerow.tables.routing import route
+from hedgerow import route
 from tests.spark.events import ROWS, conditions, write_events
 
 if TYPE_CHECKING:

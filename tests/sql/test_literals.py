@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hedgerow.core.expr import text
-from hedgerow.sql.workload import where
+from tests.conditions import where
 
 
 @pytest.mark.parametrize(

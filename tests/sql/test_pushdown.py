@@ -15,7 +15,8 @@ import sqlglot
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.expr import TRUE, text
-from hedgerow.sql.workload import Workload, query_of, where
+from hedgerow.sql.workload import Workload
+from tests.conditions import where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -381,21 +382,3 @@ def test_a_table_of_another_name() -> None:
         (query,) = workload.on("lake").bind({"lake": {"b": "bigint"}})
         assert query.tables() == ("lake",)
         assert text(query.predicate("lake")) == "b = 3"
-
-
-@pytest.mark.parametrize(
-    ("sql", "condition"),
-    [
-        ("SELECT 1 FROM t WHERE (flag)", False),
-        ("SELECT 1 FROM t WHERE /* all */ (`a b`, c) ORDER BY 1", False),
-        ("SELECT 1 FROM t HAVING (flag)", False),
-        ("SELECT 1 FROM t WHERE ((flag))", True),
-        ("SELECT 1 FROM t WHERE (t.flag)", True),
-        ("SELECT 1 FROM t WHERE (NOT flag)", True),
-        ("SELECT 1 FROM t WHERE (a IN (1, 2))", True),
-        ("SELECT 1 FROM t WHERE flag", True),
-    ],
-)
-def test_where_may_be_a_name(sql: str, condition: bool) -> None:
-    """Spark calls the table WHERE, if only names in brackets follow; such a text is not for us to read."""
-    assert (query_of(sql) is not None) == condition
