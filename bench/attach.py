@@ -1,8 +1,9 @@
 """What `attach` costs while a query is planned, and what it saves while it runs.
 
 A table of as many tiny files as asked for, once as Parquet and once as Delta, and queries that need one file in a
-hundred by a condition that Delta's own statistics know (a range) or do not (LIKE). Each query runs detached, attached
-and, for Delta, with Delta's own skipping turned off; planning is timed apart, as medians.
+hundred by a condition that Delta's own statistics know (a range) or do not (LIKE). Each query runs detached, attached,
+routed and, for Delta, with Delta's own skipping turned off. Medians: planning from the analysed query (`plan_ms`), and
+from its text (`text_to_plan_ms`), where `route` has its part.
 """
 
 from __future__ import annotations
@@ -129,10 +130,17 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
 
 def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, form: str, seed: int) -> dict[str, Any]:
     import hedgerow
+    from hedgerow.spark.attach import rule_of
 
     hedgerow.attach(spark)
+
+    def attached(every: bool) -> None:
+        spark.conf.set("hedgerow.enabled", "true")
+        rule_of(spark).attached(every)
+
     ways: dict[str, Callable[[], None]] = {
-        "attached": lambda: spark.conf.set("hedgerow.enabled", "true"),
+        "attached": lambda: attached(True),
+        "routed": lambda: attached(False),
         "detached": lambda: spark.conf.set("hedgerow.enabled", "false"),
     }
     if kind == "delta":
@@ -143,6 +151,7 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
 
         ways["no_skipping"] = unskipped
     plans: dict[str, list[float]] = {way: [] for way in ways}
+    from_text: dict[str, list[float]] = {way: [] for way in ways}
     runs: dict[str, list[float]] = {way: [] for way in ways}
     decisions: list[float] = []
     opened = None
@@ -150,10 +159,12 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
     for turn in range(turns + 1):
         for way in rotated(list(ways), turn):
             ways[way]()
-            frame = spark.sql(sql)
+            begin = time.perf_counter()
+            frame = hedgerow.route(spark, sql) if way == "routed" else spark.sql(sql)
             start = time.perf_counter()
             frame._jdf.queryExecution().executedPlan()
             plans[way].append(time.perf_counter() - start)
+            from_text[way].append(time.perf_counter() - begin)
             if way == "attached":
                 [report] = hedgerow.last_query(spark)
                 opened = report.files_opened
@@ -175,6 +186,7 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
             "files_opened": opened,
             "decision_ms": round(1000 * middle(decisions), 1),
             **{f"plan_ms_{way}": round(1000 * middle(found), 1) for way, found in plans.items()},
+            **{f"text_to_plan_ms_{way}": round(1000 * middle(found), 1) for way, found in from_text.items()},
             **{f"query_ms_{way}": round(1000 * middle(found), 1) for way, found in runs.items()},
         },
         rows=files * ROWS_OF_A_FILE,

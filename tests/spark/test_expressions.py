@@ -13,7 +13,6 @@ import hedgerow as hr
 from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.expr import term_text, text
 from hedgerow.pipeline import Learned
-from hedgerow.spark.attach import rule_of
 from tests.spark.agreement import answer, ask
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hedgerow import route
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline import apply, learn, open_table, score
 from hedgerow.spark.folder import Folder
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.parquet import ParquetTable
-from hedgerow import route
 from tests.spark.events import ROWS, conditions, write_events
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.ZoneId;
 import java.time.zone.ZoneOffsetTransition;
+import java.time.zone.ZoneRulesProvider;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -214,7 +215,9 @@ public class Pruning extends Rule {
             visit.note(((Decided) location).told());
             return relation;
         }
-        boolean isDelta = location.getClass().getName().startsWith(DELTA);
+        String kind = location.getClass().getName();
+        boolean isDelta = kind.equals(DELTA + "stats.PreparedDeltaFileIndex")
+            || kind.equals(DELTA + "files.TahoeLogFileIndex");
         boolean isParquet = files.fileFormat().getClass() == ParquetFileFormat.class
             && location instanceof PartitioningAwareFileIndex;
         if (!(isDelta || isParquet) || !(every || files.options().contains(MARK))) {
@@ -250,8 +253,11 @@ public class Pruning extends Rule {
             boolean isPrepared = scan.location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex");
             return isPrepared ? null : "Delta lists its files in another way than for a query that skips";
         }
-        return scan.files.partitionSchema().isEmpty() && scan.files.bucketSpec().isEmpty()
-            ? null : "the query reads the directory as a partitioned or bucketed table";
+        if (!scan.files.partitionSchema().isEmpty() || scan.files.bucketSpec().isDefined()) {
+            return "the query reads the directory as a partitioned or bucketed table";
+        }
+        return scan.relation.schema().json().indexOf("parquet.field.id") < 0
+            ? null : "columns may be found by Parquet's field ids";
     }
 
     private LogicalPlan chosen(Scan scan, Expression condition, Visit visit) throws Exception {
@@ -540,6 +546,8 @@ public class Pruning extends Rule {
         private final Set harmless;
         private final Set others;
         private final Set always;
+        private final Set onlyWithFieldIds;
+        private final Set harmlessExtensions;
         private final Map decided = Collections.synchronizedMap(new HashMap());
 
         Judged(JsonNode lists) {
@@ -549,6 +557,8 @@ public class Pruning extends Rule {
             others = texts(at(lists, "meaning"));
             others.addAll(texts(at(lists, "reading")));
             always = texts(at(lists, "always"));
+            onlyWithFieldIds = texts(at(lists, "only_with_field_ids"));
+            harmlessExtensions = texts(at(lists, "harmless_extensions"));
         }
 
         private static Set texts(JsonNode listed) {
@@ -594,10 +604,14 @@ public class Pruning extends Rule {
             for (java.util.Iterator each = set.entrySet().iterator(); each.hasNext();) {
                 Map.Entry entry = (Map.Entry) each.next();
                 String key = (String) entry.getKey();
-                if (!isHarmless(key)) {
+                if (!isHarmless(key) && !onlyWithFieldIds.contains(key)) {
+                    String value = (String) entry.getValue();
                     ConfigEntry registered = org.apache.spark.sql.internal.SQLConf$.MODULE$.getConfigEntry(key);
-                    if (registered == null || !registered.defaultValueString().equals(entry.getValue())) {
-                        found.put(key, entry.getValue());
+                    if (key.equals("spark.sql.extensions")) {
+                        value = others(value);
+                    }
+                    if (value.length() > 0 && (registered == null || !registered.defaultValueString().equals(value))) {
+                        found.put(key, value);
                     }
                 }
             }
@@ -607,6 +621,11 @@ public class Pruning extends Rule {
             }
             String[] version = org.apache.spark.package$.MODULE$.SPARK_VERSION().split("[.]");
             found.put("spark.version", version[0] + "." + version[1]);
+            // Java's own part: letters of its language, and where clocks change, the rules that it knows.
+            boolean isFixed = ZoneId.of(conf.sessionLocalTimeZone(), ZoneId.SHORT_IDS).getRules().isFixedOffset();
+            found.put("java.version", System.getProperty("java.specification.version") + " "
+                + java.util.Locale.getDefault().getLanguage()
+                + (isFixed ? "" : " " + ZoneRulesProvider.getVersions("Europe/Berlin").lastEntry().getKey()));
             StringBuilder out = new StringBuilder("{");
             for (java.util.Iterator each = found.entrySet().iterator(); each.hasNext();) {
                 Map.Entry entry = (Map.Entry) each.next();
@@ -618,13 +637,21 @@ public class Pruning extends Rule {
             return out.append("}").toString();
         }
 
+        /** Of the session's extensions those that may bring functions and rules of their own. */
+        private String others(String extensions) {
+            Set found = new java.util.TreeSet(java.util.Arrays.asList(extensions.split("[, ]+")));
+            found.removeAll(harmlessExtensions);
+            return String.join(",", found);
+        }
+
         /** All in it is on the list, no text in it is compared by a collation, and equal trees have equal values. */
         boolean knows(Expression e) {
             String name = e.getClass().getName();
             String home = "org.apache.spark.sql.catalyst.expressions.";
             if (!name.startsWith(home) || !expressions.contains(name.substring(home.length())) || !e.deterministic()
                     || e.dataType().catalogString().indexOf("collate") >= 0 || e instanceof Literal && isZero((Literal) e)
-                    || e instanceof Cast && showsNested((Cast) e)) {
+                    || e instanceof Cast && showsNested((Cast) e) || e instanceof In && ((In) e).list().isEmpty()
+                    || e instanceof InSet && ((InSet) e).hset().isEmpty()) {
                 return false;
             }
             for (Iterator each = ((TreeNode) e).children().iterator(); each.hasNext();) {
@@ -868,7 +895,9 @@ public class Pruning extends Rule {
 
         /** Whether the query asks which file a row lies in: then a row of a copy would be another answer. */
         boolean asksForFiles() {
-            return root.toString().indexOf("input_file_") >= 0;
+            AsksForFiles asked = new AsksForFiles();
+            root.transformAllExpressionsWithSubqueries(asked);
+            return asked.found;
         }
 
         /** The columns that the query reads of a relation; null: all. */
@@ -925,6 +954,21 @@ public class Pruning extends Rule {
         }
     }
 
+    /** Finds input_file_name() and the like; changes nothing. */
+    public static class AsksForFiles extends AbstractPartialFunction {
+        boolean found;
+
+        public boolean isDefinedAt(Object node) {
+            found |= node.getClass().getSimpleName().startsWith("InputFile");
+            return false;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            isDefinedAt(node);
+            return otherwise.apply(node);
+        }
+    }
+
     /** Trees without what differs from query to query: numbers of columns and variables, letter case of fields. */
     public static class Normal extends AbstractPartialFunction {
         private static final ExprId NOBODY = new ExprId(0L, new UUID(0L, 0L));
@@ -971,12 +1015,16 @@ public class Pruning extends Rule {
                 return;
             }
             int before = out.length();
-            Object item = items.get(e);
-            if (item != null && e.dataType() instanceof BooleanType) {
-                out.append("[\"item\",").append(item).append("]");
-            } else if (!plain(e)) {
-                out.setLength(before);
+            Object item = e.dataType() instanceof BooleanType ? items.get(e) : null;
+            boolean isConnective = e instanceof And || e instanceof Or || e instanceof Not;
+            if (!(isConnective && item != null) && plain(e)) {
+                return;
+            }
+            out.setLength(before);
+            if (item == null) {
                 out.append("[\"?\"]");
+            } else {
+                out.append("[\"item\",").append(item).append("]");
             }
         }
 
@@ -1075,7 +1123,7 @@ public class Pruning extends Rule {
          * expression of the index. A number that is cast to a wider type also has that one, as "cast".
          */
         private boolean term(Expression e) {
-            Object item = items.get(e);
+            Object item = e instanceof AttributeReference || e instanceof GetStructField ? null : items.get(e);
             if (item != null) {
                 out.append("{\"item\":").append(item).append(",\"type\":");
                 quote(e.dataType().catalogString(), out);

@@ -23,7 +23,7 @@ from hedgerow.spark.assign import BLOCK, settings_for, with_block
 from hedgerow.spark.evaluate import Item, lasting
 from hedgerow.spark.helper_names import helper_name
 from hedgerow.spark.session import configured
-from hedgerow.spark.stats import collect_by
+from hedgerow.spark.stats import collect_by, file_name
 from hedgerow.spark.write import block_of_file, exact_writing
 
 if TYPE_CHECKING:
@@ -81,15 +81,15 @@ def collect_parts(
     """The index over the files, first the files themselves, then which cells lie in them; `copies` has the numbers."""
     from pyspark.sql import functions as f
 
-    def key(name: str, cell: str) -> Column:
-        return f.expr(f"concat({name}, '/', {cell})")
+    def key(name: Column, cell: str) -> Column:
+        return f.concat(name, f.lit("/"), f.expr(cell))
 
     # The name becomes a column before others do, for later it could not be asked for.
-    named = with_block(own.withColumn(_FILE, f.col("_metadata.file_name")), layout.tree, schema)
-    found = [collect_by(named, key(_FILE, BLOCK), wanted, schema)]
+    named = with_block(own.withColumn(_FILE, file_name(own)), layout.tree, schema)
+    found = [collect_by(named, key(f.col(_FILE), BLOCK), wanted, schema)]
     if copies is not None:
         cell = f"CAST({COPY} % {len(layout.home)} AS INT)"
-        found.append(collect_by(copies, key("_metadata.file_name", cell), wanted, schema))
+        found.append(collect_by(copies, key(file_name(copies), cell), wanted, schema))
     stats = concat([s for _, s in found])
     place_of = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
     keys = [key.split("/") for names, _ in found for key in names]

@@ -37,7 +37,7 @@ FEATURES = frozenset(
     """
     appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns timestampNtz
     deletionVectors rowTracking domainMetadata v2Checkpoint allowColumnDefaults inCommitTimestamp vacuumProtocolCheck
-    checkpointProtection typeWidening typeWidening-preview
+    checkpointProtection typeWidening typeWidening-preview variantType variantType-preview
     """.split()  # noqa: SIM905
 )
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"

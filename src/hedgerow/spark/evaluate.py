@@ -170,22 +170,41 @@ def bits_of(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predicate,
 
 
 def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
-    """The computed columns of an Arrow batch as core's rows; where an expression failed, NULL."""
+    """The computed columns of an Arrow batch as core's rows; NULL where an expression failed, or bytes are no text."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
     truths: dict[Predicate, Bits] = {}
     for name, item in items.items():
-        array = batch.column(name)
-        value = array if steady(item) else pc.struct_field(array, [0])
+        value = _value(batch.column(name), item)
         if isinstance(item, Predicate):
             truths[item] = _bits(value)
         else:
-            values[item] = value
+            values[item] = value if _is_text(value) else pa.nulls(len(value), value.type)
     return Rows(values, truths)
 
 
 def failing(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Item]:
-    """Those that failed on some row."""
-    return [t for name, t in items.items() if not steady(t) and batch.column(name).null_count]
+    """Those of which nothing can be said: they failed on some row, or hold bytes that are no UTF-8, which Python cannot
+    order as Spark does."""
+    return [
+        item
+        for name, item in items.items()
+        if (not steady(item) and batch.column(name).null_count) or not _is_text(_value(batch.column(name), item))
+    ]
+
+
+def _value(column: pa.Array | pa.ChunkedArray, item: Item) -> pa.Array | pa.ChunkedArray:
+    return column if steady(item) else pc.struct_field(column, [0])
+
+
+def _is_text(array: pa.Array | pa.ChunkedArray) -> bool:
+    """False only of strings that are no UTF-8."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return True
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _bits(array: pa.Array | pa.ChunkedArray) -> Bits:

@@ -57,9 +57,7 @@ def collect_files(
 
     `known`: of which terms nothing has to be collected.
     """
-    from pyspark.sql import functions as f
-
-    return _by_file(frame, f.col("_metadata.file_name"), wanted, schema, files, known)
+    return _by_file(frame, file_name(frame), wanted, schema, files, known)
 
 
 def collect_files_and_rows(
@@ -73,10 +71,15 @@ def collect_files_and_rows(
     from pyspark.sql import functions as f
 
     # The file's name becomes a column first: above an observation it cannot be asked for.
-    named = frame.withColumn(_FILE, f.col("_metadata.file_name"))
+    named = frame.withColumn(_FILE, file_name(frame))
     with observed(named, list(map(quote_name, frame.columns))) as (noted, found):
         stats = _by_file(noted, f.col(_FILE), wanted, schema, files, known)
     return stats, found[0]
+
+
+def file_name(frame: DataFrame) -> Column:
+    """The name of the file that a row was read from; a table may have a column called `_metadata` itself."""
+    return frame.metadataColumn("_metadata")["file_name"]
 
 
 def _by_file(

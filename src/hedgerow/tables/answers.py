@@ -41,6 +41,7 @@ from hedgerow.core.expr import (
     Term,
     atoms,
     lit,
+    quote_name,
     term_text,
     terms,
 )
@@ -137,7 +138,7 @@ def _opened(spark: SparkSession, asked: Json) -> Table | str:
         differs = difference(table.manifest["settings"], settings)
         if differs is not None and differs[0] == "reading":
             return differs[1]
-        return _Parquet(table, table.index_under(settings), _schema(asked["schema"]))
+        return _Parquet(table, settings, _schema(asked["schema"]))
     side = Folder(spark, f"{asked['open']}/{SIDE}")
     listed = read_list(side, int(number))
     segments = [Segment(side, meta) for meta in listed["segments"]]
@@ -158,7 +159,7 @@ class _Parquet:
     """`seen`: the columns as the query has them."""
 
     table: ParquetTable
-    index: BlockIndex
+    settings: Mapping[str, str]
     seen: Mapping[str, Type]
 
     @property
@@ -168,6 +169,10 @@ class _Parquet:
     @property
     def schema(self) -> Mapping[str, Type]:
         return self.table.schema
+
+    @cached_property
+    def index(self) -> BlockIndex:
+        return self.table.index_under(self.settings)
 
     @cached_property
     def files(self) -> list[tuple[str, int]]:
@@ -182,7 +187,9 @@ class _Parquet:
 
     def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
         if not asked.get("own", True):
-            found = self.table.opening(p, asked["columns"])
+            reads = asked["columns"]
+            columns = None if reads is None else [quote_name(name) for name in reads]
+            found = self.table.opening(p, columns, self.settings)
             if found.table is not self.table or any(not own for own in self.table.known.own[found.known]):
                 sizes, path = found.table.known.by_name, found.table.path
                 other: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in found.files]}

@@ -129,7 +129,15 @@ class ParquetTable:
 
     def index_under(self, now: Mapping[str, str]) -> BlockIndex:
         """As far as it holds under these settings."""
-        return fitting_index(self.stored_index, self.schema, self.manifest["settings"], now)
+        differs = difference(self.manifest["settings"], now)
+        kind = differs and differs[0]
+        if kind not in self._indexes:
+            self._indexes[kind] = fitting_index(self.stored_index, self.schema, kind)
+        return self._indexes[kind]
+
+    @cached_property
+    def _indexes(self) -> dict[str | None, BlockIndex]:
+        return {}
 
     @cached_property
     def layout(self) -> Layout:
@@ -180,18 +188,23 @@ class ParquetTable:
             return [f"{self.path}/{name}" for name in self.present() if name not in skipped]
         return self.read(where).inputFiles()
 
-    def opening(self, p: Predicate, columns: Sequence[str] | None = None) -> Opening:
-        """What to open for rows on which `p` is TRUE: of the table itself, copies included, or of a replica."""
-        now = self.present()
-        found = [self._opening(p, now)]
-        found += [r._opening(p, r.known.by_name) for r in self.replicas.values() if stands(self, r, now)]
+    def opening(
+        self, p: Predicate, columns: Sequence[str] | None = None, under: Mapping[str, str] | None = None
+    ) -> Opening:
+        """What to open for rows on which `p` is TRUE: of the table itself, copies included, or of a replica.
+
+        `under`: the settings that count, by default the session's.
+        """
+        now, under = self.present(), settings(self.spark) if under is None else under
+        found = [self._opening(p, now, under)]
+        found += [r._opening(p, r.known.by_name, under) for r in self.replicas.values() if stands(self, r, now)]
         return cheapest(found, _read(columns, p))
 
-    def _opening(self, p: Predicate, now: Mapping[str, int]) -> Opening:
+    def _opening(self, p: Predicate, now: Mapping[str, int], under: Mapping[str, str]) -> Opening:
         """Files that are not as we know them are opened; copies may then be of rows that are gone, and are not."""
         known = self.known.by_name
         same = {n for n, size in known.items() if now.get(n) == size}
-        found = self.index.cover(p, self.known.sizes, copies=len(same) == len(known))
+        found = self.index_under(under).cover(p, self.known.sizes, copies=len(same) == len(known))
         opened = {n for n, is_open in zip(known, found.opened, strict=True) if is_open}
         files = [n for n in now if (n in opened if n in same else not is_hidden(n))]
         return Opening(self, tuple(sorted(files)), found.opened, found.taken)
@@ -209,7 +222,8 @@ class ParquetTable:
 
     def skipped_remotely(self, where: str | None) -> set[str]:
         """Over Spark Connect there is no plan to look at, so only conditions of the plainest kind skip files."""
-        p = None if where is None else plain_condition(where, self.schema)
+        hides = any(name.lower() == "_metadata" for name in self.schema)  # which would stand for the file's name
+        p = None if where is None or hides else plain_condition(where, self.schema)
         if p is None:
             return set()
         opened = self.index.cover(p, copies=False).opened
@@ -249,12 +263,12 @@ class ParquetTable:
         """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
         found, weights = [], []
         bound = workload.on(self.name).bind({self.name: self.schema}, meaning(self.spark))
-        copies = self._copies()
+        copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
             reads = query.columns(self.name)
             read = None if reads is None else _read(reads, p)
-            best = cheapest([table._opening(p, table.known.by_name) for table in copies], read)
+            best = cheapest([table._opening(p, table.known.by_name, under) for table in copies], read)
             known = best.table.known
             share = float(known.rows[best.known].sum() / max(1, known.rows[known.own].sum()))
             # Bytes are told as a share of this table's, whichever copy is read.

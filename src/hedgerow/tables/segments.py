@@ -76,7 +76,7 @@ class Segment:
         gone = {name.lower() for name, what in self.meta["columns"].items() if columns.get(name) != what}
         key = (differs and differs[0], frozenset(gone))
         if key not in self._indexes:
-            found = fitting_index(self.stored, self.schema, self.meta["settings"], now)
+            found = fitting_index(self.stored, self.schema, key[0])
             self._indexes[key] = _without(found, self.items, gone) if gone else found
         return self._indexes[key]
 

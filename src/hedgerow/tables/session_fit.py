@@ -16,28 +16,28 @@ from hedgerow.core.views import BlockIndex, View
 from hedgerow.spark.judged import kind_of_setting
 
 _VERSION = "spark.version"
+# What runs the query; and letter case, for names are compared letter by letter where Spark does so.
+_AS_MEANING = (_VERSION, "java.version", "spark.sql.caseSensitive")
 
 
 def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str] | None:
     """The most serious kind of setting that differs, `meaning` or `reading`, and a sentence that names one such."""
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
     if _VERSION not in written:  # Hedgerow noted few settings then
-        differing = sorted({_VERSION, *(key for key in differing if key in now and key not in written)})
-    for key in differing:
-        if key != _VERSION and kind_of_setting(key) not in ("meaning", "harmless"):
+        differing = sorted({_VERSION, *(key for key in differing if key in now)})
+    kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
+    for key, kind in kinds.items():
+        if kind not in ("meaning", "harmless"):
             return "reading", f"the setting {key} is not what it was when the table was written"
-    changed = [key for key in differing if key == _VERSION or kind_of_setting(key) == "meaning"]
+    changed = [key for key, kind in kinds.items() if kind == "meaning"]
     return ("meaning", f"{changed[0]} is not what it was when the table was written") if changed else None
 
 
-def fitting_index(
-    index: BlockIndex, schema: Mapping[str, Type], written: Mapping[str, str], now: Mapping[str, str]
-) -> BlockIndex:
-    """What of the index holds under the settings `now`."""
-    found = difference(written, now)
-    if found is None:
+def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | None) -> BlockIndex:
+    """What of the index holds where settings of that kind differ; None: where none does."""
+    if differs is None:
         return index
-    return steady_index(index, schema) if found[0] == "meaning" else _silent(index)
+    return steady_index(index, schema) if differs == "meaning" else _silent(index)
 
 
 def _silent(index: BlockIndex) -> BlockIndex:

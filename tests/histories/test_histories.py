@@ -1,0 +1,58 @@
+"""Random histories: a small sample with a new seed each day, and many in `make test-long`.
+
+HEDGEROW_SEED gives the seed; a failing history is shrunk and printed as a command.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.histories.run import FORMATS, Machine, a_history, report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def todays_seed() -> int:
+    return int(os.environ.get("HEDGEROW_SEED") or date.today().toordinal())
+
+
+def run(spark: SparkSession, folder: Path, format_: str, seeds: range, steps: int, seconds: float) -> None:
+    """No history fails; `seconds` is the time to shrink one that does."""
+    print(f"HEDGEROW_SEED={seeds.start}")
+    machine = Machine(spark, folder, format_)
+    try:
+        for seed in seeds:
+            history = a_history(format_, seed, steps)
+            failure = machine.run(history)
+            if failure is not None and not failure.believed:
+                shorter, found = machine.shrink(history, failure, seconds)
+                pytest.fail(report(format_, seed, shorter, found), pytrace=False)
+    finally:
+        machine.close()
+        print(machine.tally)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_sample(delta: SparkSession, tmp_path: Path, format_: str) -> None:
+    seed = todays_seed()
+    run(delta, tmp_path, format_, range(seed, seed + 1), steps=6, seconds=60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(0, 100, 10))
+@pytest.mark.parametrize("format_", FORMATS)
+def test_many(delta: SparkSession, tmp_path: Path, format_: str, start: int) -> None:
+    run(delta, tmp_path, format_, range(start, start + 10), steps=12, seconds=300)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_same_seed_gives_the_same_history(format_: str) -> None:
+    seed = Random().randrange(1 << 30)
+    assert a_history(format_, seed) == a_history(format_, seed)
