@@ -473,4 +473,5 @@ def test_damaged(spark: SparkSession, copy: ParquetTable, what: str, data: bytes
         newest(copy).with_name(f".{newest(copy).name}.crc").unlink(missing_ok=True)
     else:
         rewrite(copy, what, data)
-    one_sentence(lambda: hr.table(spark, copy.path).files(where="number < 5"), "damaged")
+        assert len(hr.table(spark, copy.path).files(where="number < 5")) == FILES, "all are opened"
+    one_sentence(lambda: hr.table(spark, copy.path).verify(), "damaged")

@@ -272,7 +272,7 @@ public class Pruning extends Rule {
         StringBuilder request = new StringBuilder("{\"ask\":");
         quote(known.handle, request);
         request.append(",\"where\":");
-        new Condition(request, known.items).write((Expression) condition.transform(new Normal()));
+        new Condition(request, known.items).write((Expression) condition.transform(new Normal(scan.relation)));
         if (scan.side.hasMore) {
             boolean own = visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
             request.append(",\"own\":").append(own).append(",\"columns\":");
@@ -481,7 +481,7 @@ public class Pruning extends Rule {
             for (Iterator each = ((Project) optimized).projectList().iterator(); each.hasNext();) {
                 Object column = each.next();
                 if (column instanceof Alias && judged.knows(((Alias) column).child())) {
-                    Object tree = ((Alias) column).child().transform(new Normal());
+                    Object tree = ((Alias) column).child().transform(new Normal(leaf));
                     found.put(tree, Integer.valueOf(((Alias) column).name().substring(1)));
                 }
             }
@@ -910,7 +910,7 @@ public class Pruning extends Rule {
             for (Iterator each = above.references().$plus$plus(condition.references()).iterator(); each.hasNext();) {
                 found.add(((AttributeReference) each.next()).name());
             }
-            return found;
+            return found.size() < relation.output().size() ? found : null;
         }
 
         public boolean isDefinedAt(Object node) {
@@ -971,10 +971,21 @@ public class Pruning extends Rule {
 
     /** Trees without what differs from query to query: numbers of columns and variables, letter case of fields. */
     public static class Normal extends AbstractPartialFunction {
-        private static final ExprId NOBODY = new ExprId(0L, new UUID(0L, 0L));
+        static final ExprId NOBODY = new ExprId(0L, new UUID(0L, 0L));
+        private final Map names = new HashMap();
+
+        /** Columns get the names that the relation has for them: a query may spell them otherwise. */
+        Normal(LogicalRelation relation) {
+            for (Iterator each = relation.output().iterator(); each.hasNext();) {
+                AttributeReference column = (AttributeReference) each.next();
+                if (isData(column)) {
+                    names.put(column.exprId(), column.name());
+                }
+            }
+        }
 
         public boolean isDefinedAt(Object node) {
-            return (node instanceof AttributeReference && isData((AttributeReference) node))
+            return (node instanceof AttributeReference && names.containsKey(((AttributeReference) node).exprId()))
                 || node instanceof GetStructField || node instanceof NamedLambdaVariable;
         }
 
@@ -991,7 +1002,8 @@ public class Pruning extends Rule {
                 return new NamedLambdaVariable(variable.name(), variable.dataType(), true, NOBODY, null);
             }
             AttributeReference column = (AttributeReference) node;
-            return new AttributeReference(column.name(), column.dataType(), true, Metadata.empty(), NOBODY,
+            String name = (String) names.get(column.exprId());
+            return new AttributeReference(name, column.dataType(), true, Metadata.empty(), NOBODY,
                 CollectionConverters.asScala(new ArrayList()).toSeq());
         }
     }
@@ -1016,15 +1028,17 @@ public class Pruning extends Rule {
             }
             int before = out.length();
             Object item = e.dataType() instanceof BooleanType ? items.get(e) : null;
-            boolean isConnective = e instanceof And || e instanceof Or || e instanceof Not;
-            if (!(isConnective && item != null) && plain(e)) {
-                return;
-            }
-            out.setLength(before);
-            if (item == null) {
+            if (item != null) { // what is known of the condition as it stands, and of its parts
+                out.append("[\"and\",[\"item\",").append(item).append("],");
+                if (plain(e)) {
+                    out.append("]");
+                } else {
+                    out.setLength(before);
+                    out.append("[\"item\",").append(item).append("]");
+                }
+            } else if (!plain(e)) {
+                out.setLength(before);
                 out.append("[\"?\"]");
-            } else {
-                out.append("[\"item\",").append(item).append("]");
             }
         }
 
@@ -1145,8 +1159,8 @@ public class Pruning extends Rule {
                 path.add(0, field.childSchema().fields()[field.ordinal()].name());
                 at = field.child();
             }
-            if (!(at instanceof AttributeReference) || !isData((AttributeReference) at)) {
-                return false;
+            if (!(at instanceof AttributeReference) || !((AttributeReference) at).exprId().equals(Normal.NOBODY)) {
+                return false; // no column of the relation
             }
             path.add(0, ((AttributeReference) at).name());
             out.append("{\"col\":[");
