@@ -133,7 +133,7 @@ class DeltaTable:
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
     ) -> DataFrame:
         """The matching rows, from just the files that may hold some; of an older version if one is given."""
-        at = {} if version is None else {"versionAsOf": version}
+        at = {} if version is None else {"versionAsOf": self.snapshot(version).version}
         frame = self.spark.read.format("delta").options(**at).load(self.path)
         if where is not None:
             frame = frame.where(where)
