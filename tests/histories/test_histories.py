@@ -39,6 +39,7 @@ def run(spark: SparkSession, folder: Path, format_: str, seeds: range, steps: in
         print(machine.tally)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", FORMATS)
 def test_sample(delta: SparkSession, tmp_path: Path, format_: str) -> None:
     seed = todays_seed()

@@ -1,0 +1,430 @@
+"""The oracles: for many conditions at once, which files does each door keep, and which would it have to?
+
+truth       one job tells every condition on every row, without pruning
+TLP         p, NOT p and p IS NULL: each keeps the files of its rows
+PQS         conditions made true for a random row, joined by AND: its file is kept
+CERT        p AND q is sound as p is, and keeps no file that p skips (else a warning: only speed is lost)
+rows        whole queries, run with and without: the same rows, or the same error (NoREC among them)
+values      a rewritten table holds what its source did
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import hedgerow as hr
+from tests.differential.cases import Case, Failed, Refused, forget, is_fair, namespace, phase_lines, run
+from tests.differential.conditions import Known, Maker, both, compound, is_null, negated, rectified
+from tests.differential.queries import Question, a_question
+from tests.differential.sessions import EVERY, Sessions, short
+from tests.differential.worlds import Phase, Plan, a_phase, sources
+
+ROUTE_TAKES_ARGS = "args" in inspect.signature(hr.route).parameters
+Batch = tuple[int, int]  # how many conditions one plan holds, for attach and for route
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference; findings of one signature are most likely one fault."""
+
+    case: Case
+    oracle: str
+    message: str
+    signature: str
+    after: int
+    parts: tuple[str, ...] = ()
+
+
+@dataclass
+class Tally:
+    """What was compared, by oracle and door."""
+
+    compared: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    vacuous: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    different: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    repeats: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return self.compared.total()
+
+    def compare(self, key: tuple[str, str, str], vacuous: bool) -> None:
+        self.compared[key] += 1
+        self.vacuous[key] += vacuous
+
+    def add(self, finding: Finding, key: tuple[str, str, str]) -> bool:
+        """Whether it is new."""
+        self.different[key] += 1
+        self.repeats[finding.signature] += 1
+        if finding.signature in self.findings:
+            return False
+        self.findings[finding.signature] = finding
+        return True
+
+
+@dataclass
+class World:
+    """A plan that stands, and the questions to it."""
+
+    sessions: Sessions
+    plan: Plan
+    random: Random
+    tally: Tally
+    kind: str = "any"
+    batch: Batch = (40, 40)
+    whole: int = 4  # whole queries in each phase
+    atoms: int = 40  # conditions in each phase
+    size: float = 1.0  # how many combinations of them, as a share of the usual number
+    names: dict[str, Any] = field(default_factory=dict)
+    phases: list[Phase] = field(default_factory=list)
+    wrong: list[tuple[tuple[str, Phase | None], str]] = field(default_factory=list)  # doors with conditions
+
+    def run(self, phases: int = 2, budget: int = 1 << 30) -> None:
+        self.names = namespace(self.sessions)
+        self.sessions.configure({}, [])
+        try:
+            if not self._made():
+                return
+            for number in range(phases):
+                if self.tally.total < budget:
+                    self._ask(number)
+        finally:
+            forget(self.sessions, self.names, self.plan, self.phases)
+
+    def _made(self) -> bool:
+        """Make the table, and compare what it holds with its source."""
+        case = Case(self.plan, "apply")
+        key = ("values", "apply", self.plan.format)
+        try:
+            run([line for line in case.lines() if line not in self.plan.history], self.names)
+            self.tally.compare(key, vacuous=False)
+            exec(
+                case.verdict()
+                .replace("print(", "(lambda *_: None)(")
+                .replace(repr(self.plan.read_format), repr(self.plan.format)),
+                self.names,
+            )
+            if self.names["different"]:
+                self._found(case, "values", "the rewritten table holds other values", key, self._stored())
+            run(self.plan.history, self.names)
+        except Refused as refused:
+            self.tally.notes[f"refused by Spark: {_gist(str(refused))}"] += 1
+            return False
+        except Failed as failed:
+            self.tally.notes[f"not laid out: {type(failed.error).__name__}: {str(failed.error)[-110:]}"] += 1
+            if is_fair(failed.error):
+                return False
+            self.tally.compare(key, vacuous=False)
+            message = f"{failed.line.split('(')[0]}: {type(failed.error).__name__}: {str(failed.error)[:300]}"
+            self._found(case, "values", message, key, _gist(message))
+            return False
+        except Exception as error:
+            self._found(
+                case, "values", f"the rewritten table cannot be read: {str(error)[:300]}", key, _gist(str(error))
+            )
+            return False
+        return True
+
+    def _stored(self) -> str:
+        odd = [c.name.lower() for c in self.plan.columns if not re.fullmatch(r"c\d|z0", c.name)]
+        return " ".join([*odd, *(k for k in self.plan.write if k.startswith("spark.sql.parquet."))])
+
+    # --- one phase ---
+
+    def _ask(self, number: int) -> None:
+        phase = a_phase(self.random, self.plan, self.kind, number)
+        if self.phases:
+            self.sessions.configure({}, list(self.phases[-1].settings))
+        self.phases.append(phase)
+        try:
+            run(phase_lines(phase), self.names)
+            self.rel = phase.relation.sql.replace("{table}", self.names["table_glob"])
+            columns = {n.lower(): n for n in self.sessions.plain.sql(f"SELECT * FROM {self.rel}").columns}
+        except Exception as error:
+            self.tally.notes[f"phase refused by Spark: {_gist(str(error))}"] += 1
+            return
+        self.tally.kinds[f"{phase.relation.name} ({self.plan.read_format})"] += 1
+        known_as = {c.name: columns.get(c.name.lower()) for c in self.plan.columns}
+        columns_ = tuple(replace(c, name=str(known_as[c.name])) for c in self.plan.columns if known_as[c.name])
+        seen = (*sources(columns_), *phase.relation.more)
+        if not seen:
+            return
+        favourites = tuple((s.sql, s.group) for s in phase.relation.more) + self.plan.terms
+        maker = Maker(self.random, seen, tuple(v[2] for v in phase.variables), favourites)
+        wanted = [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker)
+        files, known = self.truths(wanted)
+        if known and len(set(files)) > 1 and self.kind != "queries":
+            self._decide(phase, files, known)
+        for _ in range(16 if self.kind == "queries" else self.whole):
+            plain = [k.sql for k in known] or ["true"]
+            self._rows(phase, a_question(self.random, maker, plain))
+
+    def _condition(self, maker: Maker) -> str:
+        found = maker.atom()
+        return maker.decorated(found) if self.random.random() < (0.4 if self.kind == "texts" else 0.06) else found
+
+    def _exact(self, maker: Maker) -> list[str]:
+        """Conditions about values that some row has."""
+        terms = self.random.sample(maker.favourites, min(5, len(maker.favourites)))
+        terms += [(s.sql, s.group) for s in self.random.sample(maker.sources, min(3, len(maker.sources)))]
+        found = []
+        for term, group in terms:
+            try:
+                values = self.sessions.plain.sql(
+                    f"SELECT DISTINCT CAST({term} AS STRING) AS v FROM {self.rel} WHERE ({term}) IS NOT NULL ORDER BY v LIMIT 40"
+                ).collect()
+            except Exception:
+                continue
+            for (value,) in self.random.sample(values, min(3, len(values))):
+                found.append(maker.exact(term, group, value))
+        return [c for c in found if c]
+
+    # --- truth ---
+
+    def truths(self, conditions: Sequence[str]) -> tuple[list[str], list[Known]]:
+        """The file of each row, and what each condition is on it, in one job; conditions that raise are left out."""
+        good = [c for c in dict.fromkeys(conditions) if self._analysed(c)]
+        try:
+            files, found = self._evaluated(good)
+        except Exception as error:
+            self.tally.notes[f"phase whose conditions cannot be told at once: {_gist(str(error))}"] += 1
+            return [], []
+        known = [
+            Known(p, tuple(t and t["v"] for t in truth))
+            for p, truth in zip(good, found, strict=True)
+            if None not in truth
+        ]
+        self.tally.notes["conditions that raise"] += len(good) - len(known)
+        return files, known
+
+    def _evaluated(self, conditions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+        """For each condition, row by row: {"v": its truth}, or None where it raises."""
+        from pyspark.sql import Column
+        from pyspark.sql.functions import input_file_name
+
+        plain = self.sessions.plain
+        jvm: Any = plain._jvm
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(plain._jsparkSession)
+        parse = plain._jsparkSession.sessionState().sqlParser().parseExpression
+        columns = [input_file_name().alias("f__")]
+        for i, p in enumerate(conditions):
+            tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parse(f"named_struct('v', ({p}\n))"))
+            columns.append(Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried)).alias(f"p{i}"))
+        rows = plain.sql(f"SELECT * FROM {self.rel}").select(*columns).collect()
+        return [short(row[0]) for row in rows], [[row[i + 1] for row in rows] for i in range(len(conditions))]
+
+    def _analysed(self, condition: str) -> bool:
+        try:
+            frame = self.sessions.plain.sql(f"SELECT ({condition}\n) FROM {self.rel}")
+            frame._jdf.queryExecution().optimizedPlan()  # constants that raise do so here
+            return len(frame.schema) == 1 and frame.schema[0].dataType.simpleString() == "boolean"
+        except Exception:
+            self.tally.notes["conditions that Spark refuses"] += 1
+            return False
+
+    @staticmethod
+    def _parts(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+        for at in range(0, len(items), size):
+            yield items[at : at + size]
+
+    # --- decisions ---
+
+    def _decide(self, phase: Phase, files: list[str], known: list[Known]) -> None:
+        plans: list[tuple[str, Known]] = []
+        for p in known:
+            plans += [("TLP", p), ("TLP", negated(p)), ("TLP", is_null(p))]
+        for _ in range(round(90 * self.size)):
+            row = self.random.randrange(len(files))
+            parts = [rectified(p, row) for p in self.random.choices(known, k=8)]
+            parts = sorted(parts, key=lambda p: p.truth.count(True))[: self.random.choice((1, 2, 2, 3))]
+            found = parts[0]
+            for part in parts[1:]:
+                found = both(found, part)
+            plans.append(("PQS", found))
+        for _ in range(round(60 * self.size)):
+            p = compound(self.random, known)
+            plans += [("CERT", p), ("CERT", both(p, self.random.choice(known)))]
+        for door in self._doors(phase):
+            some = plans if door != "read" else self.random.sample(plans, min(24, len(plans)))
+            if phase.relation.name == "path" and door != "read":  # each mention of a path lists its files anew
+                some = self.random.sample(plans, min(len(plans), 50))
+            if self.plan.read_format == "delta":
+                some = self.random.sample(plans, min(len(plans), 24 if door != "read" else 8))
+            self._compared(phase, door, files, some)
+
+    def _doors(self, phase: Phase) -> Sequence[str]:
+        return ("attach", "route", "read") if phase.relation.name in ("path", "read") else ("attach", "route")
+
+    def _compared(self, phase: Phase, door: str, files: list[str], plans: list[tuple[str, Known]]) -> None:
+        everything = set(files)
+        kept = self.kept(door, [k.sql for _, k in plans])
+        before: tuple[str, set[str]] | None = None
+        for (oracle, p), opened in zip(plans, kept, strict=True):
+            key = (oracle, door, self.plan.read_format)
+            if isinstance(opened, str):
+                self.tally.compare(key, vacuous=True)
+                self._failed(phase, door, oracle, p, opened, key)
+                continue
+            opened = everything if EVERY in opened else opened
+            self.tally.compare(key, vacuous=everything <= opened)
+            needed = {f for f, t in zip(files, p.truth, strict=True) if t}
+            if needed - opened:
+                self._unsound(phase, door, oracle, p, key)
+            if oracle == "CERT":
+                if before is not None and p.sql.startswith(f"({before[0]}) AND ") and not opened <= before[1]:
+                    self.tally.notes[f"CERT: a stricter condition keeps more ({door})"] += 1
+                before = p.sql, opened
+
+    def kept(self, door: str, conditions: Sequence[str]) -> list[set[str] | str]:
+        """For each condition the files that the door opens; a text where it raises."""
+        size = {"attach": self.batch[0], "route": 1 if self.kind == "texts" else self.batch[1], "read": 1}[door]
+        found: list[set[str] | str] = []
+        for part in self._parts(conditions, size):
+            found += self._kept(door, part)
+        return found
+
+    def _kept(self, door: str, part: Sequence[str]) -> list[set[str] | str]:
+        try:
+            if door == "read":
+                opened = self.sessions.opened(self._table().read(where=part[0]))
+            else:
+                ask = self.door(door)
+                opened = self.sessions.opened(
+                    ask(
+                        "\nUNION ALL\n".join(
+                            f"SELECT {i} AS mark__ FROM {self.rel} WHERE {p}\n" for i, p in enumerate(part)
+                        )
+                    )
+                )
+        except Exception as error:
+            if len(part) == 1:
+                return [f"{type(error).__name__}: {str(error)[:300]}"]
+            half = len(part) // 2
+            return [*self._kept(door, part[:half]), *self._kept(door, part[half:])]
+        if -1 in opened:  # a scan whose branch is not known
+            opened = {i: opened[-1] | opened.get(i, set()) for i in range(len(part))}
+        return [opened.get(i, set()) for i in range(len(part))]
+
+    def _table(self) -> Any:
+        return hr.table(self.sessions.routed, self.names["table"])
+
+    def door(self, door: str) -> Callable[[str], Any]:
+        match door:
+            case "attach":
+                return self.sessions.attached.sql
+            case "route":
+                return lambda sql: hr.route(self.sessions.routed, sql)
+            case "read":
+                return lambda sql: self._table().read(where=sql.split(" WHERE ", 1)[1])
+        return self.sessions.plain.sql
+
+    # --- what looks wrong, asked for real ---
+
+    def _failed(self, phase: Phase, door: str, oracle: str, p: Known, message: str, key: tuple[str, str, str]) -> None:
+        """Plain Spark answers the same question, or it would not be among the known ones."""
+        case = Case(self.plan, door, phase, f"SELECT * FROM {{t}} WHERE {p.sql}")
+        if self._differs(case):
+            self._found(case, oracle, message, key, f"{door} raises {_gist(message)}")
+
+    def _unsound(self, phase: Phase, door: str, oracle: str, p: Known, key: tuple[str, str, str]) -> None:
+        case = Case(self.plan, door, phase, f"SELECT * FROM {{t}} WHERE {p.sql}")
+        if not self._differs(case):
+            self.tally.notes["unsound decisions that running the query did not confirm"] += 1
+            return
+        self._found(case, oracle, "a file with matching rows is skipped", key)
+
+    def _differs(self, case: Case) -> bool:
+        assert case.phase
+        sql = case.sql.replace("{t}", self.rel)
+        return answer(lambda: self.sessions.plain.sql(sql)) != answer(lambda: self.door(case.door)(sql))
+
+    def _found(self, case: Case, oracle: str, message: str, key: tuple[str, str, str], signature: str = "") -> None:
+        from tests.differential.shrink import shorter
+
+        if not signature:
+            known = [bad for where, bad in self.wrong if where == (case.door, case.phase)]
+            if len(known) > 7 or any(bad in case.sql for bad in known):
+                self.tally.different[key] += 1
+                return
+            case = shorter(case, self._differs, 12)
+            self.wrong.append(((case.door, case.phase), case.sql.split(" WHERE ", 1)[-1]))
+            signature = f"{case.door} {signed(case)}"
+        finding = Finding(case, oracle, message, signature, self.tally.total)
+        if self.tally.add(finding, key):
+            print(
+                f"  DIFFERENCE after {self.tally.total:,} [{oracle}, {case.door}, {self.plan.format}, world {self.plan.number}] {message[:160]}",
+                flush=True,
+            )
+            if case.phase:
+                print(
+                    f"    {case.sql[:300]!r}\n    over {case.phase.relation.name} {case.phase.relation.once[-1:]} set {dict(case.phase.settings)} written {dict(self.plan.write)}",
+                    flush=True,
+                )
+
+    # --- whole queries ---
+
+    def _rows(self, phase: Phase, question: Question) -> None:
+        sql = question.sql.replace("{t}", self.rel)
+        args = dict(question.args) or None
+        expected = answer(lambda: self.sessions.plain.sql(sql, args=args))
+        for door in ("attach",) if args and not ROUTE_TAKES_ARGS else ("attach", "route"):
+            key = ("rows", door, self.plan.read_format)
+            ask = self.door(door)
+            found = answer(lambda ask=ask: ask(sql, args=args) if args else ask(sql))  # type: ignore[misc]
+            if isinstance(expected, str):
+                self.tally.notes[
+                    "queries that raise, here and there" if isinstance(found, str) else "plain raised, pruned did not"
+                ] += 1
+                continue
+            self.tally.kinds[f"query: {question.kind.strip()}"] += 1
+            self.tally.compare(key, vacuous=False)
+            if found == expected:
+                continue
+            if answer(lambda: self.sessions.plain.sql(sql, args=args)) != expected:
+                self.tally.notes["queries without a fixed answer"] += 1
+                continue
+            case = Case(self.plan, door, phase, question.sql, question.args)
+            message = (
+                found
+                if isinstance(found, str)
+                else f"{question.kind}: {sum(found.values())} rows instead of {sum(expected.values())}"
+            )
+            self._found(
+                case,
+                "rows",
+                message,
+                key,
+                f"{door} query {question.kind} {_gist(found) if isinstance(found, str) else ''}",
+            )
+
+
+def answer(run: Callable[[], Any]) -> Counter[str] | str:
+    """The rows, in no order, with the columns' names; or the kind of error."""
+    try:
+        frame = run()
+        return Counter([*map(str, frame.collect()), str(frame.columns)])
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def signed(case: Case) -> str:
+    """The words of a condition without its columns and values, and how the table is named."""
+    assert case.phase
+    text = re.sub(r"'(?:[^'\\]|\\.)*'", "'", case.sql.split("WHERE", 1)[-1])
+    words = re.findall(r"\b[a-z_]{3,}(?=\()|\b[A-Z_]{4,}\b|\\\n|--|<=>|/\*", text)
+    return " ".join([case.phase.relation.name, *sorted({repr(w).strip("'") for w in words})[:8]])
+
+
+def _gist(text: str) -> str:
+    """What errors of one kind have in common."""
+    found = re.search(r"\[[A-Z_.]+\]", text)
+    return found[0] if found else re.sub(r"[\d/'\"`{}]+.*", "", text)[-60:]

@@ -1,0 +1,187 @@
+"""Random whole queries around random conditions: joins, set operations, CTEs, pipes, windows, subqueries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from tests.differential.conditions import OPS, Maker
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query over `{t}`; `args` are its parameters, as SQL."""
+
+    kind: str
+    sql: str
+    args: tuple[tuple[str, object], ...] = ()
+
+
+def a_question(random: Random, maker: Maker, conditions: list[str]) -> Question:
+    """One of the forms below; conditions are drawn from those that are known to run."""
+    kind = random.choice(list(FORMS))
+    return (
+        Question(kind, FORMS[kind](random, maker, conditions))
+        if kind != "parameters"
+        else _parameters(random, maker, conditions)
+    )
+
+
+def _p(random: Random, conditions: list[str]) -> str:
+    return random.choice(conditions)
+
+
+def _key(random: Random, maker: Maker) -> str:
+    groups = ("int", "string", "date", "bool", "decimal", "float", "ts")
+    return random.choice([s.sql for s in maker.sources if s.group in groups])
+
+
+def _rows(random: Random, maker: Maker, conditions: list[str]) -> str:
+    return f"SELECT * FROM {{t}} WHERE {_p(random, conditions)}"
+
+
+def _counts(random: Random, maker: Maker, conditions: list[str]) -> str:
+    p, q, r = (_p(random, conditions) for _ in range(3))
+    return f"SELECT count(*), count_if({p}), count(*) FILTER (WHERE {q}) FROM {{t}} WHERE {r}"
+
+
+def _join(random: Random, maker: Maker, conditions: list[str]) -> str:
+    how = random.choice(("", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI", "CROSS"))
+    p, q, k = _p(random, conditions), _p(random, conditions), _key(random, maker)
+    a, b = f"(SELECT * FROM {{t}} WHERE {p})", f"(SELECT {k} AS k2, count(*) AS n FROM {{t}} WHERE {q} GROUP BY 1)"
+    on = "" if how == "CROSS" else f"ON a.{k} {random.choice(('=', '<=>'))} b.k2 AND {_p(random, conditions)}"
+    tail = "" if "SEMI" in how or "ANTI" in how else ", sum(n), max(k2)"
+    where = f"WHERE {_p(random, conditions)}" if random.random() < 0.6 else ""
+    return f"SELECT count(*), max(a.{k}){tail} FROM {a} a {how} JOIN {b} b {on} {where}"
+
+
+def _set_operation(random: Random, maker: Maker, conditions: list[str]) -> str:
+    """Branches of different types, and a condition above that speaks of the common one."""
+    word = random.choice(("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL", "MINUS"))
+    pairs = (
+        ("string", "int"),
+        ("date", "ts"),
+        ("int", "float"),
+        ("int", "decimal"),
+        ("string", "date"),
+        ("float", "decimal"),
+        ("string", "float"),
+    )
+    one, other = random.choice(pairs)
+    if random.random() < 0.5:
+        one, other = other, one
+    left = maker.term(one, 0) or maker.literal(one)
+    right = (maker.term(other, 0) if random.random() < 0.6 else None) or maker.literal(other)
+    where = f" WHERE {_p(random, conditions)}" if random.random() < 0.4 else ""
+    group = random.choice((one, other))
+    condition = (
+        f"x {random.choice(OPS)} {maker.literal(group)}"
+        if random.random() < 0.8
+        else f"x LIKE '%{random.choice('05a')}%'"
+    )
+    return f"SELECT x, count(*) FROM (SELECT {left} AS x FROM {{t}}{where} {word} SELECT {right} FROM {{t}}) WHERE {condition} GROUP BY x"
+
+
+def _ctes(random: Random, maker: Maker, conditions: list[str]) -> str:
+    p, q, r = (_p(random, conditions) for _ in range(3))
+    inner, outer = random.choice((("a", "a"), ("a", "b"), ("b", "a")))
+    return (
+        f"WITH a AS (SELECT * FROM {{t}} WHERE {p}), c AS (WITH {inner} AS (SELECT * FROM {{t}} WHERE {q}) "
+        f"SELECT * FROM {outer if outer == 'a' else inner}) SELECT count(*), count_if({r}) FROM c WHERE {r}"
+    )
+
+
+def _recursive(random: Random, maker: Maker, conditions: list[str]) -> str:
+    k = maker.term("int", 0)
+    return (
+        f"WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT n, count(*) FROM r JOIN {{t}} ON {k} = n "
+        f"WHERE {_p(random, conditions)} GROUP BY n"
+    )
+
+
+def _lateral(random: Random, maker: Maker, conditions: list[str]) -> str:
+    p, q, k = _p(random, conditions), _p(random, conditions), _key(random, maker)
+    if random.random() < 0.5:
+        return f"SELECT count(*), count(y) FROM {{t}} a, LATERAL (SELECT a.{k} AS y WHERE {p}) WHERE {q}"
+    return f"SELECT count(*), min(e) FROM {{t}} LATERAL VIEW {random.choice(('', 'OUTER '))}explode(array(1, 2, {maker.term('int', 1)})) x AS e WHERE e > 1 AND {p}"
+
+
+def _pipes(random: Random, maker: Maker, conditions: list[str]) -> str:
+    term, group = maker.any_term()
+    step = random.choice(
+        (
+            f"|> WHERE {_p(random, conditions)}",
+            f"|> EXTEND {term} AS z |> WHERE z {random.choice(OPS)} {maker.literal(group)}",
+            "",
+        )
+    )
+    last = random.choice(("|> AGGREGATE count(*)", f"|> AGGREGATE count(*) GROUP BY {_key(random, maker)}", ""))
+    return f"FROM {{t}} |> WHERE {_p(random, conditions)} {step} {last}"
+
+
+def _windows(random: Random, maker: Maker, conditions: list[str]) -> str:
+    k = _key(random, maker)
+    return f"SELECT count(*), sum(n), max(n) FROM (SELECT *, count(*) OVER (PARTITION BY {k}) AS n FROM {{t}}) WHERE {_p(random, conditions)}"
+
+
+def _subqueries(random: Random, maker: Maker, conditions: list[str]) -> str:
+    p, q, k = _p(random, conditions), _p(random, conditions), _key(random, maker)
+    word = random.choice((
+        f"{k} {random.choice(('', 'NOT '))}IN (SELECT {k} FROM {{t}} WHERE {p})", f"{random.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {{t}} b WHERE b.{k} = a.{k} AND {p})",
+        f"{k} {random.choice(('=', '<', '>='))} (SELECT max({k}) FROM {{t}} WHERE {p})"))  # fmt: skip
+    return f"SELECT count(*) FROM {{t}} a WHERE {random.choice((q + ' AND ', q + ' OR ', ''))}{word}"
+
+
+def _groups(random: Random, maker: Maker, conditions: list[str]) -> str:
+    k = _key(random, maker)
+    having = random.choice(
+        (f"HAVING count(*) > 3 AND {k} IS NOT NULL", f"HAVING max({k}) {random.choice(OPS)} {k}", "")
+    )
+    by = random.choice((f"GROUP BY {k}", f"GROUP BY ROLLUP ({k})", f"GROUP BY GROUPING SETS (({k}), ())"))
+    return f"SELECT {k}, count(*) FROM {{t}} WHERE {_p(random, conditions)} {by} {having}"
+
+
+def _shadowed(random: Random, maker: Maker, conditions: list[str]) -> str:
+    """A column's name that means something else further out."""
+    k = _key(random, maker)
+    term, group = maker.any_term()
+    op, value = random.choice(OPS), maker.literal(group)
+    inner = random.choice(("{t}", f"(SELECT * FROM {{t}} WHERE {_p(random, conditions)})"))
+    if random.random() < 0.4:
+        return f"SELECT {term} AS {k}, count(*) FROM {inner} WHERE {k} {op} {value} GROUP BY ALL"
+    return f"SELECT {k}, count(*) FROM (SELECT {term} AS {k} FROM {inner}) WHERE {k} {op} {value} GROUP BY {k}"
+
+
+def _distinct(random: Random, maker: Maker, conditions: list[str]) -> str:
+    k = _key(random, maker)
+    return f"SELECT DISTINCT {k} FROM {{t}} WHERE {_p(random, conditions)}"
+
+
+def _text(random: Random, maker: Maker, conditions: list[str]) -> str:
+    return f"SELECT count(*) FROM {{t}} {maker.decorated('').strip('( )')}\nWHERE {maker.decorated(_p(random, conditions))}"
+
+
+def _parameters(random: Random, maker: Maker, conditions: list[str]) -> Question:
+    term, group = maker.any_term()
+    value: object = {"int": random.choice((5, 0, -1, 100)), "float": 1.5, "string": random.choice(("a", "A", "5"))}.get(
+        group, "5"
+    )
+    p = _p(random, conditions)
+    return Question(
+        "parameters",
+        f"SELECT count(*) FROM {{t}} WHERE {term} {random.choice(OPS)} :p AND ({p} OR {term} IS NOT NULL)",
+        (("p", value),),
+    )
+
+
+def _immediate(random: Random, maker: Maker, conditions: list[str]) -> str:
+    term, group = maker.any_term()
+    inner = f"SELECT count(*) FROM {{t}} WHERE {term} {random.choice(OPS)} ?".replace("\\", "\\\\").replace("'", "\\'")
+    return f"EXECUTE IMMEDIATE '{inner}' USING {maker.literal(group)}"
+
+
+FORMS = {
+    "rows": _rows, "counts": _counts, "join": _join, "set": _set_operation, "set ": _set_operation, "set  ": _set_operation, "ctes": _ctes, "ctes ": _ctes, "recursive": _recursive,
+    "lateral": _lateral, "pipes": _pipes, "windows": _windows, "subqueries": _subqueries, "groups": _groups, "shadowed": _shadowed,
+    "distinct": _distinct, "text": _text, "parameters": _rows, "immediate": _immediate,
+}  # fmt: skip

@@ -1,0 +1,131 @@
+"""Three sessions over one Spark: plain, attached, and one for `route` and `read`; and what a plan is going to open."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import hedgerow as hr
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EVERY = "*"  # a scan whose files are not looked at one by one
+
+# Walks an optimised plan: a line for each scan, with the number of its branch and the files that it opens.
+_WALK = r"""
+package differential;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.Iterator;
+public class Scans {
+  public String of(Object plan) throws Exception {
+    StringBuilder out = new StringBuilder();
+    walk((TreeNode) plan, "0", out);
+    return out.toString();
+  }
+  private void walk(TreeNode at, String mark, StringBuilder out) throws Exception {
+    if (at instanceof Project) {
+      for (Iterator each = ((Project) at).projectList().iterator(); each.hasNext();) {
+        Object one = each.next();
+        if (one instanceof Alias && ((Alias) one).name().equals("mark__")) mark = ((Alias) one).child().toString();
+      }
+    }
+    if (at instanceof LogicalRelation && ((LogicalRelation) at).relation() instanceof HadoopFsRelation) {
+      Object location = ((HadoopFsRelation) ((LogicalRelation) at).relation()).location();
+      out.append(mark);
+      try {
+        Object scan = location.getClass().getMethod("preparedScan", new Class[0]).invoke(location, new Object[0]);
+        Object files = scan.getClass().getMethod("files", new Class[0]).invoke(scan, new Object[0]);
+        for (Iterator each = ((scala.collection.Iterable) files).iterator(); each.hasNext();) {
+          Object file = each.next();
+          out.append("\t").append(file.getClass().getMethod("path", new Class[0]).invoke(file, new Object[0]));
+        }
+      } catch (NoSuchMethodException isParquet) {
+        String[] files = ((HadoopFsRelation) ((LogicalRelation) at).relation()).location().inputFiles();
+        for (int i = 0; i < files.length; i++) out.append("\t").append(files[i]);
+      }
+      out.append("\n");
+    } else if (at.getClass().getName().indexOf("V2") >= 0 || at.getClass().getName().indexOf("LogicalRDD") >= 0) {
+      out.append(mark).append("\t*\n");
+    }
+    for (Iterator each = at.children().iterator(); each.hasNext();) walk((TreeNode) each.next(), mark, out);
+  }
+}
+"""
+
+
+@dataclass
+class Sessions:
+    """`plain` never hears of Hedgerow; `attached` is attached; `routed` makes the tables, and routes and reads."""
+
+    plain: SparkSession
+    attached: SparkSession
+    routed: SparkSession
+    walker: Any
+
+    def __iter__(self) -> Any:
+        return iter((self.plain, self.attached, self.routed))
+
+    def opened(self, frame: Any) -> dict[int, set[str]]:
+        """For each branch of a union, the names of the files that it opens; none where Spark needs no scan."""
+        found: dict[int, set[str]] = {}
+        for line in str(self.walker.of(frame._jdf.queryExecution().optimizedPlan())).splitlines():
+            mark, *files = line.split("\t")
+            found.setdefault(int(mark) if mark.isdigit() else -1, set()).update(map(short, files))
+        return found
+
+    def configure(self, settings: Mapping[str, str], before: Sequence[str]) -> None:
+        for session in self:
+            for key in before:
+                session.conf.unset(key)
+            for key, value in settings.items():
+                session.conf.set(key, value)
+
+
+def short(path: str) -> str:
+    """A file's name; names are unique within a table."""
+    return unquote(path).rsplit("/", 1)[-1]
+
+
+def started(memory: str = "2g") -> Sessions:
+    os.environ.setdefault("TZ", "UTC")
+    own = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="differential-"),
+        "spark.sql.timeType.enabled": "true",
+        "spark.sql.ui.retainedExecutions": "1",
+        # For some hundred rows, a compiler costs more than it saves.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    return over(hr.session(memory, "local[2]", **own))
+
+
+def over(spark: SparkSession) -> Sessions:
+    spark.sparkContext.setLogLevel("OFF")
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # much of what we ask is refused
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(_WALK)
+    nothing = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 0)
+    walker = compiler.getClassLoader().loadClass("differential.Scans").getConstructors()[0].newInstance(nothing)
+    found = Sessions(spark.newSession(), spark.newSession(), spark.newSession(), walker)
+    for session in found:
+        session.conf.set("spark.sql.timeType.enabled", "true")
+    # What several conditions share would be evaluated before each is tried by itself.
+    found.plain.conf.set("spark.sql.subexpressionElimination.enabled", "false")
+    hr.attach(found.attached)
+    return found

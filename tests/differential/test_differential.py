@@ -1,0 +1,49 @@
+"""A sample of random comparisons each day, and a large fixed budget for `make test-long`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.differential.__main__ import compare, table
+from tests.differential.oracles import Tally
+from tests.differential.sessions import Sessions, over
+from tests.differential.shrink import shrunk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def sessions(spark: SparkSession) -> Iterator[Sessions]:
+    yield over(spark)
+
+
+def check(sessions: Sessions, tally: Tally, seed: str) -> None:
+    print(f"HEDGEROW_SEED={seed}\n{table(tally)}")
+    if tally.findings:
+        first = next(iter(tally.findings.values()))
+        pytest.fail(
+            f"{len(tally.findings)} kinds of difference with HEDGEROW_SEED={seed}; the first is {first.message}\n\n"
+            f"{shrunk(sessions, first.case).script()}",
+            pytrace=False,
+        )
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_sample(sessions: Sessions) -> None:
+    seed = os.environ.get("HEDGEROW_SEED") or datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    check(sessions, compare(sessions, seed, 3_000, seconds=30, verbose=False, whole=2), seed)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", range(4))
+def test_many(sessions: Sessions, part: int) -> None:
+    seed = os.environ.get("HEDGEROW_SEED") or f"fixed {part}"
+    check(sessions, compare(sessions, seed, 25_000, "each", verbose=False), seed)
