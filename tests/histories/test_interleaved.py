@@ -198,6 +198,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ours", "other", "order"), SAMPLE)
 def test_interleaved(delta: SparkSession, tmp_path: Path, ours: str, other: str, order: str) -> None:
     interleave(delta, str(tmp_path / "t"), ours, other, order, vectors=True)
