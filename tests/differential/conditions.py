@@ -182,7 +182,7 @@ class Maker:
             return self.random.choice(named)
         if r < 0.58:
             group = self.random.choice(("int", "string", "float", "date"))
-        if group == "int" and self.random.random() < 0.12:  # arithmetic that leaves its type
+        if group == "int" and self.random.random() < 0.25:  # arithmetic that leaves its type
             suffix = self.random.choice("YYS")
             one, other = (self.random.choice((100, 127, 50, 2, 120)) * (1 if suffix == "Y" else 256) for _ in range(2))
             return f"{one}{suffix} {self.random.choice('++*-')} {other}{suffix}"
@@ -207,7 +207,7 @@ class Maker:
     def atom(self) -> str:
         term, group = self.any_term()
         lit = self.literal
-        match self.random.choices(range(12), (34, 10, 8, 7, 4, 10, 3, 5, 4, 5, 3, 2))[0]:
+        match self.random.choices(range(12), (34, 10, 8, 7, 3, 14, 3, 5, 4, 5, 3, 2))[0]:
             case 0:
                 return f"{term} {self.random.choice(OPS)} {lit(group)}"
             case 1:
@@ -220,8 +220,11 @@ class Maker:
             case 4 if group == "bool":
                 return term
             case 5 | 4:
-                text = term if group == "string" or self.random.random() < 0.5 else self.term("string", 1) or term
-                return self._pattern(text)
+                if group != "string" and self.random.random() < 0.6:
+                    return self._pattern(
+                        term, self.random.choice(("'5'", "'1'", "'0'", "'2.0'", "'true'", "'5%'", "'%0'"))
+                    )
+                return self._pattern(term if group == "string" else self.term("string", 1) or term)
             case 6:
                 return f"{lit(group)} {self.random.choice(OPS)} {term}"
             case 7:
@@ -238,8 +241,8 @@ class Maker:
     def _not(self) -> str:
         return self.random.choice(("", "", "NOT "))
 
-    def _pattern(self, text: str) -> str:
-        pattern = self.random.choice(PATTERNS)
+    def _pattern(self, text: str, pattern: str = "") -> str:
+        pattern = pattern or self.random.choice(PATTERNS)
         match self.random.randrange(7):
             case 0 | 1 | 2:
                 return f"{text} {self._not()}LIKE {pattern}"
