@@ -70,10 +70,12 @@ def collect_files_and_rows(
     """As `collect_files`, and the checksum of all rows, in the same pass."""
     from pyspark.sql import functions as f
 
+    # Whatever is tried and fails above an observation would end it, so that is tried before.
+    items, _ = usable(frame, lasting(wanted), schema)
     # The file's name becomes a column first: above an observation it cannot be asked for.
     named = frame.withColumn(_FILE, file_name(frame))
     with observed(named, list(map(quote_name, frame.columns))) as (noted, found):
-        stats = _by_file(noted, f.col(_FILE), wanted, schema, files, known)
+        stats = _by_file(noted, f.col(_FILE), items, schema, files, known)
     return stats, found[0]
 
 
