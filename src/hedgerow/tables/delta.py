@@ -326,7 +326,9 @@ def open_log(log: DeltaLog) -> DeltaTable:
     number = newest(side)
     manifest = read_list(side, number) if number else {}
     if not manifest.get("segments"):
-        raise HedgerowError(f"{log.path} is no table that Hedgerow wrote: its _hedgerow folder names no file")
+        raise HedgerowError(
+            f"{log.path} is no table that Hedgerow wrote: no layout was applied to it since it is a Delta table"
+        )
     return DeltaTable(log.spark, log, manifest)
 
 
