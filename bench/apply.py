@@ -30,7 +30,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     form, seed = options.form, options.seed
     scale = options.sf or SCALE[form]
     import hedgerow
-    from hedgerow.spark.session import local_session
+    from hedgerow.spark.start.session import local_session
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))

@@ -63,14 +63,15 @@ def _bounds(condition: str, files: int) -> str:
 
 def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
     """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
-    from hedgerow.core.layout import layout_to_json
-    from hedgerow.core.views import BlockIndex, View
-    from hedgerow.spark.delta import delta_log
-    from hedgerow.spark.folder import Folder
-    from hedgerow.spark.rule import settings
-    from hedgerow.tables.delta import schema_at
-    from hedgerow.tables.parquet import SIDE, commit
-    from hedgerow.tables.segments import note, operation, with_segment, write_segment
+    from hedgerow.core.index.block_index import BlockIndex, View
+    from hedgerow.core.layouts.base import layout_to_json
+    from hedgerow.spark.optimizer.rule import settings
+    from hedgerow.spark.storage.delta_log import delta_log
+    from hedgerow.spark.storage.folder import Folder
+    from hedgerow.tables.delta.segments import note, operation, with_segment, write_segment
+    from hedgerow.tables.delta.snapshot_files import schema_at
+    from hedgerow.tables.known_files import SIDE
+    from hedgerow.tables.parquet.write import commit
 
     layout, stats, known = _written(path, files)
     if kind == "parquet":
@@ -94,23 +95,24 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
 
 def _items(files: int) -> list[Any]:
     """What the index says of each file beside columns."""
-    from hedgerow.core.codec import encode
+    from hedgerow.core.predicates.predicate_json import encode
 
     return [encode(_like(files))]
 
 
 def _like(files: int) -> Any:
-    from hedgerow.core.expr import Opaque, col
+    from hedgerow.core.predicates.nodes import Opaque, col
 
     return Opaque(QUERIES["like"].format(one=files // 2), (col("word"),))
 
 
 def _written(path: str, files: int) -> tuple[Any, Any, Any]:
     """The files; a layout, for a table has to have one; what the files cannot contain; and their list."""
-    from hedgerow.core.expr import col, text
-    from hedgerow.core.stats import F_BIT, T_BIT, Feature, Stats, collect
-    from hedgerow.core.tree import TreeLayout
-    from hedgerow.tables.files import KnownFiles
+    from hedgerow.core.layouts.tree import TreeLayout
+    from hedgerow.core.predicates.nodes import col
+    from hedgerow.core.predicates.sql_text import text
+    from hedgerow.core.pruning.block_stats import F_BIT, T_BIT, Feature, Stats, collect
+    from hedgerow.tables.known_files import KnownFiles
 
     Path(path).mkdir(parents=True)
     keys = np.arange(files * ROWS_OF_A_FILE, dtype=np.int64)
@@ -130,7 +132,7 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
 
 def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, form: str, seed: int) -> dict[str, Any]:
     import hedgerow
-    from hedgerow.spark.attach import rule_of
+    from hedgerow.spark.optimizer.attach import rule_of
 
     hedgerow.attach(spark)
 

@@ -24,11 +24,11 @@ import pyarrow as pa
 
 from bench.options import Case, Options
 from bench.record import line, progress
-from hedgerow.core import cost
-from hedgerow.core.problem import Problem
-from hedgerow.core.sample import Sample
-from hedgerow.learners.woodblock import PAPER
-from hedgerow.pipeline import make_learner
+from hedgerow.core.learning import score as cost
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.learners.woodblock.search import PAPER
+from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.sql.workload import Workload
 
 ROWS, BLOCK_ROWS = {"quick": 20_000, "full": 200_000}, 0.005

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from bench.options import Options
 from bench.record import line, progress
-from hedgerow.core.cost import score, virtual_index
-from hedgerow.core.expr import And, Compare, Predicate, col, lit
-from hedgerow.core.problem import Problem
-from hedgerow.core.sample import Sample
-from hedgerow.core.workload import Workload
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import score, virtual_index
+from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
+from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.qdtree import QdTree
 
 SIZES = {"quick": 10_000, "full": 250_000}

@@ -19,8 +19,8 @@ from bench.options import ALGORITHM_1, WOODBLOCK, Case, Options
 from bench.tpch_month import BLOCK_ROWS_PER_SF, PER_TEMPLATE
 from bench.tpch_templates import conditions, queries
 from bench.tpch_wide import MONTHS, wide
-from hedgerow.core.bind import as_schema
-from hedgerow.core.expr import columns
+from hedgerow.core.predicates.nodes import columns
+from hedgerow.core.predicates.schema import as_schema
 from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}

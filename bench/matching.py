@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import Opaque
-from hedgerow.core.stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.predicates.nodes import Opaque
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
 
 
 def matching(table: pa.Table, conditions: Sequence[str]) -> list[float]:

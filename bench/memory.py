@@ -21,20 +21,21 @@ from bench.learning_curve import drawn, few
 from bench.matching import outcomes
 from bench.options import Case
 from bench.record import line, progress
-from hedgerow.core import cost
-from hedgerow.core.cuts import Kind
-from hedgerow.core.expr import Expr, Opaque, Predicate, atoms, text
-from hedgerow.core.layout import BlockIds, Feature, Layout
-from hedgerow.core.overlap import OverlapLayout
-from hedgerow.core.problem import Problem, unanswered
-from hedgerow.core.redraw import Recurrence, redrawn
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import Bits, Ints, Stats, collect
-from hedgerow.core.views import BlockIndex, View
-from hedgerow.learners.woodblock import Point, Woodblock
-from hedgerow.pipeline import make_learner
-from hedgerow.spark.sample import sample_size
+from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.layouts.base import BlockIds, Feature, Layout
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.learning import score as cost
+from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
+from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, collect
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.learners.woodblock.search import Point, Woodblock
+from hedgerow.pipeline.learner_names import make_learner
+from hedgerow.spark.compute.sample import sample_size
 from hedgerow.sql.workload import Workload
 
 MOST_FEATURES = 200  # of a tree's cuts, as many as `apply` notes

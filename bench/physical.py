@@ -113,7 +113,7 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
 
 def filtered_most(workload: Workload, table: str) -> list[str]:
     """The columns that queries have conditions on, those of the most queries first."""
-    from hedgerow.core.expr import columns
+    from hedgerow.core.predicates.nodes import columns
 
     counts: dict[str, int] = {}
     for query in workload:

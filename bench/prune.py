@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from bench.options import Options
 from bench.record import line, progress
-from hedgerow.core.expr import And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit, text
-from hedgerow.core.stats import ANY, Feature, Stats, collect
-from hedgerow.core.store import load_index, save_index
-from hedgerow.core.views import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.index_file import load_index, save_index
+from hedgerow.core.predicates.nodes import And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.block_stats import ANY, Feature, Stats, collect
 
 SIZES = {"quick": (1_000, 10_000), "full": (1_000, 10_000, 100_000)}
 NUMBERS, WORDS, FEW, FEATURES = 10, 5, 5, 20

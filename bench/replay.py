@@ -27,10 +27,10 @@ from bench.errorlog_queries import conditions
 from bench.memory import InMemory, bound, fitted, index_of, predicates_of, problem_of
 from bench.options import Case, Options
 from bench.record import line, progress
-from hedgerow.core.cost import index_of_assignment
-from hedgerow.core.expr import Predicate
-from hedgerow.core.sample import Sample
-from hedgerow.core.views import BlockIndex
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import index_of_assignment
+from hedgerow.core.predicates.nodes import Predicate
 
 ROWS = {"quick": 15_000, "full": 1_000_000}
 BLOCK_ROWS = {"quick": 100, "full": 1_000}

@@ -22,8 +22,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     form, seed = options.form, options.seed
     scale = options.sf or SCALE[form]
     import hedgerow
-    from hedgerow.spark.assign import settings_for
-    from hedgerow.spark.session import configured, local_session
+    from hedgerow.spark.compute.assign_blocks import settings_for
+    from hedgerow.spark.start.session import configured, local_session
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
@@ -66,8 +66,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def _routed(spark: Any, source: str, layout: Any) -> None:
     """A new frame each time, for Spark keeps the shuffles of an old one."""
-    from hedgerow.spark.assign import BLOCK, with_block
-    from hedgerow.spark.source import schema_of
+    from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
+    from hedgerow.spark.storage.source import schema_of
 
     frame = spark.read.parquet(source)
     with_block(frame, layout, schema_of(frame.schema)).groupBy(BLOCK).count().collect()
@@ -95,6 +95,7 @@ def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: 
 
 
 def _columns(p: Any) -> set[str]:
-    from hedgerow.core.expr import columns, term_text
+    from hedgerow.core.predicates.nodes import columns
+    from hedgerow.core.predicates.sql_text import term_text
 
     return {term_text(c) for c in columns(p)}

@@ -23,7 +23,7 @@ from bench.record import line, progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hedgerow.core.cost import Score
+    from hedgerow.core.learning.score import Score
     from hedgerow.sql.workload import Workload
 
 SHARES = 1.0, 1.0  # of what tables read that are sorted by hand, on learned and on unseen queries
@@ -76,7 +76,7 @@ class Reads:
 
 
 def run(data: Several, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
-    from hedgerow.spark.session import local_session
+    from hedgerow.spark.start.session import local_session
 
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
@@ -93,7 +93,7 @@ def run(data: Several, cases: Sequence[Case], options: Options) -> Iterator[dict
 
 def measured(spark: SparkSession, data: Several, case: Case, options: Options, to: Path) -> dict[str, Any]:
     import hedgerow
-    from hedgerow.core.expr import TRUE
+    from hedgerow.core.predicates.nodes import TRUE
 
     learner, params = case
     learned_reads, unseen_reads = Reads(), Reads()

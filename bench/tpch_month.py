@@ -65,7 +65,7 @@ class Month:
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
-    from hedgerow.spark.session import local_session
+    from hedgerow.spark.start.session import local_session
 
     months = [month_of(options, name) for name in options.months or MONTHS[:1]]
     spark = local_session("4g", "local[2]")

@@ -86,7 +86,7 @@ def look_for_java() -> None:
 
 
 def ask_for_java() -> subprocess.CompletedProcess[str]:
-    command = [str(PYTHON), "-m", "hedgerow.spark.java"]
+    command = [str(PYTHON), "-m", "hedgerow.spark.start.java"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

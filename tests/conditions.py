@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hedgerow.core.bind import as_schema, bind
-from hedgerow.core.expr import TRUE, Predicate
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.types import Type
+from hedgerow.core.predicates.binding import bind
+from hedgerow.core.predicates.nodes import TRUE, Predicate
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.schema import as_schema
+from hedgerow.core.predicates.types import Type
 from hedgerow.sql.workload import Workload
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from hedgerow.spark.jars import NO_DELTA
-from hedgerow.spark.java import NO_JAVA, find_java
+from hedgerow.spark.start.delta_jars import NO_DELTA
+from hedgerow.spark.start.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def delta(spark: SparkSession) -> SparkSession:
     """The session, if it reads Delta tables."""
-    from hedgerow.spark.delta import has_delta
+    from hedgerow.spark.storage.delta_log import has_delta
 
     if not has_delta(spark):
         pytest.skip(NO_DELTA)
@@ -47,7 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-    from hedgerow.spark.session import session as start
+    from hedgerow.spark.start.session import session as start
 
     own = {
         "spark.sql.shuffle.partitions": "4",

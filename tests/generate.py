@@ -16,8 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hedgerow.core.curve import Axis, CurveLayout
-from hedgerow.core.expr import (
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.curve import Axis, CurveLayout
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.layouts.nested import NestedLayout
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import (
     And,
     Column,
     Compare,
@@ -35,17 +40,11 @@ from hedgerow.core.expr import (
     Term,
     atoms,
     lit,
-    term_text,
-    text,
 )
-from hedgerow.core.group import GroupLayout
-from hedgerow.core.layout import Layout
-from hedgerow.core.nested import NestedLayout
-from hedgerow.core.overlap import OverlapLayout
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.tree import TreeLayout
-from hedgerow.core.truth import truth
-from hedgerow.core.values import NAN, canonical
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")

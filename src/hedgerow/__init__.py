@@ -6,21 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow.core.cost import Score as Score
     from hedgerow.core.errors import HedgerowError as HedgerowError
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
-    from hedgerow.pipeline import Learned as Learned
-    from hedgerow.pipeline import apply as apply
-    from hedgerow.pipeline import attach as attach
-    from hedgerow.pipeline import detach as detach
-    from hedgerow.pipeline import last_query as last_query
-    from hedgerow.pipeline import learn as learn
-    from hedgerow.pipeline import open_table as table
-    from hedgerow.pipeline import read as read
-    from hedgerow.pipeline import route as route
-    from hedgerow.pipeline import score as score
-    from hedgerow.spark.session import local_session as local_session
-    from hedgerow.spark.session import session as session
+    from hedgerow.core.learning.score import Score as Score
+    from hedgerow.pipeline.apply import apply as apply
+    from hedgerow.pipeline.learn import learn as learn
+    from hedgerow.pipeline.learned import Learned as Learned
+    from hedgerow.pipeline.open import open_table as table
+    from hedgerow.pipeline.open import read as read
+    from hedgerow.pipeline.route import attach as attach
+    from hedgerow.pipeline.route import detach as detach
+    from hedgerow.pipeline.route import last_query as last_query
+    from hedgerow.pipeline.route import route as route
+    from hedgerow.pipeline.score import score as score
+    from hedgerow.spark.start.session import local_session as local_session
+    from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
 
 __version__ = "0.1.0"
@@ -29,20 +29,20 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
-    "Learned": "hedgerow.pipeline:Learned",
-    "Score": "hedgerow.core.cost:Score",
+    "Learned": "hedgerow.pipeline.learned:Learned",
+    "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
-    "apply": "hedgerow.pipeline:apply",
-    "attach": "hedgerow.pipeline:attach",
-    "detach": "hedgerow.pipeline:detach",
-    "last_query": "hedgerow.pipeline:last_query",
-    "learn": "hedgerow.pipeline:learn",
-    "local_session": "hedgerow.spark.session:local_session",
-    "read": "hedgerow.pipeline:read",
-    "route": "hedgerow.pipeline:route",
-    "score": "hedgerow.pipeline:score",
-    "session": "hedgerow.spark.session:session",
-    "table": "hedgerow.pipeline:open_table",
+    "apply": "hedgerow.pipeline.apply:apply",
+    "attach": "hedgerow.pipeline.route:attach",
+    "detach": "hedgerow.pipeline.route:detach",
+    "last_query": "hedgerow.pipeline.route:last_query",
+    "learn": "hedgerow.pipeline.learn:learn",
+    "local_session": "hedgerow.spark.start.session:local_session",
+    "read": "hedgerow.pipeline.open:read",
+    "route": "hedgerow.pipeline.route:route",
+    "score": "hedgerow.pipeline.score:score",
+    "session": "hedgerow.spark.start.session:session",
+    "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = [
     "HedgerowError",

@@ -1,6 +1,6 @@
 """`python -m hedgerow` is the command `hedgerow`."""
 
-from hedgerow.cli import main
+from hedgerow.cli.commands import main
 
 if __name__ == "__main__":
     main()

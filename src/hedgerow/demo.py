@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 import hedgerow
-from hedgerow.core.tree import TreeLayout
-from hedgerow.spark.checksum import checksum
-from hedgerow.spark.session import local_session
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.spark.compute.checksum import checksum
+from hedgerow.spark.start.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pytest
 from bench import fig8, tpch_month
 from bench.learning_curve import drawn
 from bench.options import Options
-from hedgerow.learners.woodblock import Point
+from hedgerow.learners.woodblock.search import Point
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ import pytest
 from bench import replay
 from bench.options import Options
 from bench.replay import Table
-from hedgerow.core.expr import Compare, col, lit
+from hedgerow.core.predicates.nodes import Compare, col, lit
 
 
 def test_what_is_counted() -> None:

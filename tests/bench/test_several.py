@@ -13,7 +13,7 @@ from bench import several, tpch_tables
 from bench.options import Options
 from bench.several import Reads, Several
 from bench.tpch_texts import queries
-from hedgerow.core.cost import QueryScore, Score
+from hedgerow.core.learning.score import QueryScore, Score
 from hedgerow.sql.workload import Workload
 
 if TYPE_CHECKING:

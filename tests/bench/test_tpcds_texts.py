@@ -13,7 +13,7 @@ from bench import tpcds_tables
 from bench.duck import connection, texts
 from bench.several import schemas_of
 from bench.tpcds_texts import TEMPLATES, Values, drawn, queries
-from hedgerow.core.expr import TRUE
+from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.sql.workload import Workload
 
 

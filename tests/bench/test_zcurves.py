@@ -10,7 +10,7 @@ import pytest
 from bench import zcurves
 from bench.options import Options
 from bench.zcurves_tables import MOST, SHAPES, queries, table_of
-from hedgerow.core.sample import Sample
+from hedgerow.core.learning.sample import Sample
 from hedgerow.sql.workload import Workload
 
 PINNED = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow import cli
+from hedgerow.cli import commands as cli
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

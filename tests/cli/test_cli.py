@@ -16,14 +16,14 @@ import pytest
 import typer
 
 import hedgerow
-from hedgerow import cli
+from hedgerow.cli import commands as cli
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.java import NO_JAVA, find_java
+from hedgerow.spark.start.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hedgerow.tables.parquet import ParquetTable
+    from hedgerow.tables.parquet.table import ParquetTable
 
 Run = Callable[..., Any]
 ROWS, BLOCK_ROWS = 4_000, 200
@@ -304,7 +304,7 @@ def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.Monke
         asked.append((memory, master, settings))
         return Session()
 
-    monkeypatch.setattr("hedgerow.spark.session.session", start)
+    monkeypatch.setattr("hedgerow.spark.start.session.session", start)
     options = cli.Options("local[2]", "1g", {"spark.sql.ansi.enabled": "true"})
     with pytest.raises(KeyError), cli._session(options):
         raise KeyError
@@ -333,7 +333,7 @@ def test_everything_has_a_help_text() -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     program = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom hedgerow.cli import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom hedgerow.cli.commands import app\n"
         "assert CliRunner().invoke(app, ['learn', '--help']).exit_code == 0\n"
         "print({'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & set(sys.modules))"
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from hedgerow.cli import app
+from hedgerow.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guide/cli.md").read_text(encoding="utf-8")

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Predicate, text
-from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
-from hedgerow.core.outcomes import may_match, outcomes
-from hedgerow.core.problem import Learner, Problem
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
+from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.learning.problem import Learner, Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.evaluator import may_match, outcomes
+from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.sop_zorder import SopZOrder
-from hedgerow.learners.woodblock import PAPER, Woodblock
-from hedgerow.learners.zorder_learned import ZOrderLearned
+from hedgerow.learners.woodblock.search import PAPER, Woodblock
+from hedgerow.learners.zorder_learned.search import ZOrderLearned
 from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS: dict[str, Learner] = {

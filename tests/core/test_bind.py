@@ -22,9 +22,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hedgerow.core.bind import Session, as_schema, bind
 from hedgerow.core.errors import SchemaError
-from hedgerow.core.expr import (
+from hedgerow.core.predicates.binding import bind
+from hedgerow.core.predicates.nodes import (
     Cast,
     Column,
     Compare,
@@ -41,14 +41,14 @@ from hedgerow.core.expr import (
     atoms,
     col,
     lit,
-    term_text,
     terms,
-    text,
 )
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.truth import truth
-from hedgerow.core.types import Type
-from hedgerow.core.values import canonical
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.schema import Session, as_schema
+from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.values import canonical
 
 UTC, NEW_YORK = "UTC", "America/New_York"
 OPS: dict[str, Callable[[Any, Any], bool]] = {

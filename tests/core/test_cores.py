@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hedgerow.core.cores import each, in_parts
+from hedgerow.core.parallel import each, in_parts
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 1000])

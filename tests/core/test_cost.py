@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.cost import Score, score
-from hedgerow.core.cuts import cuts_of
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit, text
-from hedgerow.core.problem import Problem
-from hedgerow.core.sample import Sample
-from hedgerow.core.tree import TreeLayout
-from hedgerow.core.workload import Query, Scan, Workload
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import Score, score
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.workload.candidate_cuts import cuts_of
+from hedgerow.core.workload.queries import Query, Scan, Workload
 
 x, y, wide = col("x"), col("y"), col("wide")
 LIKE = Opaque("wide LIKE '%a%'", (wide,))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.curve import Axis, CurveLayout, edges_of, keys_of
-from hedgerow.core.expr import col
-from hedgerow.core.rows import Rows
+from hedgerow.core.layouts.curve import Axis, CurveLayout, edges_of, keys_of
+from hedgerow.core.predicates.nodes import col
+from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
 

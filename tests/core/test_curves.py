@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hedgerow.core.curves import bounds_of, filtered_terms, selectivity
-from hedgerow.core.expr import And, conjunction
-from hedgerow.core.problem import Problem
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT
-from hedgerow.core.steps import stepwise
+from hedgerow.core.learning.curves.order import bounds_of, filtered_terms, selectivity
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import And, conjunction
+from hedgerow.core.predicates.step_functions import stepwise
+from hedgerow.core.pruning.block_stats import T_BIT
+from hedgerow.core.pruning.row_batch import Rows
 from tests.generate import a_predicate, a_table, bits
 
 

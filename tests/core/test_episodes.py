@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.episodes import EPS, Episodes, Forest, Policy, Said, Seen, following
-from hedgerow.core.expr import And, Compare, CompareTerms, IsNull, Predicate, col, lit, term_text
-from hedgerow.core.greedy import tree_of
-from hedgerow.core.pieces import Pieces
-from hedgerow.core.problem import Problem
-from hedgerow.core.sample import Sample
-from hedgerow.core.steps import stepwise
-from hedgerow.core.tree import allowed_by
+from hedgerow.core.layouts.tree import allowed_by
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.trees.greedy import tree_of
+from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, IsNull, Predicate, col, lit
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.step_functions import stepwise
+from hedgerow.learners.woodblock.episodes import EPS, Episodes, Forest, Policy, Said, Seen, following
+from hedgerow.learners.woodblock.region_bits import Pieces
 from tests.core.test_qdtree import Slow, a_problem, sampled, walked
 
 randoms = st.integers(0, 2**32).map(Random)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hedgerow.core.expr import (
+from hedgerow.core.predicates.nodes import (
     And,
     Cast,
     Column,
@@ -26,14 +26,12 @@ from hedgerow.core.expr import (
     col,
     columns,
     lit,
-    literal_text,
-    term_text,
     terms,
-    text,
     walk,
 )
-from hedgerow.core.types import Type
-from hedgerow.core.values import NAN, canonical
+from hedgerow.core.predicates.sql_text import literal_text, term_text, text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.values import NAN, canonical
 
 x, y = col("x"), col("y")
 LESS, LIKE = Compare(x, "<", lit(5)), Opaque("note LIKE '%a%'", (col("note"),))

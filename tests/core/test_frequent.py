@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, Or, Predicate, col, lit, text
-from hedgerow.core.frequent import Frequent, frequent, implied
-from hedgerow.core.implies import implies
-from hedgerow.core.problem import Problem
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.sample import Sample
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.rows.features import Frequent, frequent, implied
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.implication import implies
+from hedgerow.core.predicates.nodes import And, Compare, Or, Predicate, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
 from hedgerow.learners.bottom_up import BottomUp
 from tests.generate import a_predicate, a_table, bits, related, seeds
 

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.curve import Axis, CurveLayout
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Compare, Opaque, Predicate, col, lit
-from hedgerow.core.group import GroupLayout
-from hedgerow.core.layout import layout_from_json, layout_to_json
-from hedgerow.core.nested import NestedLayout
-from hedgerow.core.outcomes import may_match
-from hedgerow.core.rows import Rows
-from hedgerow.core.tree import TreeLayout
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.curve import Axis, CurveLayout
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.layouts.nested import NestedLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, Opaque, Predicate, col, lit
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
 FEATURES = tuple(Opaque(f"f{i}", ()) for i in range(9))

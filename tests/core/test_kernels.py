@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.clauses import Clauses, Lists
-from hedgerow.core.kernels import best_cut, count, join, move, open_queries, pack, part, sides
+from hedgerow.core.learning.cells.kernels import join, move
+from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, sides
+from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
 randoms = st.integers(0, 2**32).map(Random)

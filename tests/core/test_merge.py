@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.clauses import Clauses
-from hedgerow.core.cuts import cuts_of
-from hedgerow.core.expr import TRUE, And, Compare, Not, Opaque, Or, Predicate, col, lit, text
-from hedgerow.core.merge import Cells, merge
-from hedgerow.core.rewrite import normalise
+from hedgerow.core.learning.cells.merge import Cells, merge
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, Not, Opaque, Or, Predicate, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.workload.candidate_cuts import cuts_of
+from hedgerow.core.workload.query_clauses import Clauses
 
 ATOMS = [Compare(col(c), "=", lit(1)) for c in "abcd"] + [Opaque("f(e)", (col("e"),)), Opaque("g(e)", (col("e"),))]
 

@@ -13,20 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import fig4
-from hedgerow.core.cost import score, virtual_index
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
-from hedgerow.core.layout import layout_from_json, layout_to_json
-from hedgerow.core.overlap import OverlapLayout, _boxes, neighbours, overlapped
-from hedgerow.core.problem import Problem
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT
-from hedgerow.core.store import index_bytes, index_of_bytes
-from hedgerow.core.tree import TreeLayout
-from hedgerow.core.views import BlockIndex, joined
-from hedgerow.core.workload import Workload
+from hedgerow.core.index.block_index import BlockIndex, joined
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import score, virtual_index
+from hedgerow.core.learning.trees.overlap import _boxes, neighbours, overlapped
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.pruning.block_stats import T_BIT
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.qdtree import QdTree
 from tests.generate import Table as Some
 from tests.generate import a_predicate, a_table, an_overlap, bits, related, some_rows

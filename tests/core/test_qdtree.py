@@ -24,15 +24,16 @@ from hypothesis import strategies as st
 from bench import fig3
 from bench.options import Options
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, Const, Not, Or, Predicate, col, lit, text
-from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
-from hedgerow.core.problem import Problem
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import Stats
-from hedgerow.core.tree import Node, TreeLayout
-from hedgerow.core.truth import truth
+from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.tree import Node, TreeLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.qdtree import QdTree
 from tests.generate import Table, a_predicate, a_table, bits, some_rows
 

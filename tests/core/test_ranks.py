@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.ranks import NAN_CODE, NULL_CODE, code_of, moved, rank_rows, thresholds
+from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, code_of, moved, rank_rows, thresholds
 
 LETTERS = ["b", "f", "k"]  # codes  0 b1 2 f3 4 k5 6
 

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import (
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import OWN, recurrence_of, redrawn, searched
+from hedgerow.core.predicates.nodes import (
     TRUE,
     And,
     Compare,
@@ -33,12 +35,10 @@ from hedgerow.core.expr import (
     atoms,
     col,
     lit,
-    text,
 )
-from hedgerow.core.redraw import OWN, recurrence_of, redrawn, searched
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.sample import Sample
-from hedgerow.core.workload import shape
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.workload.queries import shape
 
 randoms = st.integers(0, 2**32).map(Random)
 WORDS = ["almond", "azure", "beige", "blue", "coral", "cream", "green", "ivory", "khaki", "red"]

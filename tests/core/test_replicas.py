@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.cost import virtual_index
-from hedgerow.core.expr import TRUE, And, Compare, Or, Predicate, col, lit
-from hedgerow.core.layout import Layout
-from hedgerow.core.problem import Learner, Problem
-from hedgerow.core.replicas import ROUNDS, fit_beside, rows_read
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import T_BIT
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.complement import ROUNDS, fit_beside, rows_read
+from hedgerow.core.learning.problem import Learner, Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import virtual_index
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, Or, Predicate, col, lit
+from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.range import Range
 from hedgerow.learners.zorder import ZOrder

@@ -11,17 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.cost import score
-from hedgerow.core.curve import Axis, BlockAxis
-from hedgerow.core.curves import woven
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, Opaque, Predicate, col, lit, text
-from hedgerow.core.group import GroupLayout
-from hedgerow.core.layout import Layout, layout_from_json, layout_to_json
-from hedgerow.core.problem import Problem, unanswered
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.workload import Workload
+from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.curve import Axis, BlockAxis
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.curves.order import woven
+from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import score
+from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.sop_zorder import SopZOrder, ordered
 from tests.core.test_frequent import problem
@@ -76,7 +77,7 @@ def test_all_rows_are_counted_where_that_can_be() -> None:
 def test_in_another_process() -> None:
     program = (
         "from tests.core.test_frequent import problem\n"
-        "from hedgerow.core.layout import layout_to_json\n"
+        "from hedgerow.core.layouts.base import layout_to_json\n"
         "from hedgerow.learners.bottom_up import BottomUp\n"
         "from hedgerow.learners.sop_zorder import SopZOrder\n"
         "print([layout_to_json(l.fit(problem())) for l in (BottomUp(), SopZOrder(points=2))])"

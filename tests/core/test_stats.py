@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import Compare, Not, Opaque, Predicate, col, lit, term_text
-from hedgerow.core.outcomes import may_match, outcomes
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import (
+from hedgerow.core.predicates.nodes import Compare, Not, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import (
     ANY,
     F_BIT,
     N_BIT,
@@ -25,7 +26,7 @@ from hedgerow.core.stats import (
     concat,
     regroup,
 )
-from hedgerow.core.types import Type
+from hedgerow.core.pruning.evaluator import may_match, outcomes
 
 x = col("x")
 RED = Opaque("colour LIKE '%red%'", (col("colour"),))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.core.expr import And, Compare, Const, In, IsNull, Not, Or, Predicate, Prefix, col, lit, text
-from hedgerow.core.steps import predicate_of, stepwise
-from hedgerow.core.values import NAN, prefix_end
+from hedgerow.core.predicates.nodes import And, Compare, Const, In, IsNull, Not, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.step_functions import predicate_of, stepwise
+from hedgerow.core.predicates.values import NAN, prefix_end
 
 x, name = col("x"), col("name")
 

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core import store
-from hedgerow.core.codec import decode, decode_predicate
 from hedgerow.core.errors import FormatError
-from hedgerow.core.expr import Opaque, Predicate, Term, col
-from hedgerow.core.stats import collect
-from hedgerow.core.store import index_bytes, index_of_bytes, load_index, save_index
-from hedgerow.core.views import BlockIndex, Membership, View
+from hedgerow.core.index import index_file as store
+from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes, load_index, save_index
+from hedgerow.core.predicates.nodes import Opaque, Predicate, Term, col
+from hedgerow.core.predicates.predicate_json import decode, decode_predicate
+from hedgerow.core.pruning.block_stats import collect
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit, text
-from hedgerow.core.layout import layout_from_json, layout_to_json
-from hedgerow.core.outcomes import may_match
-from hedgerow.core.rows import Rows
-from hedgerow.core.tree import Node, TreeLayout
-from hedgerow.core.truth import truth
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.tree import Node, TreeLayout
+from hedgerow.core.predicates.nodes import And, Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
 LIKE = Opaque("note LIKE '%red%'", (col("note"),))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.expr import Compare, col, lit
-from hedgerow.core.stats import collect
-from hedgerow.core.views import BlockIndex, Membership, View, joined
+from hedgerow.core.index.block_index import BlockIndex, Membership, View, joined
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.core.pruning.block_stats import collect
 
 x = col("x")
 # rows        x = 1, 9 | 2, 8 | 5      in blocks 0 | 1 | 2

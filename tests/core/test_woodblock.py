@@ -16,18 +16,18 @@ import pytest
 
 from bench import fig3
 from bench.options import Options
-from hedgerow.core import agent as agent_module
-from hedgerow.core.agent import CLIP, ENTROPY, FLOOR, RATE, VALUE, Agent, Batch
-from hedgerow.core.episodes import Seen, State
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, col, lit
-from hedgerow.core.layout import Layout, layout_to_json
-from hedgerow.core.problem import Problem
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import Stats
-from hedgerow.learners import woodblock
+from hedgerow.core.layouts.base import Layout, layout_to_json
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.learners.qdtree import QdTree
-from hedgerow.learners.woodblock import PAPER, Woodblock
+from hedgerow.learners.woodblock import agent as agent_module
+from hedgerow.learners.woodblock import search as woodblock
+from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, FLOOR, RATE, VALUE, Agent, Batch
+from hedgerow.learners.woodblock.episodes import Seen, State
+from hedgerow.learners.woodblock.search import PAPER, Woodblock
 from tests.core.test_qdtree import ODD, sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}

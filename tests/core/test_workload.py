@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.core.bind import Session
 from hedgerow.core.errors import FormatError, WorkloadError
-from hedgerow.core.expr import FALSE, TRUE, And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit, text
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.workload import Join, Query, Scan, Workload, shape
+from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.schema import Session
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.workload.queries import Join, Query, Scan, Workload, shape
 
 x, y = col("x"), col("y")
 LESS, MORE = Compare(x, "<", lit(5)), Compare(x, ">", lit(7))

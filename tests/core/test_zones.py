@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core import scan
-from hedgerow.core.curves import bounds_of
-from hedgerow.core.expr import And, Compare, CompareTerms, In, IsNull, Not, Or, Predicate, col, lit, text
-from hedgerow.core.expr import columns as columns_of
-from hedgerow.core.outcomes import may_match
-from hedgerow.core.problem import Problem
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.stats import collect
-from hedgerow.core.zones import Zones
+from hedgerow.core.learning.curves import kernels as scan
+from hedgerow.core.learning.curves.order import bounds_of
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, In, IsNull, Not, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import columns as columns_of
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.block_stats import collect
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.zorder_learned.scan_cost import Zones
 from tests.generate import a_predicate, a_table, bits, seeds
 
 few, wide, real = col("few"), col("wide"), col("real")

@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core import telling
-from hedgerow.core.cost import score
-from hedgerow.core.curve import Axis, CurveLayout, keys_of
-from hedgerow.core.curves import along_hilbert, interleaved, order, ranged, shortened, woven
+from hedgerow.core import progress as telling
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import And, Compare, Predicate, col, lit
-from hedgerow.core.layout import layout_to_json
-from hedgerow.core.problem import Problem
-from hedgerow.core.rows import Rows
-from hedgerow.core.sample import Sample
-from hedgerow.core.workload import Workload
-from hedgerow.core.zones import Zones
-from hedgerow.learners.zorder_learned import KEY_BITS, ZOrderLearned, rounded
+from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
+from hedgerow.core.learning.curves.order import along_hilbert, interleaved, order, ranged, shortened, woven
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import score
+from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.queries import Workload
+from hedgerow.learners.zorder_learned.scan_cost import Zones
+from hedgerow.learners.zorder_learned.search import KEY_BITS, ZOrderLearned, rounded
 
 x, y, z = col("x"), col("y"), col("z")
 GRID = pa.table({"x": [p[0] for p in product(range(8), repeat=2)], "y": [p[1] for p in product(range(8), repeat=2)]})

@@ -22,11 +22,16 @@ from unittest.mock import patch
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.core import expr, features, outcomes, ranks, stats, steps
-from hedgerow.core.expr import In, IsNull, Prefix
-from hedgerow.core.stats import F_BIT, N_BIT, T_BIT
-from hedgerow.spark import rule
-from hedgerow.tables import session_fit
+from hedgerow.core.predicates import nodes as expr
+from hedgerow.core.predicates import step_functions as steps
+from hedgerow.core.predicates.nodes import In, IsNull, Prefix
+from hedgerow.core.pruning import block_stats as stats
+from hedgerow.core.pruning import evaluator as outcomes
+from hedgerow.core.pruning import noted_conditions as features
+from hedgerow.core.pruning import value_codes as ranks
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
+from hedgerow.spark.optimizer import rule
+from hedgerow.tables import settings_fit as session_fit
 from tests.differential.cases import forget, namespace
 from tests.differential.conditions import Known
 from tests.differential.oracles import Tally, World
@@ -171,7 +176,7 @@ def _by_prefix(old: Any) -> Any:
 
 def _order(stack: ExitStack) -> None:
     """The answer is about the files in another order."""
-    from hedgerow.core import views
+    from hedgerow.core.index import block_index as views
 
     cover = views.BlockIndex.cover
 

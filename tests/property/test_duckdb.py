@@ -21,12 +21,13 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.expr import Column, atoms, text
-from hedgerow.core.nested import NestedLayout
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.rows import Rows
-from hedgerow.core.truth import truth
-from hedgerow.core.values import date_text, timestamp_text
+from hedgerow.core.layouts.nested import NestedLayout
+from hedgerow.core.predicates.nodes import Column, atoms
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.values import date_text, timestamp_text
+from hedgerow.core.pruning.row_batch import Rows
 from tests.generate import a_curve, a_predicate, a_table, a_tree
 
 PER_EXAMPLE = 5

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.codec import decode_predicate, encode
-from hedgerow.core.expr import (
+from hedgerow.core.predicates.implication import implies
+from hedgerow.core.predicates.nodes import (
     NULL,
     And,
     Compare,
@@ -26,14 +26,13 @@ from hedgerow.core.expr import (
     SemiJoin,
     col,
     lit,
-    term_text,
-    text,
     walk,
 )
-from hedgerow.core.implies import implies
-from hedgerow.core.rewrite import negate, normalise
-from hedgerow.core.steps import not3, predicate_of, stepwise
-from hedgerow.core.truth import truth
+from hedgerow.core.predicates.normal_form import negate, normalise
+from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.step_functions import not3, predicate_of, stepwise
 from tests.generate import OPS, a_predicate, a_table, an_atom, related, shuffled
 
 PER_EXAMPLE = 10

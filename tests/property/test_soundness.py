@@ -12,7 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.expr import (
+from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.predicates.nodes import (
     And,
     Compare,
     CompareTerms,
@@ -26,12 +28,14 @@ from hedgerow.core.expr import (
     col,
     lit,
     terms,
-    text,
 )
-from hedgerow.core.outcomes import may_match, must_match, outcomes
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.rows import Rows
-from hedgerow.core.stats import (
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.row_truth import OPS as TRUTH_OF
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.values import NAN, canonical
+from hedgerow.core.pruning.block_stats import (
     UNBOUNDED,
     UNKNOWN_NULLS,
     Bound,
@@ -42,12 +46,8 @@ from hedgerow.core.stats import (
     concat,
     regroup,
 )
-from hedgerow.core.store import index_bytes, index_of_bytes
-from hedgerow.core.truth import OPS as TRUTH_OF
-from hedgerow.core.truth import truth
-from hedgerow.core.types import Type
-from hedgerow.core.values import NAN, canonical
-from hedgerow.core.views import BlockIndex, Membership, View
+from hedgerow.core.pruning.evaluator import may_match, must_match, outcomes
+from hedgerow.core.pruning.row_batch import Rows
 from tests.generate import (
     BIT,
     OPS,

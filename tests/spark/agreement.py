@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
-from hedgerow.spark.session import configured
+from hedgerow.spark.start.session import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.spark.java import NO_JAVA, find_java
+from hedgerow.spark.start.java import NO_JAVA, find_java
 
 CHECKOUT = Path(__file__).parents[2]
 

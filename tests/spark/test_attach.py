@@ -63,7 +63,7 @@ def files(scans: list[Scan]) -> int:
 @pytest.fixture(scope="module")
 def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The same table as Parquet and as Delta, with what else may happen to it, under a few names."""
-    from hedgerow.spark.delta import has_delta
+    from hedgerow.spark.storage.delta_log import has_delta
 
     source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"))
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
@@ -281,7 +281,7 @@ def test_what_goes_wrong_prunes_nothing(
 
     hr.attach(spark)
     try:
-        monkeypatch.setattr("hedgerow.tables.answers.normalise", broken)
+        monkeypatch.setattr("hedgerow.tables.session_pruning.normalise", broken)
         assert opened(spark, sql) == FILES
         assert "the lights" in (hr.last_query(spark)[0].reason or "")
         monkeypatch.undo()

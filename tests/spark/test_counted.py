@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-from hedgerow.core.expr import Compare, atoms, col, lit
-from hedgerow.core.layout import sql_of
-from hedgerow.core.tree import TreeLayout
-from hedgerow.spark.assign import BLOCK, with_block
-from hedgerow.spark.evaluate import divided, needed
-from hedgerow.spark.source import schema_of
-from hedgerow.spark.stats import collect_blocks, collect_by
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, atoms, col, lit
+from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
+from hedgerow.spark.compute.collect_stats import collect_blocks, collect_by
+from hedgerow.spark.compute.evaluate import divided, needed
+from hedgerow.spark.storage.source import schema_of
 from hedgerow.sql.workload import Workload
 from tests.spark.events import conditions, write_events
 

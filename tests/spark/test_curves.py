@@ -10,15 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.core.curve import Axis, CurveLayout
-from hedgerow.core.curves import interleaved
-from hedgerow.core.expr import col
-from hedgerow.core.rows import Rows
-from hedgerow.pipeline import apply, learn
-from hedgerow.spark.assign import BLOCK, with_block
-from hedgerow.spark.source import open_source
+from hedgerow.core.layouts.curve import Axis, CurveLayout
+from hedgerow.core.learning.curves.order import interleaved
+from hedgerow.core.predicates.nodes import col
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.learn import learn
+from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
+from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.events import conditions, write_events
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.delta import Conflict
-from hedgerow.tables.delta import DeltaTable
+from hedgerow.spark.storage.delta_log import Conflict
+from hedgerow.tables.delta.table import DeltaTable
 from tests.spark.agreement import answer, answers, ask
 from tests.spark.things import COLUMNS, ROWS
 
@@ -269,7 +269,7 @@ def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, mon
     def broken(*_: object) -> None:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.rewrite.write_segment", broken)
+    monkeypatch.setattr("hedgerow.tables.delta.rewrite.write_segment", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         by_number(delta, path)
     assert sorted(p.name for p in Path(path).glob("*.parquet")) == files
@@ -291,7 +291,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Let something happen after the rewrite has written its files and before it commits."""
 
     def plan(what: Callable[[], object]) -> None:
-        from hedgerow.spark.delta import Rewrite
+        from hedgerow.spark.storage.delta_log import Rewrite
 
         commit = Rewrite.commit
 

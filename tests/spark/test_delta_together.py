@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.delta import Conflict
-from hedgerow.tables.rewrite import rewrite
+from hedgerow.spark.storage.delta_log import Conflict
+from hedgerow.tables.delta.rewrite import rewrite
 from tests.spark.together import LAST, MARK, Believed, InProcess, InThread, expected, lost, make, plan, steps
 
 if TYPE_CHECKING:

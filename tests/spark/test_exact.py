@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.session import configured
+from hedgerow.spark.start.session import configured
 from tests.spark import tpch
 from tests.spark.events import condition, conditions, write_events
 from tests.spark.questions import SHAPES, Ground, questions

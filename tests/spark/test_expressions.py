@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
-from hedgerow.core.expr import term_text, text
-from hedgerow.pipeline import Learned
+from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
+from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.pipeline.learned import Learned
 from tests.spark.agreement import answer, ask
 
 if TYPE_CHECKING:

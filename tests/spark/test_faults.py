@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.pipeline import Learned
-from hedgerow.tables.delta import DeltaTable
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.pipeline.learned import Learned
+from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.agreement import Answer, Scan, answer, ask
 from tests.spark.test_settings import set_to
 
@@ -221,8 +221,8 @@ def copied(laid: Laid, to: Path) -> Laid:
 
 
 def needs_delta(spark: SparkSession) -> None:
-    from hedgerow.spark.delta import has_delta
-    from hedgerow.spark.jars import NO_DELTA
+    from hedgerow.spark.start.delta_jars import NO_DELTA
+    from hedgerow.spark.storage.delta_log import has_delta
 
     if not has_delta(spark):
         pytest.skip(NO_DELTA)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hedgerow.core.expr import Column
-from hedgerow.core.stats import agree
-from hedgerow.spark.folder import Folder
-from hedgerow.spark.footers import footers_of, ranges
-from hedgerow.spark.session import configured
-from hedgerow.spark.source import schema_of
-from hedgerow.spark.stats import collect_files
+from hedgerow.core.predicates.nodes import Column
+from hedgerow.core.pruning.block_stats import agree
+from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.start.session import configured
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import footers_of, ranges
+from hedgerow.spark.storage.source import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hedgerow.spark import java
-from hedgerow.spark.java import MODULE_FLAG, NO_JAVA, find_java, main, wrap
+from hedgerow.spark.start import java
+from hedgerow.spark.start.java import MODULE_FLAG, NO_JAVA, find_java, main, wrap
 
 
 def fake_java(home: Path, version: str, *, has_module: bool = True) -> Path:

@@ -10,7 +10,6 @@ from zipfile import ZipFile
 
 import pytest
 
-from hedgerow.spark.delta import has_delta
 from hedgerow.spark.judged import (
     EXPRESSIONS,
     HARMLESS,
@@ -25,6 +24,7 @@ from hedgerow.spark.judged import (
     is_harmless_option,
     kind_of_setting,
 )
+from hedgerow.spark.storage.delta_log import has_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

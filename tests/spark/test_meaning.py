@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.agreement import Answer, answer, answers, ask
 from tests.spark.things import COLUMNS, ROWS, by_id, write_things
 from tests.spark.world import World, forget, register

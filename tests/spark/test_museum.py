@@ -172,7 +172,7 @@ def sessions(spark: SparkSession) -> Iterator[tuple[SparkSession, SparkSession]]
 @pytest.fixture(scope="module")
 def laid(sessions: tuple[SparkSession, SparkSession], tmp_path_factory: pytest.TempPathFactory) -> list[Shown]:
     """The shared table as Parquet and, where there is Delta, as Delta."""
-    from hedgerow.spark.delta import has_delta
+    from hedgerow.spark.storage.delta_log import has_delta
 
     spark, attached = sessions
     folder = tmp_path_factory.mktemp("museum")
@@ -201,7 +201,7 @@ def museum(laid: list[Shown], request: pytest.FixtureRequest) -> Shown:
 @pytest.fixture(scope="module")
 def changed(sessions: tuple[SparkSession, SparkSession]) -> Iterator[Shown]:
     """A Delta table laid out, then given a column, rows, crosswise other names of two columns, and deleted rows."""
-    from hedgerow.spark.delta import has_delta
+    from hedgerow.spark.storage.delta_log import has_delta
 
     spark, attached = sessions
     if not has_delta(spark):

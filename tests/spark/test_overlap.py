@@ -15,11 +15,12 @@ import pytest
 
 import hedgerow as hr
 from bench import fig4
-from hedgerow.core.expr import Compare, col, lit, text
-from hedgerow.core.overlap import OverlapLayout
-from hedgerow.core.tree import TreeLayout
-from hedgerow.spark.copies import COPIES, COPY
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.conditions import about
 from tests.spark.agreement import answer, answers
 from tests.spark.events import conditions, write_events

@@ -11,10 +11,13 @@ import pytest
 
 from hedgerow import route
 from hedgerow.core.errors import HedgerowError
-from hedgerow.pipeline import apply, learn, open_table, score
-from hedgerow.spark.folder import Folder
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.score import score
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.events import ROWS, conditions, write_events
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables import parquet
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet import table as parquet
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.conditions import about
 from tests.spark.agreement import answer, answers
 from tests.spark.events import conditions, write_events

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark import jars
-from hedgerow.spark.jars import PACKAGES, VARIABLE, cached_jars, delta_settings, package
+from hedgerow.spark.start import delta_jars as jars
+from hedgerow.spark.start.delta_jars import PACKAGES, VARIABLE, cached_jars, delta_settings, package
 from tests.spark.test_elsewhere import run
 
 

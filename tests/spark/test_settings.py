@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.core.store import index_bytes, index_of_bytes
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.agreement import answer, answers, ask
 from tests.spark.things import FILES, ROWS, by_id, write_things
 
@@ -288,7 +288,7 @@ def test_a_failing_apply_leaves_nothing(
     def broken(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.table.commit", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         hr.apply(spark, source, table.layout, str(tmp_path / "things"), overwrite=overwrite)
     assert [p.name for p in tmp_path.iterdir()] == (["things"] if overwrite else [])
@@ -308,7 +308,7 @@ def test_the_last_copy_is_never_thrown_away(
     def stuck(*_: object) -> None:
         raise hr.HedgerowError("cannot be moved")
 
-    monkeypatch.setattr("hedgerow.spark.folder.Folder.move", stuck)
+    monkeypatch.setattr("hedgerow.spark.storage.folder.Folder.move", stuck)
     with pytest.raises(hr.HedgerowError):
         hr.apply(spark, copy.path, copy.layout, copy.path, overwrite=True)
     left = [p for p in Path(copy.path).parent.rglob("*.parquet")]
@@ -366,7 +366,7 @@ def test_an_append_that_fails(
     def out(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.footers_of", out)
+    monkeypatch.setattr("hedgerow.tables.parquet.table.footers_of", out)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     monkeypatch.undo()
@@ -381,7 +381,7 @@ def test_an_append_whose_commit_fails(
     def broken(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.table.commit", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     assert hr.table(spark, copy.path).read().count() == ROWS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import hedgerow as hr
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet.table import ParquetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

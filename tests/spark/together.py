@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 
-from hedgerow.core.codec import encode
-from hedgerow.core.expr import Compare, Predicate, col, lit
-from hedgerow.core.tree import TreeLayout
-from hedgerow.tables.rewrite import Plan
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, Predicate, col, lit
+from hedgerow.core.predicates.predicate_json import encode
+from hedgerow.tables.delta.rewrite import Plan
 from tests.spark.elsewhere import environment
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import hedgerow as hr
-from hedgerow.tables.parquet import ParquetTable
+from hedgerow.tables.parquet.table import ParquetTable
 from tests.spark.agreement import Scan, answer, answers, ask
 from tests.spark.questions import Question
 

@@ -10,8 +10,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hedgerow.core.expr import TRUE, text
-from hedgerow.core.workload import Query
+from hedgerow.core.predicates.nodes import TRUE
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.workload.queries import Query
 from hedgerow.sql.workload import Workload
 from tests.sql import duck
 

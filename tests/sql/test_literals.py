@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.core.expr import text
+from hedgerow.core.predicates.sql_text import text
 from tests.conditions import where
 
 

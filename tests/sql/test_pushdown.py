@@ -14,7 +14,8 @@ import pytest
 import sqlglot
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.expr import TRUE, text
+from hedgerow.core.predicates.nodes import TRUE
+from hedgerow.core.predicates.sql_text import text
 from hedgerow.sql.workload import Workload
 from tests.conditions import where
 

@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.expr import Expr, Opaque, col, text
-from hedgerow.core.outcomes import may_match
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import Stats, collect
-from hedgerow.core.types import Type
-from hedgerow.spark.assign import BLOCK
-from hedgerow.spark.place import _ROWS, FILE, numbered
-from hedgerow.tables.answers import _Reader
+from hedgerow.core.predicates.nodes import Expr, Opaque, col
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Stats, collect
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.spark.compute.assign_blocks import BLOCK
+from hedgerow.spark.write.partition_files import _ROWS, FILE, numbered
+from hedgerow.tables.session_pruning import _Reader
 from tests.conditions import where
 
 SCHEMA = {

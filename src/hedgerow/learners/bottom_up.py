@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hedgerow.core.group import GroupLayout
-from hedgerow.core.problem import Problem
-from hedgerow.core.row_groups import Cost, RowGroups
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.rows.groups import Cost, RowGroups
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from typing import Literal as Choice
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.greedy import cells_of, eps_of, greedy, joined
-from hedgerow.core.overlap import OverlapLayout, overlapped
-from hedgerow.core.problem import Problem
-from hedgerow.core.tree import TreeLayout
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.trees.greedy import cells_of, eps_of, greedy, joined
+from hedgerow.core.learning.trees.overlap import overlapped
 
 SMALL = 0.5  # of a block: the most rows of a leaf that is kept in several; of larger ones the copies cost too much
 Criterion = Choice["skip", "gain_ratio"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hedgerow.core.curve import Axis, CurveLayout
-from hedgerow.core.expr import Column, Expr, term_text
-from hedgerow.core.problem import Problem
-from hedgerow.core.types import OTHER
+from hedgerow.core.layouts.curve import Axis, CurveLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.predicates.nodes import Column, Expr
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import OTHER
 
 
 @dataclass(frozen=True)

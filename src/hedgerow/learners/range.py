@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hedgerow.core.curve import CurveLayout
-from hedgerow.core.curves import ranged
-from hedgerow.core.problem import Problem
+from hedgerow.core.layouts.curve import CurveLayout
+from hedgerow.core.learning.curves.order import ranged
+from hedgerow.core.learning.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.core.curve import Axis, BlockAxis, CurveLayout
-from hedgerow.core.curves import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.expr import Compare, In, Predicate, Prefix, Term, atoms, term_text, terms
-from hedgerow.core.group import GroupLayout
-from hedgerow.core.problem import Problem
-from hedgerow.core.row_groups import Cost, RowGroups
-from hedgerow.core.vectors import chained
+from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.rows.clustering import chained
+from hedgerow.core.learning.rows.groups import Cost, RowGroups
+from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms, terms
+from hedgerow.core.predicates.sql_text import term_text
 
 
 @dataclass(frozen=True)

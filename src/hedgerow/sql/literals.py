@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation, localcontext
 
 from sqlglot import exp
 
-from hedgerow.core import types as kinds
-from hedgerow.core.bind import parse_timestamp
-from hedgerow.core.expr import Literal, lit
-from hedgerow.core.values import canonical, prefix_end
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.binding import parse_timestamp
+from hedgerow.core.predicates.nodes import Literal, lit
+from hedgerow.core.predicates.values import canonical, prefix_end
 
 _DAY = 86_400_000_000
 _T = exp.DataType.Type

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from hedgerow.core import types as kinds
-from hedgerow.core.bind import bind
-from hedgerow.core.expr import And, Column, Compare, In, IsNull, Literal, Not, Predicate, lit, quote_name
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.types import Type
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.binding import bind
+from hedgerow.core.predicates.nodes import And, Column, Compare, In, IsNull, Literal, Not, Predicate, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
 
 _TOKEN = re.compile(
     r"[ \t\n]*(?:(?P<date>(?i:DATE)[ ]+'\d{4}-\d\d-\d\d')|(?P<word>[A-Za-z_]\w*)|(?P<quoted>`[A-Za-z_]\w*`)"
@@ -73,8 +74,8 @@ def plain_query(sql: str) -> PlainQuery | None:
 def plain_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
     """The condition about the table's columns; None if any of it is not plain.
 
-    >>> from hedgerow.core.bind import as_schema
-    >>> from hedgerow.core.expr import text as text_of
+    >>> from hedgerow.core.predicates.schema import as_schema
+    >>> from hedgerow.core.predicates.nodes import text as text_of
     >>> schema = as_schema({"Number": "int", "word": "string"})
     >>> text_of(plain_condition("number BETWEEN 3 AND 5 AND word <> 'x'", schema))
     "Number >= 3 AND Number < 6 AND word <> 'x'"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hedgerow.core.expr import (
+from hedgerow.core.predicates.nodes import (
     FALSE,
     FLIPPED_OP,
     NULL,
@@ -28,9 +28,9 @@ from hedgerow.core.expr import (
     conjunction,
     disjunction,
     lit,
-    term_text,
 )
-from hedgerow.core.types import Type
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import Type
 from hedgerow.sql.literals import fold, like_prefix
 
 Resolve = Callable[[exp.Column], Column]

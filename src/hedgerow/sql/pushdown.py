@@ -17,11 +17,12 @@ from functools import reduce
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.core.expr import Column, Compare, In, Predicate, Prefix, atoms, term_text, terms
-from hedgerow.core.outcomes import may_match
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.stats import Stats, TermStats
-from hedgerow.core.types import Type
+from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, atoms, terms
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Stats, TermStats
+from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.sql.edges import Edges
 from hedgerow.sql.predicates import predicate_of
 from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, given

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from hedgerow.core.bind import Schema
+from hedgerow.core.predicates.schema import Schema
 
 # --- relations ------------------------------------------------------------------------------------
 

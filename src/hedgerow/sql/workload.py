@@ -11,12 +11,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from hedgerow.core import workload as core
-from hedgerow.core.bind import Schema, Session, as_schema
 from hedgerow.core.errors import SchemaError, WorkloadError
-from hedgerow.core.expr import conjunction
-from hedgerow.core.rewrite import normalise
-from hedgerow.core.workload import Join, Query, Scan
+from hedgerow.core.predicates.nodes import conjunction
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.schema import Schema, Session, as_schema
+from hedgerow.core.workload import queries as core
+from hedgerow.core.workload.queries import Join, Query, Scan
 from hedgerow.sql.edges import Edge
 from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
@@ -49,7 +49,7 @@ class Workload(core.Workload):
         tables are left out until `bind`. `views` maps names to the queries behind them.
 
         >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
-        >>> from hedgerow.core.expr import text
+        >>> from hedgerow.core.predicates.sql_text import text
         >>> text(w.queries[0].predicate("t"))
         "startswith(y, 'a') AND x >= 3 AND x <= 5"
         """

@@ -1,0 +1,198 @@
+"""A block index as one Arrow file: a row a part (rows, term, feature, ...), each part an Arrow stream of its own.
+
+Parts have different lengths, so they are nested; the outer table makes the file readable by any Arrow tool.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.file_choice import Parts
+from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.values import from_arrow, to_arrow
+from hedgerow.core.pruning.block_stats import DistinctSets, Feature, Stats, TermStats
+
+MAGIC = b"hedgerow-index"
+DIGEST = b"hedgerow-digest"
+VERSION = 1
+_SCHEMA = pa.schema(
+    [
+        ("view", pa.int32()),
+        ("part", pa.string()),
+        ("name", pa.string()),
+        ("meta", pa.string()),
+        ("data", pa.binary()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    view: int
+    part: str
+    name: str
+    meta: dict[str, Any]
+    arrays: dict[str, pa.Array]
+
+
+def save_index(index: BlockIndex, path: str | Path) -> None:
+    """Write the index; the file appears whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    partial.write_bytes(index_bytes(index))
+    partial.replace(target)
+
+
+def load_index(path: str | Path) -> BlockIndex:
+    """Read what `save_index` wrote; FormatError says what is wrong with anything else."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FormatError(f"the block index {path} cannot be read: {error.strerror}") from error
+    return index_of_bytes(data, str(path))
+
+
+def index_bytes(index: BlockIndex) -> bytes:
+    parts = [p for i, view in enumerate(index.views) for p in _parts(i, view)]
+    rows = [
+        {
+            "view": p.view,
+            "part": p.part,
+            "name": p.name,
+            "meta": json.dumps(p.meta),
+            "data": _stream(p.arrays),
+        }
+        for p in parts
+    ]
+    schema = _SCHEMA.with_metadata({MAGIC: str(VERSION), DIGEST: _digest(rows)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(pa.Table.from_pylist(rows, schema))
+    return bytes(sink.getvalue())
+
+
+def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
+    try:
+        table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        table.validate(full=True)  # reading damaged offsets would otherwise crash the process
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FormatError(f"{where} is no block index, or a damaged one") from error
+    version = (table.schema.metadata or {}).get(MAGIC)
+    if version is None:
+        raise FormatError(f"{where} is an Arrow file, but no block index of Hedgerow's")
+    if not version.isdigit() or int(version) > VERSION:
+        raise FormatError(
+            f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {VERSION})"
+        )
+    try:
+        rows = table.to_pylist()
+        if table.schema.metadata.get(DIGEST) != _digest(rows):
+            raise FormatError(f"{where} is a damaged block index")
+        views = [_view([r for r in rows if r["view"] == i]) for i in range(max(r["view"] for r in rows) + 1)]
+    except FormatError:
+        raise
+    except (pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as error:
+        raise FormatError(f"{where} is a damaged block index") from error
+    return BlockIndex(tuple(views))
+
+
+def _digest(rows: list[dict[str, Any]]) -> bytes:
+    """One wrong bit could skip a block that matters, and Arrow itself does not look."""
+    found = hashlib.sha256()
+    for row in rows:
+        *words, data = row.values()
+        found.update(json.dumps([*words, len(data)]).encode())
+        found.update(data)
+    return found.hexdigest().encode()
+
+
+def _parts(i: int, view: View) -> Iterator[_Part]:
+    stats = view.stats
+    yield _Part(i, "rows", "", {}, {"rows": pa.array(stats.rows)})
+    if view.membership is not None:
+        yield _Part(i, "offsets", "", {}, {"offsets": pa.array(view.membership.offsets)})
+        yield _Part(i, "blocks", "", {}, {"blocks": pa.array(view.membership.blocks)})
+    if view.parts is not None:
+        arrays = {"cell": view.parts.cell, "place": view.parts.place, "file": view.parts.file}
+        yield _Part(i, "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()})
+    for name, t in stats.terms.items():
+        meta = {"type": str(t.type)}
+        yield _Part(i, "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
+        entries = {"low": t.low, "high": t.high, "nulls": t.nulls, "nan": t.nan}
+        if t.sets:
+            entries["set_of"] = t.sets.set_of
+            yield _Part(i, "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
+            yield _Part(i, "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
+        yield _Part(i, "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
+    for name, feature in stats.features.items():
+        yield _Part(i, "feature", name, encode(feature.predicate), {"bits": pa.array(feature.bits)})
+
+
+def _view(rows: list[dict[str, Any]]) -> View:
+    found = {(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows}
+
+    def array(part: str, name: str, key: str) -> Any:
+        return found[part, name][1][key].to_numpy(zero_copy_only=False)
+
+    def copy(part: str, name: str, key: str) -> Any:
+        return np.array(array(part, name, key))
+
+    terms = {}
+    for (part, name), (meta, arrays) in found.items():
+        if part != "term":
+            continue
+        type_ = Type.parse(meta["type"])
+        sets = None
+        if "set_of" in arrays:
+            sets = DistinctSets(
+                copy(part, name, "set_of"),
+                copy("set_offsets", name, "offsets"),
+                copy("set_codes", name, "codes"),
+            )
+        values = from_arrow(type_.kind, found["values", name][1]["values"])
+        low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
+        terms[name] = TermStats(type_, values, low, high, nulls, nan, sets)
+    features = {
+        name: Feature(decode_predicate(meta), copy(part, name, "bits"))
+        for (part, name), (meta, _) in found.items()
+        if part == "feature"
+    }
+    membership = None
+    if ("blocks", "") in found:
+        membership = Membership(copy("offsets", "", "offsets"), copy("blocks", "", "blocks"))
+    parts = None
+    if ("parts", "") in found:
+        parts = Parts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
+    stats = Stats(copy("rows", "", "rows"), terms, features)
+    _check(stats)
+    return View(stats, membership, parts)
+
+
+def _check(stats: Stats) -> None:
+    lengths = {len(stats)} | {len(t.low) for t in stats.terms.values()} | {len(f.bits) for f in stats.features.values()}
+    if len(lengths) != 1:
+        raise FormatError("a block index whose parts speak of different numbers of blocks is damaged")
+
+
+def _stream(arrays: dict[str, pa.Array]) -> bytes:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch(list(arrays.values()), names=list(arrays))
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _arrays(data: bytes) -> dict[str, pa.Array]:
+    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all().combine_chunks()
+    return {name: table[name].combine_chunks() for name in table.column_names}

@@ -1,0 +1,300 @@
+"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any bit split, Hilbert.
+
+Each term's values become ranks by sorted edges; `pattern` says from which term each bit of the key comes, most
+significant first. All bits of one term and then all of the next is a sort; taking turns is Z-order.
+
+    x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
+
+A snake turns round where Z-order jumps back: its next block begins beside where the last one ended.
+
+    pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
+
+The blocks of another layout may be one more axis, with their numbers as ranks: SOP + Z-order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.layouts.base import (
+    BlockIds,
+    Feature,
+    Layout,
+    Let,
+    Write,
+    in_brackets,
+    layout_from_dict,
+    layout_to_dict,
+    sql_of,
+)
+from hedgerow.core.layouts.curve_kernels import spread
+from hedgerow.core.predicates.nodes import In, Literal, Term
+from hedgerow.core.predicates.predicate_json import decode, encode
+from hedgerow.core.predicates.sql_text import literal_text
+from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
+
+Keys = npt.NDArray[np.uint64]
+MAX_SQL_EDGES = 4000  # a longer CASE is slower than Python
+MAX_SQL_BITS = 62  # a BIGINT, and one bit to spare
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A term and the sorted edges between its ranks: the rank of a value is the number of edges at or below it.
+
+    NULL has rank 0 and NaN, being above all, the last.
+    """
+
+    term: Term
+    kind: str
+    edges: tuple[Value, ...]
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return (self.term,)
+
+    @property
+    def bits(self) -> int:
+        return max(1, len(self.edges).bit_length())
+
+    def ranks(self, rows: Rows) -> Keys:
+        column = rows.ranks(self.term)
+        table = np.zeros(len(column.values) + 2, np.uint64)
+        table[: len(column.values)] = _at_or_below(self.kind, self.edges, column.values)
+        table[NULL_CODE] = 0
+        table[NAN_CODE] = len(self.edges)
+        return table[column.places]
+
+    def reaches(self, rank: int, write: Write) -> str:
+        """In SQL: the value has at least this rank."""
+        if not 0 < rank <= len(self.edges):
+            return "TRUE" if rank <= 0 else "FALSE"
+        return f"{write(self.term)} >= {literal_text(Literal(self.kind, self.edges[rank - 1]))}"
+
+
+@dataclass(frozen=True)
+class BlockAxis:
+    """Another layout as an axis: a row's rank is its block there."""
+
+    layout: Layout
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return self.layout.features
+
+    @property
+    def bits(self) -> int:
+        return max(1, (self.layout.blocks - 1).bit_length())
+
+    def ranks(self, rows: Rows) -> Keys:
+        return self.layout.assign(rows).astype(np.uint64)
+
+
+def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> npt.ArrayLike:
+    """For each value the number of edges at or below it."""
+    if kind not in (DECIMAL, STRING, BINARY, BOOLEAN):
+        form = np.float64 if kind == FLOAT else np.int64
+        with suppress(OverflowError):  # whole numbers of any size are allowed, if rare
+            return np.searchsorted(np.array(edges, form), np.array(values, form), side="right")
+    return [bisect_right(edges, v) for v in values]
+
+
+@dataclass(frozen=True)
+class CurveLayout:
+    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake" or "hilbert" (all axes as wide)."""
+
+    kind: ClassVar[str] = "curve"
+    axes: tuple[Axis | BlockAxis, ...]
+    pattern: tuple[int, ...]
+    bounds: tuple[int, ...]
+    curve: str = "bits"
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return tuple(dict.fromkeys(feature for axis in self.axes for feature in axis.features))
+
+    @property
+    def blocks(self) -> int:
+        return len(self.bounds) + 1
+
+    def keys(self, rows: Rows) -> Keys:
+        return keys_of([axis.ranks(rows) for axis in self.axes], [a.bits for a in self.axes], self.pattern, self.curve)
+
+    def assign(self, rows: Rows) -> BlockIds:
+        if not self.axes:
+            return np.zeros(len(rows), np.int32)
+        return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
+
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+        """The search for a row's block, as CASE WHEN; None where there is no short SQL for it."""
+        if not self.axes:
+            return "0"
+        blocks = [str(block) for block in range(self.blocks)]
+        axes = self._plain_axes
+        if self.curve != "hilbert" and len(axes) == 1:  # then blocks end at values
+            spare = axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
+            starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
+            return _search([axes[0].reaches(start, write) for start in starts], blocks)
+        woven = self._woven_sql(write)
+        if woven is None:
+            return None
+        key = let(woven)
+        return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
+
+    def key_sql(self, write: Write = sql_of) -> str | None:
+        """What rows can be sorted by to follow the curve, in SQL; None where there is no short one."""
+        axes = self._plain_axes
+        return write(axes[0].term) if len(axes) == 1 else self._woven_sql(write)
+
+    @property
+    def _plain_axes(self) -> list[Axis]:
+        """The axes, if each has a short text in SQL."""
+        found = [axis for axis in self.axes if isinstance(axis, Axis)]
+        return found if len(found) == len(self.axes) else []
+
+    def _woven_sql(self, write: Write) -> str | None:
+        axes = self._plain_axes
+        if self.curve == "hilbert" or not axes or len(self.pattern) > MAX_SQL_BITS:
+            return None
+        if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES:
+            return None
+        return (" ^ " if self.curve == "snake" else " + ").join(
+            _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
+            for i, a in enumerate(axes)
+        )
+
+    def _shares(self, i: int) -> list[str]:
+        """What each rank of axis i adds to the key: its bits, at their places; what it flips, if it turns a snake."""
+        axes = self._plain_axes
+        ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
+        ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
+        return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
+
+    def regions(self) -> Stats:
+        """A curve promises nothing that a block's own minimum and maximum do not say better."""
+        return Stats(np.ones(self.blocks, np.int64), {}, {})
+
+    def to_dict(self) -> dict[str, Any]:
+        axes = [_axis_to_dict(axis) for axis in self.axes]
+        return {"axes": axes, "pattern": self.pattern, "bounds": self.bounds, "curve": self.curve}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> CurveLayout:
+        return cls(
+            tuple(map(_axis_from_dict, value["axes"])), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"]
+        )
+
+
+def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
+    if isinstance(axis, BlockAxis):
+        return {"layout": layout_to_dict(axis.layout)}
+    return encode(In(axis.term, tuple(Literal(axis.kind, e) for e in axis.edges))) | {"kind": axis.kind}
+
+
+def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
+    if "layout" in value:
+        return BlockAxis(layout_from_dict(value["layout"]))
+    found = decode({k: v for k, v in value.items() if k != "kind"})
+    return Axis(found.term, value["kind"], tuple(x.value for x in found.literals))
+
+
+def _search(reached: Sequence[str], results: Sequence[str]) -> str:
+    """`results[n]` for the greatest n such that the first n conditions are TRUE; NULL counts as not."""
+
+    def between(first: int, last: int) -> str:
+        if first == last:
+            return results[first]
+        middle = (first + last + 1) // 2
+        return f"CASE WHEN {reached[middle - 1]} THEN {between(middle, last)} ELSE {between(first, middle - 1)} END"
+
+    return between(0, len(reached))
+
+
+def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], curve: str = "bits") -> Keys:
+    """One key a row. A term that the pattern names fewer times than it has bits gives its most significant ones.
+
+    >>> keys_of([np.array([2], np.uint64), np.array([1], np.uint64)], [2, 2], (0, 1, 0, 1)).tolist()
+    [9]
+    """
+    if curve == "hilbert":
+        bits = [max(bits)] * len(bits)
+        ranks = _hilbert(ranks, bits[0])
+    keys = np.zeros(len(ranks[0]), np.uint64)
+    for own, to in zip(ranks, places_of(bits, pattern), strict=True):
+        spread(own, to, keys)
+    return turned(keys, pattern) if curve == "snake" else keys
+
+
+def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
+    """Keys of a snake from those of Z-order: a term's bits in a row are one step of the way, which goes back where the
+    step before it came to an odd place. So the last bit of each row of bits flips all that follow it.
+
+    >>> turned(np.arange(8, dtype=np.uint64), (0, 1, 1)).tolist()
+    [0, 1, 2, 3, 7, 6, 5, 4]
+    """
+    n = len(pattern)
+    turns = sum(1 << (n - 1 - at) for at in range(n - 1) if pattern[at] != pattern[at + 1])
+    flips = keys & np.uint64(turns)
+    for step in (1, 2, 4, 8, 16, 32):
+        flips ^= flips >> np.uint64(step)
+    return keys ^ (flips >> np.uint64(1))
+
+
+def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+    """For each term where in the key its bits go, the lowest first; -1 for those that the pattern leaves out.
+
+    >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
+    [[1, 3], [-1, 0, 2]]
+    """
+    found = [np.full(n, -1) for n in bits]
+    left = list(bits)
+    for place, term in zip(range(len(pattern) - 1, -1, -1), pattern, strict=True):
+        left[term] -= 1
+        if left[term] >= 0:
+            found[term][left[term]] = place
+    return found
+
+
+def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
+    """Turn coordinates so that their plain interleaving is the place on the Hilbert curve (after Skilling, 2004).
+
+    From the highest bit down: where a coordinate's bit is set, the low bits of the first coordinate are inverted,
+    else they are exchanged with the coordinate's; a Gray code then undoes the remaining reflections.
+    """
+    x = [r.copy() for r in ranks]
+    one = np.uint64(1)
+    for level in range(bits - 1, 0, -1):
+        bit, low = one << np.uint64(level), (one << np.uint64(level)) - one
+        for i in range(len(x)):
+            is_set = (x[i] & bit) > 0
+            swap = np.where(is_set, np.uint64(0), (x[0] ^ x[i]) & low)
+            x[0] = np.where(is_set, x[0] ^ low, x[0] ^ swap)
+            x[i] = x[i] ^ swap if i else x[i]
+    for i in range(1, len(x)):
+        x[i] = x[i] ^ x[i - 1]
+    flip = np.zeros(len(x[0]), np.uint64)
+    for level in range(bits - 1, 0, -1):
+        bit = one << np.uint64(level)
+        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - one), flip)
+    return [c ^ flip for c in x]
+
+
+def edges_of(values: Sequence[Value], counts: npt.NDArray[np.int64], most: int) -> tuple[Value, ...]:
+    """At most `most` edges that split sorted distinct values into runs of about equal row counts."""
+    if len(values) - 1 <= most:
+        return tuple(values[1:])
+    ends = np.cumsum(counts)
+    targets = ends[-1] * np.arange(1, most + 1) / (most + 1)
+    places = np.unique(np.searchsorted(ends, targets, side="left") + 1)
+    return tuple(values[p] for p in places.tolist() if p < len(values))

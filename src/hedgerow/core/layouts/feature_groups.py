@@ -1,0 +1,86 @@
+"""Rows grouped by which features hold: bottom-up row groups, and Pando's cells.
+
+features (x < 5, y = 1)     a row's vector: TRUE FALSE -> 10     blocks {11: 0, 10: 0, 00: 1}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.pruning.block_stats import T_BIT, Bools, Stats
+from hedgerow.core.pruning.row_batch import Rows
+
+
+@dataclass(frozen=True)
+class GroupLayout:
+    """`block_of` maps a vector, one character 0 or 1 a feature, to its block.
+
+    A vector never seen goes to the block that it would teach the fewest new features, the first of those.
+    """
+
+    kind: ClassVar[str] = "group"
+    predicates: tuple[Predicate, ...]
+    block_of: Mapping[str, int]
+
+    @property
+    def features(self) -> tuple[Predicate, ...]:
+        return self.predicates
+
+    @property
+    def blocks(self) -> int:
+        return max(self.block_of.values(), default=0) + 1
+
+    def assign(self, rows: Rows) -> BlockIds:
+        if not self.predicates:
+            return np.zeros(len(rows), np.int32)
+        holds = np.stack([rows.evaluate(p) == T_BIT for p in self.predicates], axis=1)
+        packed = np.packbits(holds, axis=1)
+        _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        blocks = [self._block(holds[i]) for i in first]
+        return np.array(blocks, np.int32)[which.reshape(-1)] if len(rows) else np.zeros(0, np.int32)
+
+    def _block(self, vector: Bools) -> int:
+        known = self.block_of.get(text_of(vector))
+        if known is not None:
+            return known
+        return int(np.argmin((vector & ~self.vectors).sum(axis=1)))
+
+    @cached_property
+    def vectors(self) -> Bools:
+        """Blocks x features: which hold on some row of the block."""
+        seen = np.zeros((self.blocks, len(self.predicates)), bool)
+        for vector, block in self.block_of.items():
+            seen[block] |= np.array([c == "1" for c in vector])
+        return seen
+
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+        return None
+
+    def regions(self) -> Stats:
+        """Nothing: rows with a vector never seen may join any block."""
+        return Stats(np.ones(self.blocks, np.int64), {}, {})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"predicates": [encode(p) for p in self.predicates], "block_of": dict(self.block_of)}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> GroupLayout:
+        block_of = {str(k): int(v) for k, v in value["block_of"].items()}
+        return cls(tuple(decode_predicate(p) for p in value["predicates"]), block_of)
+
+
+def text_of(vector: Bools) -> str:
+    """As `block_of` has it.
+
+    >>> text_of(np.array([True, False]))
+    '10'
+    """
+    return "".join("1" if v else "0" for v in vector)

@@ -1,0 +1,283 @@
+"""A tree of cuts: TRUE goes left, FALSE and NULL go right, a leaf is a block. What qd-trees and Pando's trees are.
+
+          x < 10                cuts  (x < 10, y IN (1, 2))
+          /     \\              nodes (cut, left, right): (0, 1, ~2) (1, ~0, ~1); ~b is block b
+    y IN (1, 2)  block 2
+      /     \\
+  block 0  block 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns, conjunction, disjunction
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, predicate_of, stepwise
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.values import NAN
+from hedgerow.core.pruning.block_stats import (
+    ANY,
+    F_BIT,
+    N_BIT,
+    T_BIT,
+    UNBOUNDED,
+    UNKNOWN_NULLS,
+    Bound,
+    Feature,
+    Stats,
+    TermStats,
+    regroup,
+)
+from hedgerow.core.pruning.row_batch import Rows
+
+Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is block b
+Allowed = dict[tuple[Term, str | None], Stepwise]
+_TYPE_OF_KIND = {"int": "bigint", "float": "double"}
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """`nodes[0]` is the root; no nodes at all is the one block 0."""
+
+    kind: ClassVar[str] = "tree"
+    cuts: tuple[Predicate, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def features(self) -> tuple[Predicate, ...]:
+        return self.cuts
+
+    @cached_property
+    def blocks(self) -> int:
+        return 1 + max((~child for _, *kids in self.nodes for child in kids if child < 0), default=0)
+
+    def assign(self, rows: Rows) -> BlockIds:
+        goes_left = [rows.evaluate(cut) == T_BIT for cut in self.cuts]
+        ids = np.zeros(len(rows), np.int32)
+        todo = [(0, np.arange(len(rows)))] if self.nodes else []
+        while todo:
+            node, here = todo.pop()
+            cut, *kids = self.nodes[node]
+            left = goes_left[cut][here]
+            for child, part in zip(kids, (here[left], here[~left]), strict=True):
+                if child < 0:
+                    ids[part] = ~child
+                elif len(part):
+                    todo.append((child, part))
+        return ids
+
+    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
+        """CASEs inside of CASEs, where NULL takes the way to the right as it does in the tree; built without recursion.
+
+        Right turns that follow each other are one CASE: Spark takes five times as long to read one inside the ELSE of
+        another.
+        """
+        branches: dict[int, str] = {}
+        for node in reversed(self._top_down()):
+            cut, left, right = self.nodes[node]
+            then = str(~left) if left < 0 else f"CASE {branches.pop(left)} END"
+            rest = f"ELSE {~right}" if right < 0 else branches.pop(right)
+            branches[node] = f"WHEN {write(self.cuts[cut])} THEN {then} {rest}"
+        return f"CASE {branches[0]} END" if branches else "0"
+
+    def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
+        """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block, and a cut with the
+        same block on both sides is none (but no cuts at all are block 0, so of another block one stays)."""
+        new: dict[int, int] = {}  # by node: its block as ~b, or itself if it still cuts
+
+        def child(old: int) -> int:
+            return new[old] if old >= 0 else ~int(block_of[~old])
+
+        order = self._top_down()
+        for node in reversed(order):
+            left, right = map(child, self.nodes[node][1:])
+            new[node] = left if left == right and left < 0 and (node or left == ~0) else node
+        cutting = [node for node in order if new[node] == node]
+        place = {node: i for i, node in enumerate(cutting)}
+        cuts = sorted({self.nodes[node][0] for node in cutting})
+        cut_place = {cut: i for i, cut in enumerate(cuts)}
+
+        def kid(old: int) -> int:
+            found = child(old)
+            return place[found] if found >= 0 else found
+
+        nodes = tuple((cut_place[c], kid(a), kid(b)) for c, a, b in (self.nodes[node] for node in cutting))
+        return TreeLayout(tuple(self.cuts[c] for c in cuts), nodes)
+
+    def _top_down(self) -> list[int]:
+        order, todo = [], [0] if self.nodes else []
+        while todo:
+            node = todo.pop()
+            order.append(node)
+            todo.extend(k for k in self.nodes[node][1:] if k >= 0)
+        return order
+
+    def paths(self) -> Iterator[tuple[int, tuple[tuple[int, bool], ...]]]:
+        """Each leaf's block with the cuts above it and the side taken (True: left)."""
+        todo: list[tuple[int, tuple[tuple[int, bool], ...]]] = [(0 if self.nodes else -1, ())]
+        while todo:
+            node, path = todo.pop()
+            if node < 0:
+                yield ~node, path
+                continue
+            cut, left, right = self.nodes[node]
+            todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
+
+    def regions(self) -> Stats:
+        """Each block's promise; a block with several leaves promises what all of them do."""
+        leaves = list(self.paths())
+        terms = promises([allowed_by(self.cuts, path) for _, path in leaves])
+        bits = np.full((len(self.cuts), len(leaves)), ANY, np.uint8)
+        for leaf, (_, path) in enumerate(leaves):
+            for cut, left in path:
+                bits[cut, leaf] &= T_BIT if left else F_BIT | N_BIT
+        features = {text(p): Feature(p, bits[i]) for i, p in enumerate(self.cuts)}
+        found = Stats(np.ones(len(leaves), np.int64), terms, features)
+        return regroup(found, [block for block, _ in leaves], self.blocks)
+
+    def describe(self, block: int) -> Predicate:
+        """The block's rows as a predicate that a person can read.
+
+        >>> from hedgerow.core.predicates.nodes import Compare, col, lit
+        >>> x = col("x")
+        >>> tree = TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2)))
+        >>> text(tree.describe(2))
+        'x >= 5 AND x < 9'
+        """
+        found = [self._of_path(path) for b, path in self.paths() if b == block]
+        return normalise(disjunction(*found))
+
+    def cuts_by_level(self) -> dict[str, list[int]]:
+        """How many cuts at each depth ask about each column, the most asked for first (the paper's Fig. 9)."""
+        depths = self._depths()
+        found: dict[str, list[int]] = {}
+        for node, depth in depths.items():
+            for column in columns(self.cuts[self.nodes[node][0]]):
+                found.setdefault(term_text(column), [0] * (1 + max(depths.values())))[depth] += 1
+        return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
+
+    def outline(self, deepest: int = 4) -> str:
+        """The tree as text, what lies deeper as a number of leaves.
+
+        >>> from hedgerow.core.predicates.nodes import Compare, col, lit
+        >>> x = col("x")
+        >>> print(TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2))).outline())
+        x < 9
+          x < 5
+            block 1
+            block 2
+          block 0
+        """
+        leaves: dict[int, int] = {}
+        for node in reversed(self._top_down()):
+            leaves[node] = sum(1 if kid < 0 else leaves[kid] for kid in self.nodes[node][1:])
+        lines = []
+        todo = [(0 if self.nodes else ~0, 0)]
+        while todo:
+            node, depth = todo.pop()
+            if node < 0:
+                said = f"block {~node}"
+            elif depth > deepest:
+                said = f"{leaves[node]:,} leaves"
+            else:
+                cut, left, right = self.nodes[node]
+                said = text(self.cuts[cut])
+                todo += [(right, depth + 1), (left, depth + 1)]
+            lines.append("  " * depth + said)
+        return "\n".join(lines)
+
+    def _depths(self) -> dict[int, int]:
+        found = {0: 0} if self.nodes else {}
+        for node in self._top_down():
+            found |= {kid: found[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
+        return found
+
+    def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
+        parts = []
+        for s in allowed_by(self.cuts, path).values():
+            steps = replace(s.steps, on_null=s.steps.on_null or None)  # FALSE or NULL: said shorter as NULL
+            parts.append(predicate_of(replace(s, steps=steps)) or TRUE)
+        for cut, left in path:
+            p = self.cuts[cut]
+            if stepwise(p) is None:  # the right side takes NULL too, which NOT (cut) alone would not say
+                parts.append(
+                    p if left else Opaque(f"NOT coalesce({text(p)}, FALSE)", tuple(sorted(columns(p), key=term_text)))
+                )
+        return conjunction(*parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"cuts": [encode(c) for c in self.cuts], "nodes": [list(n) for n in self.nodes]}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> TreeLayout:
+        nodes = tuple((int(c), int(a), int(b)) for c, a, b in value["nodes"])
+        return cls(tuple(decode_predicate(c) for c in value["cuts"]), nodes)
+
+
+def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:
+    """Per term: TRUE for the values (and NULL) that the path lets through."""
+    found: Allowed = {}
+    for cut, left in path:
+        s = stepwise(cuts[cut])
+        if s is None:
+            continue
+        passes = combine(lambda a, _, left=left: (a is True) is left, s.steps, Steps((), (True,), True))  # type: ignore[misc]
+        old = found.get((s.term, s.kind))
+        steps = combine(and3, old.steps, passes) if old else passes
+        found[s.term, s.kind] = Stepwise(s.term, s.kind, steps)
+    return found
+
+
+def promises(allowed: Sequence[Allowed]) -> dict[str, TermStats]:
+    """What is let through, as statistics: entry i is about `allowed[i]`."""
+    every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
+    return {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
+
+
+def _promise(term: Term, kind: str, allowed: Sequence[Allowed]) -> TermStats:
+    everything = Steps((), (True,), True)
+    steps = [found[term, kind].steps if (term, kind) in found else everything for found in allowed]
+    bounds = [_hull(s) for s in steps]
+    nulls = [UNKNOWN_NULLS if s.on_null is True else 0 for s in steps]
+    nan = [kind == "float" and s.at(NAN) is True for s in steps]
+    type_ = Type(_TYPE_OF_KIND.get(kind, kind))
+    return TermStats.build(type_, bounds, nulls, nan, [_points(s) for s in steps])
+
+
+def _hull(s: Steps) -> tuple[Bound, Bound] | None:
+    """From the first to the last value let through:   --====--==----"""
+    inside = [i for i, outcome in enumerate(s.outcomes) if outcome is True]
+    if not inside:
+        return None
+    return _end(s.breaks, inside[0] - 1, 1), _end(s.breaks, inside[-1], -1)
+
+
+def _end(breaks: tuple[Break, ...], i: int, inward: int) -> Bound:
+    if not 0 <= i < len(breaks):
+        return UNBOUNDED
+    value, side = breaks[i]
+    # A break just below v, seen from above, includes v; seen from below it ends in the gap under v.
+    includes = (side == 0) == (inward == 1)
+    return Bound(value, 0 if includes else inward)
+
+
+def _points(s: Steps) -> list[Any] | None:
+    """The values let through, where they are single values."""
+    found = []
+    for i, outcome in enumerate(s.outcomes):
+        if outcome is not True:
+            continue
+        if not 0 < i < len(s.breaks) or s.breaks[i - 1][0] != s.breaks[i][0] or s.breaks[i - 1][1] != 0:
+            return None
+        if s.breaks[i][0] is not NAN:
+            found.append(s.breaks[i][0])
+    return found

@@ -1,0 +1,125 @@
+"""What a workload would read under a layout: rows, blocks and bytes per query, beside the rows that really match."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Predicate, columns
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.workload.queries import Query
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScore:
+    """Fractions of the table; `selectivity` is None where only Spark could evaluate the predicate."""
+
+    id: str
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """Weighted means over queries, as fractions of the table; selectivity over those of which it is known."""
+
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float | None
+    blocks: int
+    queries: tuple[QueryScore, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def __str__(self) -> str:
+        lines = [
+            ("rows read", self.rows_read),
+            ("blocks read", self.blocks_read),
+            ("bytes read", self.bytes_read),
+        ]
+        if self.selectivity is not None:
+            lines.append(("selectivity (the bound)", self.selectivity))
+        return "\n".join(f"{name:<24}{100 * value:8.2f} %" for name, value in lines)
+
+    @staticmethod
+    def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
+        if not queries:
+            raise LayoutError("the workload has no query for this table, so there is nothing to score")
+        w = np.array(weights) / sum(weights)
+
+        known = [
+            (weight, q.selectivity) for weight, q in zip(weights, queries, strict=True) if q.selectivity is not None
+        ]
+
+        def over(values: Iterable[float]) -> float:
+            return float(w @ np.fromiter(values, float, len(queries)))
+
+        return Score(
+            over(q.rows_read for q in queries),
+            over(q.blocks_read for q in queries),
+            over(q.bytes_read for q in queries),
+            sum(weight * s for weight, s in known) / sum(weight for weight, _ in known) if known else None,
+            blocks,
+            tuple(queries),
+        )
+
+
+def score(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) -> Score:
+    """Route the sample, make virtual blocks of it and ask them: nothing is written."""
+    index = virtual_index(layout, sample)
+    return score_index(index, sample, queries, table)
+
+
+def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
+    """The index that blocks made of just the sample's rows would have."""
+    if isinstance(layout, OverlapLayout):
+        return layout.index(sample.rows)
+    return index_of_assignment(layout.assign(sample.rows), layout.blocks, sample)
+
+
+def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
+    return BlockIndex((View(sample.rows.stats(blocks, n)),))
+
+
+def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], table: str) -> Score:
+    """What the queries open of an index; the sample tells widths and how many rows really match."""
+    rows = index.blocks.rows
+    found = []
+    for query in queries:
+        p = query.predicate(table)
+        opened = index.to_open(p)
+        read = float(rows[opened].sum() / max(1, rows[index.own].sum()))
+        width = _width(sample, query.columns(table), p)
+        blocks = float(opened.sum() / max(1, (rows > 0).sum()))
+        found.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
+    return Score.mean(found, [q.weight for q in queries], int((rows > 0).sum()))
+
+
+def top(name: str) -> str:
+    """The column that a dotted name begins with.
+
+    >>> top("address.city"), top("`a.b`.c")
+    ('address', '`a.b`')
+    """
+    return name[: name.index("`", 1) + 1] if name.startswith("`") else name.split(".")[0]
+
+
+def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
+    """The share of the table's bytes that lie in the columns read."""
+    total = sum(sample.width.values())
+    if reads is None or not total:
+        return 1.0
+    names = {top(r).lower() for r in reads} | {quote_name(c.path[0]).lower() for c in columns(p)}
+    return sum(w for name, w in sample.width.items() if name.lower() in names) / total

@@ -1,0 +1,190 @@
+"""Compiled loops of growing a tree: which cut lets the queries skip most.
+
+`clauses` is what `Clauses.lists` returns: facts, fact_starts, needs, need_starts, weights. The facts of clause c are
+`facts[fact_starts[c] : fact_starts[c + 1]]`; the clauses of query q are `needs[need_starts[q] : need_starts[q + 1]]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@njit(cache=True)
+def pack(truth: Any) -> Any:
+    """Cuts x rows of booleans as words of 64 rows."""
+    cuts, rows = truth.shape
+    found = np.zeros((cuts, (rows + 63) // 64), np.uint64)
+    for c in range(cuts):
+        for r in range(rows):
+            if truth[c, r]:
+                found[c, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+    return found
+
+
+@njit(cache=True)
+def count(bits: Any) -> Any:
+    """How many bits of each row are set."""
+    found = np.zeros(len(bits), np.int64)
+    for k in range(len(bits)):
+        for w in range(bits.shape[1]):
+            x = bits[k, w]
+            while x:
+                x &= x - np.uint64(1)
+                found[k] += 1
+    return found
+
+
+@njit(cache=True)
+def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
+    """The share of a clause's facts that a set of rows lacks."""
+    facts, starts = clauses[0], clauses[1]
+    lacking = 0
+    for at in range(starts[c], starts[c + 1]):
+        fact = facts[at]
+        lacking += not (other if fact & 1 else some)[fact >> 1]
+    share: float = lacking / (starts[c + 1] - starts[c])
+    return share
+
+
+@njit(cache=True)
+def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
+    """The weight of the queries for which one clause cannot hold; with `near`, shares of clauses count too."""
+    needs, starts, weights = clauses[2], clauses[3], clauses[4]
+    total = 0.0
+    for q in queries:
+        most = 0.0
+        for at in range(starts[q], starts[q + 1]):
+            most = max(most, _lacking(needs[at], clauses, some, other))
+            if most == 1.0:
+                break
+        total += weights[q] * (most if near else np.floor(most))
+    return total
+
+
+@njit(cache=True)
+def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
+    """Those that a set of rows does not skip, but a part of it might: not all clauses surely hold on every part. And
+    which cuts they still ask for."""
+    facts, fact_starts, needs, need_starts, _ = clauses
+    found = np.empty(len(queries), np.int64)
+    asked = np.zeros(len(some), np.bool_)
+    n = 0
+    for q in queries:
+        skips, certain = False, True
+        for at in range(need_starts[q], need_starts[q + 1]):
+            c = needs[at]
+            possible, sure = False, False
+            for k in range(fact_starts[c], fact_starts[c + 1]):
+                cut = facts[k] >> 1
+                holds = other[cut] if facts[k] & 1 else some[cut]
+                fails = some[cut] if facts[k] & 1 else other[cut]
+                possible |= holds
+                sure |= holds and not fails
+            skips |= not possible
+            certain &= sure
+        if not skips and not certain:
+            found[n] = q
+            n += 1
+            for at in range(need_starts[q], need_starts[q + 1]):
+                for k in range(fact_starts[needs[at]], fact_starts[needs[at] + 1]):
+                    asked[facts[k] >> 1] = True
+    return found[:n], asked
+
+
+@njit(cache=True)
+def sides(
+    bits: Any,
+    n: int,
+    c: int,
+    cuts: Any,
+    asked: Any,
+    left_some: Any,
+    left_other: Any,
+    right_some: Any,
+    right_other: Any,
+) -> None:
+    """Where row c of `bits` is set and where it is not: which cuts are sometimes TRUE there, which sometimes not."""
+    words = bits.shape[1]
+    last = _FULL >> np.uint64((64 - (n & 63)) & 63)
+    for k in range(len(cuts)):
+        if not asked[cuts[k]]:
+            continue
+        a = b = d = e = np.uint64(0)
+        for w in range(words):
+            x, y = bits[c, w], bits[k, w]
+            inside = last if w == words - 1 else _FULL
+            a |= x & y
+            b |= x & ~y
+            d |= ~x & y & inside
+            e |= ~x & ~y & inside
+            if a and b and d and e:
+                break
+        cut = cuts[k]
+        left_some[cut], left_other[cut] = a != 0, b != 0
+        right_some[cut], right_other[cut] = d != 0, e != 0
+
+
+@njit(cache=True, nogil=True)
+def best_cut(
+    bits: Any,
+    n: int,
+    sizes: Any,
+    cuts: Any,
+    some: Any,
+    other: Any,
+    queries: Any,
+    asked: Any,
+    clauses: Any,
+    least: int,
+    shared: float,
+    eps: float,
+    near: bool,
+    first: int,
+    end: int,
+) -> tuple[int, float]:
+    """The row of `bits`, of those from `first` to `end`, that gains most, or -1; and its gain. Both sides have `least`
+    rows, or one of them at most `shared`.
+
+    With eps >= 0 a gain counts for each bit of the split's entropy. With `near` it is also a gain that queries come
+    nearer to being skipped: a cut that removes one side of an OR.
+    """
+    ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
+    now = n * skipped(queries, clauses, some, other, near)
+    best, most = -1, 1e-6 * n
+    for c in range(first, end):
+        left = sizes[c]
+        right = n - left
+        small = min(left, right)
+        if n - small < least or (small < least and not 0 < small <= shared):
+            continue
+        sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
+        gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - now
+        if eps >= 0:
+            share = left / n
+            gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
+        if gain > most:
+            best, most = c, gain
+    return best, most
+
+
+@njit(cache=True)
+def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
+    """The columns where row c of `bits` is set (or is not), of the rows `kept`."""
+    rows = np.empty(n, np.int64)
+    m = 0
+    for r in range(n):
+        if ((bits[c, r >> 6] >> np.uint64(r & 63)) & np.uint64(1) != 0) == is_set:
+            rows[m] = r
+            m += 1
+    found = np.zeros((len(kept), (m + 63) // 64), np.uint64)
+    for k in range(len(kept)):
+        own = bits[kept[k]]
+        for i in range(m):
+            r = rows[i]
+            found[k, i >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(i & 63)
+    return found

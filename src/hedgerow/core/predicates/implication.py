@@ -1,0 +1,91 @@
+"""When one predicate being TRUE makes sure that another is TRUE: x < 5 implies x < 10.
+
+`False` only ever means "not shown". That keeps every use sound: a feature that might have helped is left unused.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hedgerow.core.predicates.nodes import (
+    FALSE,
+    FLIPPED_OP,
+    TRUE,
+    And,
+    CompareTerms,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    SemiJoin,
+)
+from hedgerow.core.predicates.normal_form import grouped
+from hedgerow.core.predicates.step_functions import and3, joined, stepwise, true_within
+
+# left op right, being TRUE, makes these TRUE as well
+_WEAKER = {
+    "=": {"=", "<=", ">="},
+    "<": {"<", "<=", "<>"},
+    ">": {">", ">=", "<>"},
+    "<=": {"<="},
+    ">=": {">="},
+    "<>": {"<>"},
+}
+
+
+@lru_cache(maxsize=1 << 16)
+def implies(p: Predicate, q: Predicate) -> bool:
+    """Every row on which `p` is TRUE has `q` TRUE; both in the normal form of `rewrite`.
+
+    >>> from hedgerow.core.predicates.nodes import Compare, In, col, lit
+    >>> x = col("x")
+    >>> implies(In(x, (lit(2), lit(3))), Compare(x, "<", lit(5))), implies(Compare(x, "<", lit(5)), In(x, (lit(2),)))
+    (True, False)
+    """
+    if p in (q, FALSE) or q == TRUE:
+        return True
+    match q:
+        case And(kids):
+            return all(implies(p, k) for k in kids)
+    match p:
+        case Or(kids):
+            return all(implies(k, q) for k in kids)
+        case And(kids):
+            return any(_group_implies(group, q) for group in grouped(kids)) or _any_disjunct(p, q)
+    return _one_term(p, q) or _two_terms(p, q) or _semi_join(p, q) or _any_disjunct(p, q)
+
+
+def _any_disjunct(p: Predicate, q: Predicate) -> bool:
+    return isinstance(q, Or) and any(implies(p, k) for k in q.children)
+
+
+def _group_implies(group: tuple[Predicate, ...], q: Predicate) -> bool:
+    a, b = joined(and3, group), stepwise(q)
+    if a and b and a.term == b.term and (b.kind is None or a.kind == b.kind):
+        return true_within(a.steps, b.steps)
+    return any(implies(member, q) for member in group)
+
+
+def _one_term(p: Predicate, q: Predicate) -> bool:
+    a, b = stepwise(p), stepwise(q)
+    if a is None or b is None or a.term != b.term:
+        return False
+    return (b.kind is None or a.kind is None or a.kind == b.kind) and true_within(a.steps, b.steps)
+
+
+def _two_terms(p: Predicate, q: Predicate) -> bool:
+    match p, q:
+        case CompareTerms(left, _, right), Not(IsNull(term)):
+            return term in (left, right)
+        case CompareTerms(a, op, b), CompareTerms(c, weaker, d) if {a, b} == {c, d}:
+            return (weaker if a == c else FLIPPED_OP[weaker]) in _WEAKER[op]
+    return False
+
+
+def _semi_join(p: Predicate, q: Predicate) -> bool:
+    match p, q:
+        case SemiJoin(k1, t1, o1, inner), SemiJoin(k2, t2, o2, weaker):
+            return (k1, t1, o1) == (k2, t2, o2) and implies(inner, weaker)
+        case SemiJoin(key), Not(IsNull(term)):
+            return key == term
+    return False

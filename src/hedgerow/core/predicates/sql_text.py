@@ -1,0 +1,137 @@
+"""The canonical text of terms and predicates, which is also their Spark SQL.
+
+The text is a predicate's identity: equal texts mean equal predicates. Spark evaluates the same text, so what Python
+reasons about and what Spark evaluates cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from hedgerow.core.errors import assert_never
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.nodes import (
+    TRUE,
+    And,
+    Cast,
+    Column,
+    Compare,
+    CompareTerms,
+    Const,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    Prefix,
+    SemiJoin,
+    Term,
+)
+from hedgerow.core.predicates.values import NAN, date_text, timestamp_text
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Words Spark reserves in ANSI mode, or would read as something else than a column where we print them.
+_RESERVED = frozenset(
+    """
+    all and anti any array as at authorization between binary both by case cast check collate column
+    constraint create cross cube current_date current_time current_timestamp current_user date day deallocate
+    decimal default distinct drop else end escape except exists extract false fetch filter for foreign from
+    full grant group grouping having hour in inner insert intersect interval into is join lateral leading left
+    like map minute minus month natural not null offset on only or order outer overlaps primary references
+    right select semi session_user set some struct table then time timestamp to trailing true union unique
+    unknown user using values when where with within year
+    """.split()  # noqa: SIM905
+)
+
+
+def quote_name(name: str) -> str:
+    if _PLAIN.match(name) and name.lower() not in _RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_string(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@lru_cache(maxsize=1 << 16)
+def term_text(term: Term) -> str:
+    match term:
+        case Column(path):
+            return ".".join(quote_name(part) for part in path)
+        case Cast(column, type_):
+            return f"CAST({term_text(column)} AS {str(type_).upper()})"
+        case Expr(sql):
+            return sql
+    assert_never(term)
+
+
+def literal_text(literal: Literal) -> str:
+    value = literal.value
+    match literal.kind:
+        case kinds.INT:
+            return str(value)
+        case kinds.DECIMAL:
+            whole, _, fraction = format(value, "f").partition(".")
+            return f"{whole}.{fraction.rstrip('0') or '0'}"  # 5.0, not 5: Spark reads the type off the text
+        case kinds.FLOAT if value is NAN:
+            return "double('NaN')"
+        case kinds.FLOAT if value in (float("inf"), float("-inf")):
+            return f"double('{'-' if value < 0 else ''}Infinity')"
+        case kinds.FLOAT:
+            return f"{value!r}D"
+        case kinds.STRING:
+            return quote_string(value)
+        case kinds.BINARY:
+            return f"X'{value.hex().upper()}'"
+        case kinds.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case kinds.DATE:
+            return f"DATE '{date_text(value)}'"
+        case kinds.TIMESTAMP:
+            return f"TIMESTAMP_LTZ '{timestamp_text(value)} UTC'"
+        case kinds.TIMESTAMP_LOCAL:
+            return f"TIMESTAMP '{timestamp_text(value)}'"
+        case kinds.TIMESTAMP_NTZ:
+            return f"TIMESTAMP_NTZ '{timestamp_text(value)}'"
+    raise ValueError(f"a literal has no kind {literal.kind!r}")
+
+
+@lru_cache(maxsize=1 << 16)
+def text(p: Predicate) -> str:
+    """The canonical text: equal texts, equal meaning; `rewrite.normalise` brings more predicates to one text."""
+    match p:
+        case Const(value):
+            return {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}[value]
+        case Compare(term, op, literal):
+            return f"{term_text(term)} {op} {literal_text(literal)}"
+        case CompareTerms(left, op, right):
+            return f"{term_text(left)} {op} {term_text(right)}"
+        case In(term, ()):
+            return f"{term_text(term)} <> {term_text(term)}"  # even NaN equals itself in Spark
+        case In(term, literals):
+            return f"{term_text(term)} IN ({', '.join(map(literal_text, literals))})"
+        case Prefix(term, prefix):
+            return f"startswith({term_text(term)}, {quote_string(prefix)})"
+        case IsNull(term):
+            return f"{term_text(term)} IS NULL"
+        case SemiJoin(key, table, other_key, inner):
+            where = "" if inner == TRUE else f" WHERE {text(inner)}"
+            return f"{term_text(key)} IN (SELECT {term_text(other_key)} FROM {table}{where})"
+        case Opaque(sql):
+            return f"({sql})"
+        case Not(IsNull(term)):
+            return f"{term_text(term)} IS NOT NULL"
+        case Not(In(term, literals)) if literals:
+            return f"{term_text(term)} NOT IN ({', '.join(map(literal_text, literals))})"
+        case Not(child):
+            return f"NOT ({text(child)})"
+        case And(kids):
+            return " AND ".join(f"({text(k)})" if isinstance(k, Or) else text(k) for k in kids) or "TRUE"
+        case Or(kids):
+            return " OR ".join(f"({text(k)})" if isinstance(k, And) else text(k) for k in kids) or "FALSE"
+    assert_never(p)

@@ -1,0 +1,260 @@
+"""A predicate about one term is a step function: from the term's value, or NULL, to TRUE, FALSE or NULL.
+
+    x >= 5 AND x <> 9      value   ----------5=========9==========>     NULL
+                           truth     FALSE    |  TRUE  F   TRUE         NULL
+
+This one picture carries ranges, IN lists, prefixes, their negations and every AND/OR of them: implication is
+"TRUE here only where TRUE there", contradiction is "TRUE nowhere", and a block whose values lie between its
+minimum and maximum has just the outcomes of the steps in between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any
+
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.nodes import (
+    FALSE,
+    TRUE,
+    And,
+    Compare,
+    Const,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Prefix,
+    Term,
+    conjunction,
+    disjunction,
+)
+from hedgerow.core.predicates.values import Value, prefix_end
+
+Outcome = bool | None
+# A break lies just below (side 0) or just above (side 1) a value.
+Break = tuple[Value, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """`outcomes[i]` holds between `breaks[i - 1]` and `breaks[i]`; neighbours differ."""
+
+    breaks: tuple[Break, ...]
+    outcomes: tuple[Outcome, ...]
+    on_null: Outcome
+
+    def at(self, value: Value) -> Outcome:
+        return self.outcomes[bisect_right(self.breaks, (value, 0))]
+
+    def where_true(self, values: Sequence[Value]) -> list[tuple[int, int]]:
+        """Of sorted values those on which this is TRUE, as places: from one to below another."""
+        places = ((bisect_right if side else bisect_left)(values, value) for value, side in self.breaks)
+        ends = [0, *places, len(values)]
+        return [(a, b) for a, b, o in zip(ends[:-1], ends[1:], self.outcomes, strict=True) if o is True and a < b]
+
+
+@dataclass(frozen=True, slots=True)
+class Stepwise:
+    """Steps of a term; `kind` is the kind of its literals, None where only NULL matters (IS NULL, TRUE)."""
+
+    term: Term
+    kind: str | None
+    steps: Steps
+
+
+def and3(a: Outcome, b: Outcome) -> Outcome:
+    return False if a is False or b is False else None if a is None or b is None else True
+
+
+def or3(a: Outcome, b: Outcome) -> Outcome:
+    return True if a is True or b is True else None if a is None or b is None else False
+
+
+def not3(a: Outcome) -> Outcome:
+    return None if a is None else not a
+
+
+def _steps(pieces: list[tuple[Break | None, Outcome]], on_null: Outcome) -> Steps:
+    """From (start, outcome) pieces in order, the first starting at None; equal neighbours are joined."""
+    breaks: list[Break] = []
+    outcomes: list[Outcome] = []
+    for start, outcome in pieces:
+        if outcomes and outcomes[-1] is outcome:
+            continue
+        if start is not None:
+            breaks.append(start)
+        outcomes.append(outcome)
+    return Steps(tuple(breaks), tuple(outcomes), on_null)
+
+
+def combine(f: Callable[[Outcome, Outcome], Outcome], a: Steps, b: Steps) -> Steps:
+    """Apply a connective at every point of the line."""
+    pieces: list[tuple[Break | None, Outcome]] = [(None, f(a.outcomes[0], b.outcomes[0]))]
+    i = j = 0
+    while i < len(a.breaks) or j < len(b.breaks):
+        if j == len(b.breaks) or (i < len(a.breaks) and a.breaks[i] <= b.breaks[j]):
+            start = a.breaks[i]
+            j += j < len(b.breaks) and b.breaks[j] == start
+            i += 1
+        else:
+            start = b.breaks[j]
+            j += 1
+        pieces.append((start, f(a.outcomes[i], b.outcomes[j])))
+    return _steps(pieces, f(a.on_null, b.on_null))
+
+
+def invert(a: Steps) -> Steps:
+    return Steps(a.breaks, tuple(map(not3, a.outcomes)), not3(a.on_null))
+
+
+def _compare(op: str, v: Value) -> Steps:
+    below, above = (v, 0), (v, 1)
+    match op:
+        case "<":  #   =====v-----
+            return Steps((below,), (True, False), None)
+        case "<=":  #  =====V-----
+            return Steps((above,), (True, False), None)
+        case ">":  #   -----v=====
+            return Steps((above,), (False, True), None)
+        case ">=":  #  -----V=====
+            return Steps((below,), (False, True), None)
+        case "=":  #   -----V-----
+            return Steps((below, above), (False, True, False), None)
+    return Steps((below, above), (True, False, True), None)
+
+
+@lru_cache(maxsize=1 << 15)
+def stepwise(p: Predicate) -> Stepwise | None:
+    """The step function of a predicate that speaks of one term with literals of one kind, else None."""
+    match p:
+        case Compare(term, op, literal):
+            return Stepwise(term, literal.kind, _compare(op, literal.value))
+        case In(term, literals):
+            if len({x.kind for x in literals}) > 1:
+                return None
+            pieces: list[tuple[Break | None, Outcome]] = [(None, False)]
+            for v in sorted({x.value for x in literals}):
+                pieces += [((v, 0), True), ((v, 1), False)]
+            return Stepwise(term, literals[0].kind if literals else None, _steps(pieces, None))
+        case Prefix(term, prefix):
+            end = prefix_end(prefix)
+            pieces = [(None, prefix == "")] + ([((prefix, 0), True)] if prefix else [])
+            return Stepwise(term, kinds.STRING, _steps(pieces + ([((end, 0), False)] if end else []), None))
+        case IsNull(term):
+            return Stepwise(term, None, Steps((), (False,), True))
+        case Not(child):
+            inner = stepwise(child)
+            return inner and Stepwise(inner.term, inner.kind, invert(inner.steps))
+        case And(kids):
+            return joined(and3, kids)
+        case Or(kids):
+            return joined(or3, kids)
+    return None
+
+
+def joined(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Predicate, ...]) -> Stepwise | None:
+    """The children's common step function, if they speak of one term; constants speak of any."""
+    parts = [stepwise(k) for k in kids if not isinstance(k, Const)]
+    if not parts or any(part is None for part in parts):
+        return None
+    found: list[Stepwise] = [part for part in parts if part]
+    seen = {part.kind for part in found} - {None}
+    if len({part.term for part in found}) > 1 or len(seen) > 1:
+        return None
+    steps = [part.steps for part in found]
+    steps += [Steps((), (k.value,), k.value) for k in kids if isinstance(k, Const)]
+    return Stepwise(found[0].term, next(iter(seen), None), reduce(lambda a, b: combine(f, a, b), steps))
+
+
+def true_within(a: Steps, b: Steps) -> bool:
+    """Wherever `a` is TRUE, `b` is TRUE."""
+    if a.on_null is True and b.on_null is not True:
+        return False
+    for i, outcome in enumerate(a.outcomes):
+        if outcome is True:
+            first = bisect_right(b.breaks, a.breaks[i - 1]) if i else 0
+            last = bisect_left(b.breaks, a.breaks[i]) if i < len(a.breaks) else len(b.breaks)
+            if any(other is not True for other in b.outcomes[first : last + 1]):
+                return False
+    return True
+
+
+def predicate_of(s: Stepwise) -> Predicate | None:
+    """The shortest predicate with these steps; None where values map to NULL, which no plain atom does.
+
+    >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> from hedgerow.core.predicates.sql_text import text
+    >>> x = col("x")
+    >>> text(predicate_of(stepwise(And((Compare(x, ">=", lit(5)), Compare(x, ">", lit(7)), Compare(x, "<", lit(9)))))))
+    'x > 7 AND x < 9'
+    """
+    steps, term = s.steps, s.term
+    if None in steps.outcomes:
+        return None
+    if not steps.breaks:
+        on_value, on_null = steps.outcomes[0], steps.on_null
+        if on_null is None:
+            return Not(In(term, ())) if on_value else In(term, ())
+        if on_value is on_null:
+            return TRUE if on_value else FALSE
+        return Not(IsNull(term)) if on_value else IsNull(term)
+    body = _body(term, s.kind or "", steps)
+    match steps.on_null:
+        case True:
+            return disjunction(*_parts(Or, body), IsNull(term))
+        case False:
+            return conjunction(*_parts(And, body), Not(IsNull(term)))
+    return body
+
+
+def _parts(node: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
+    return p.children if isinstance(p, node) else (p,)
+
+
+def _body(term: Term, kind: str, steps: Steps) -> Predicate:
+    starts: list[Break | None] = [None, *steps.breaks]
+    ends: list[Break | None] = [*steps.breaks, None]
+    spans = list(zip(starts, ends, steps.outcomes, strict=True))
+    holes = [_point(a, b) for a, b, outcome in spans if outcome is False]
+    if all(hole is not None for hole in holes):  # TRUE but for some values: <> or NOT IN
+        return _one_of(term, kind, [h[0] for h in holes if h], negated=True)
+    if len(holes) == 1:  # TRUE but for one range
+        a, b = next((a, b) for a, b, outcome in spans if outcome is False)
+        if a is not None and isinstance(hole := _range(term, kind, a, b), Prefix):
+            return Not(hole)
+    points = [p[0] for a, b, outcome in spans if outcome is True and (p := _point(a, b))]
+    ranges = [_range(term, kind, a, b) for a, b, outcome in spans if outcome is True and not _point(a, b)]
+    return disjunction(*([_one_of(term, kind, points)] if points else []), *ranges)
+
+
+def _point(start: Break | None, end: Break | None) -> tuple[Value] | None:
+    """The single value between two breaks, boxed."""
+    if start is None or end is None or start[1] != 0 or end != (start[0], 1):
+        return None
+    return (start[0],)
+
+
+def _one_of(term: Term, kind: str, values: list[Any], negated: bool = False) -> Predicate:
+    if len(values) == 1:
+        return Compare(term, "<>" if negated else "=", Literal(kind, values[0]))
+    found = In(term, tuple(Literal(kind, v) for v in values))
+    return Not(found) if negated else found
+
+
+def _range(term: Term, kind: str, start: Break | None, end: Break | None) -> Predicate:
+    if kind == kinds.STRING and start and start[1] == 0 and start[0]:
+        following = prefix_end(start[0])
+        if (end is None and following is None) or end == (following, 0):
+            return Prefix(term, start[0])
+    bounds = []
+    if start is not None:
+        bounds.append(Compare(term, ">" if start[1] else ">=", Literal(kind, start[0])))
+    if end is not None:
+        bounds.append(Compare(term, "<=" if end[1] else "<", Literal(kind, end[0])))
+    return conjunction(*bounds)

@@ -1,0 +1,156 @@
+"""Canonical Python values: one total order per kind, the same order that Spark uses.
+
+int, date (days), timestamp (microseconds)   int
+decimal                                      Decimal
+float                                        float, with -0.0 as 0.0 and NaN as NAN, above all
+string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import total_ordering
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.types import Type
+
+Value = Any  # int | Decimal | float | str | bytes | bool, or NAN
+_EPOCH = datetime(1970, 1, 1)
+_DAY_MICROS = 86_400_000_000
+
+
+@total_ordering
+class _Nan:
+    """Spark's NaN: equal to itself and greater than every other number."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other is self
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return 7
+
+    def __repr__(self) -> str:
+        return "NaN"
+
+    def __reduce__(self) -> str:
+        return "NAN"
+
+
+NAN = _Nan()
+
+
+def canonical(kind: str, value: Any) -> Value:
+    """Bring a Python value to the form above; raises ValueError where it does not fit the kind.
+
+    >>> canonical("date", date(1970, 1, 2)), canonical("float", float("nan")), canonical("decimal", 5)
+    (1, NaN, Decimal('5'))
+    """
+    match kind, value:
+        case kinds.FLOAT, _Nan():
+            return value
+        case kinds.FLOAT, float() | int():
+            return NAN if math.isnan(value) else float(value) + 0.0
+        case (kinds.INT, int()) if not isinstance(value, bool):
+            return value
+        case kinds.DECIMAL, Decimal() if value.is_finite():
+            return value
+        case (kinds.DECIMAL, int()) if not isinstance(value, bool):
+            return Decimal(value)
+        case (kinds.STRING, str()) | (kinds.BINARY, bytes()) | (kinds.BOOLEAN, bool()):
+            return value
+        case kinds.DATE, datetime():
+            raise ValueError(f"{value!r} is not a date")
+        case kinds.DATE, date():
+            return (value - date(1970, 1, 1)).days
+        case ((kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), datetime()):
+            if value.tzinfo is not None:
+                value = value.astimezone(timezone.utc).replace(tzinfo=None)
+            return (value - _EPOCH) // timedelta(microseconds=1)
+        case ((kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), int()):
+            return value
+    raise ValueError(f"{value!r} is not a value of kind {kind}")
+
+
+def date_text(days: int) -> str:
+    """The proleptic Gregorian date as Spark writes it, also far outside Python's years 1 to 9999."""
+    # Civil-from-days over 400-year eras (146,097 days each), counted from 0000-03-01.
+    era, day = divmod(days + 719_468, 146_097)
+    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    in_year = day - (365 * year + year // 4 - year // 100)
+    month = (5 * in_year + 2) // 153
+    month_day = in_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year += 400 * era + (month <= 2)
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04d}-{month:02d}-{month_day:02d}"
+
+
+def timestamp_text(micros: int) -> str:
+    days, rest = divmod(micros, _DAY_MICROS)
+    seconds, fraction = divmod(rest, 1_000_000)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{date_text(days)} {clock}" + (f".{fraction:06d}" if fraction else "")
+
+
+def prefix_end(prefix: str) -> str | None:
+    """The least string above every string that starts with `prefix`; None where there is none.
+
+    >>> prefix_end("ab"), prefix_end("a\U0010ffff")
+    ('ac', 'b')
+    """
+    for cut in range(len(prefix), 0, -1):
+        last = ord(prefix[cut - 1])
+        if last < 0x10FFFF:
+            following = last + 1 if last != 0xD7FF else 0xE000  # surrogates are no characters
+            return prefix[: cut - 1] + chr(following)
+    return None
+
+
+def comparable(array: pa.Array) -> pa.Array:
+    """The same values in a type whose order is Spark's, but for NaN, and whose Python values are canonical."""
+    type_ = Type.of_arrow(array.type)
+    match type_.kind:
+        case kinds.DATE:
+            return pc.cast(pc.cast(array, pa.date32()), pa.int32())
+        case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+            return pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), pa.int64())
+        case kinds.FLOAT:
+            return pc.add(pc.cast(array, pa.float64()), 0.0)  # -0.0 becomes 0.0
+        case kinds.DECIMAL if pa.types.is_integer(array.type):
+            return pc.cast(array, pa.decimal128(type_.precision))
+        case kinds.STRING:
+            return pc.cast(array, pa.large_string())
+    return array
+
+
+def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:
+    """Canonical values as an Arrow array that holds them exactly (NaN excluded by the callers)."""
+    match kind:
+        case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+            return pa.array(values, pa.int64())
+        case kinds.FLOAT:
+            return pa.array(values, pa.float64())
+        case kinds.BOOLEAN:
+            return pa.array(values, pa.bool_())
+        case kinds.BINARY:
+            return pa.array(values, pa.large_binary())
+        case kinds.DECIMAL:  # as text: a Decimal's own scale differs from value to value
+            return pa.array([format(v, "f") for v in values], pa.large_string())
+    return pa.array(values, pa.large_string())
+
+
+def from_arrow(kind: str, array: pa.Array) -> list[Value]:
+    values: list[Any] = array.to_pylist()
+    return [Decimal(v) for v in values] if kind == kinds.DECIMAL else values

@@ -1,0 +1,40 @@
+"""Candidate cuts: the atoms of a workload's predicates, and on demand their sub-trees, the most useful first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal as Choice
+from typing import get_args
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.predicates.nodes import Const, Predicate, atoms, walk
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import text
+
+Kind = Choice["atoms", "atoms+subtrees"]
+
+
+def cuts_of(
+    predicates: Iterable[Predicate],
+    weights: Iterable[float] | None = None,
+    kind: Kind = "atoms",
+    limit: int = 2000,
+) -> tuple[Predicate, ...]:
+    """Distinct cuts in the order of their text; above `limit` those that most weight of queries asks for stay.
+
+    >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
+    >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
+    >>> [text(c) for c in cuts_of([p], kind="atoms+subtrees")]
+    ['x >= 5', 'x >= 5 AND y = 1', 'y = 1']
+    """
+    if kind not in get_args(Kind):
+        raise LayoutError(f"cuts are {' or '.join(get_args(Kind))}, not {kind!r}")
+    found: dict[Predicate, float] = {}
+    listed = list(predicates)
+    for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
+        whole = normalise(p)
+        for cut in set(atoms(whole) if kind == "atoms" else walk(whole)):
+            if not isinstance(cut, Const):
+                found[cut] = found.get(cut, 0.0) + weight
+    kept = sorted(found, key=lambda cut: (-found[cut], text(cut)))[:limit]
+    return tuple(sorted(kept, key=text))

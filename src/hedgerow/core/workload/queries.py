@@ -1,0 +1,230 @@
+"""What people run: queries, each a list of scans of base tables with the predicate that every row needed satisfies."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
+from hedgerow.core.predicates.binding import bind
+from hedgerow.core.predicates.nodes import TRUE, Compare, In, Opaque, Predicate, Prefix, children, disjunction
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.schema import Schema, Session, as_schema
+from hedgerow.core.predicates.sql_text import term_text, text
+
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """An equi-join edge: rows of the scan matter only if `columns` equal `other_columns` of a row of scan `other`."""
+
+    columns: tuple[str, ...]
+    other: int
+    other_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One appearance of a base table in a query; rows on which `predicate` is not TRUE change nothing in its result."""
+
+    table: str
+    predicate: Predicate = TRUE
+    columns: tuple[str, ...] | None = None  # those read; None: not known, so all
+    joins: tuple[Join, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement; `template` groups statements that are equal up to their literals, if somebody knows."""
+
+    id: str
+    scans: tuple[Scan, ...]
+    template: str = ""
+    weight: float = 1.0
+    text: str = ""
+    dialect: str = "spark"
+
+    def tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(scan.table for scan in self.scans))
+
+    def reads(self, table: str) -> bool:
+        return bool(self._scans(table))
+
+    def _scans(self, table: str) -> list[Scan]:
+        return [s for s in self.scans if s.table.lower() == table.lower()]
+
+    def predicate(self, table: str) -> Predicate:
+        """What a row of the table must satisfy to matter in any of its scans."""
+        return normalise(disjunction(*(s.predicate for s in self._scans(table))))
+
+    def columns(self, table: str) -> tuple[str, ...] | None:
+        reads = [s.columns for s in self._scans(table)]
+        if any(r is None for r in reads):
+            return None
+        return tuple(dict.fromkeys(c for r in reads for c in r or ()))
+
+
+W = TypeVar("W", bound="Workload")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Queries, in the order they ran; `skipped` says, one sentence each, what was left out and why."""
+
+    queries: tuple[Query, ...]
+    skipped: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self.queries)
+
+    @classmethod
+    def of(cls: type[W], table: str, predicates: Iterable[Predicate]) -> W:
+        """One query a predicate, all of one table.
+
+        >>> from hedgerow.core.predicates.nodes import col, lit
+        >>> len(Workload.of("t", [Compare(col("x"), "<", lit(5))]))
+        1
+        """
+        return cls(tuple(Query(f"q{i}", (Scan(table, p),)) for i, p in enumerate(predicates)))
+
+    def tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(t for q in self for t in q.tables()))
+
+    def on(self: W, table: str) -> W:
+        """The queries that read the table, by this very name; a workload of one table fits a table of any name."""
+        tables = {t.lower() for t in self.tables()}
+        old = next(iter(tables)) if len(tables) == 1 else table.lower()
+        if old not in tables:
+            named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
+            raise WorkloadError(f"the workload speaks of {named}, not of {table}")
+        return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
+
+    def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
+        """Give names their schema's letter case and literals the type in which Spark would compare them."""
+        known = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
+        bound, skipped = [], list(self.skipped)
+        for q in self:
+            try:
+                bound.append(_bound(q, known, session or Session()))
+            except SchemaError as error:
+                skipped.append(f"query {q.id} is left out: {error}")
+        return replace(self, queries=tuple(bound), skipped=tuple(skipped))
+
+    def split(self: W, fraction: float, seed: int = 0) -> tuple[W, W]:
+        """Two workloads at random, `fraction` of the queries in the first, each in the old order."""
+        picks = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
+        first = tuple(q for i, q in enumerate(self.queries) if i in picks)
+        second = tuple(q for i, q in enumerate(self.queries) if i not in picks)
+        return replace(self, queries=first), replace(self, queries=second)
+
+    def merged(self: W) -> W:
+        """Queries that need the same rows and columns become one with the sum of their weights."""
+        found: dict[Any, Query] = {}
+        for q in self:
+            key = tuple((s.table, text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
+            old = found.get(key)
+            found[key] = replace(old, weight=old.weight + q.weight) if old else q
+        return replace(self, queries=tuple(found.values()))
+
+    def to_jsonl(self) -> str:
+        return "".join(json.dumps(_query_out(q)) + "\n" for q in self)
+
+    @classmethod
+    def from_jsonl(cls: type[W], lines: str) -> W:
+        return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+
+
+def shape(p: Predicate) -> str:
+    """The text of a predicate with its literals taken out: equal shapes, the same question about other values.
+
+    >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> shape(Compare(col("x"), "<", lit(5)))
+    'x < ?int'
+    """
+    match p:
+        case Compare(term, op, literal):
+            return f"{term_text(term)} {op} ?{literal.kind}"
+        case In(term, literals):
+            return f"{term_text(term)} IN ?{literals[0].kind if literals else ''}"
+        case Prefix(term):
+            return f"startswith({term_text(term)}, ?)"
+        case Opaque(sql):
+            return _STRING.sub("?", sql)
+    kids = children(p)
+    return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else text(p)
+
+
+def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Query:
+    scans = []
+    for scan in query.scans:
+        schema = schemas.get(scan.table.lower())
+        if schema is None:
+            scans.append(scan)
+            continue
+        names = {name.lower(): name for name in schema}
+        reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
+        scans.append(replace(scan, predicate=normalise(bind(scan.predicate, schema, session)), columns=reads))
+    return replace(query, scans=tuple(scans))
+
+
+def _renamed(query: Query, old: str, new: str) -> Query:
+    scans = (replace(s, table=new) if s.table.lower() == old else s for s in query.scans)
+    return replace(query, scans=tuple(scans))
+
+
+def _query_out(q: Query) -> dict[str, Any]:
+    scans = [
+        {
+            "table": s.table,
+            "predicate": encode(s.predicate),
+            "columns": s.columns,
+            "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
+        }
+        for s in q.scans
+    ]
+    return {
+        "id": q.id,
+        "template": q.template,
+        "weight": q.weight,
+        "text": q.text,
+        "dialect": q.dialect,
+        "scans": scans,
+    }
+
+
+def _query_in(number: int, line: str) -> Query:
+    try:
+        value = json.loads(line)
+        scans = tuple(
+            Scan(
+                s["table"],
+                decode_predicate(s["predicate"]),
+                None if s["columns"] is None else tuple(s["columns"]),
+                tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
+            )
+            for s in value["scans"]
+        )
+        weight = float(value.get("weight", 1.0))
+        return Query(
+            str(value["id"]),
+            scans,
+            value.get("template", ""),
+            weight,
+            value.get("text", ""),
+            value.get("dialect", "spark"),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"line {number} is no query of a workload: {error}") from error

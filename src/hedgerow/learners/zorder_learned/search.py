@@ -1,0 +1,303 @@
+"""Z-order with learned bits: how many of each column, and in which order (Gao et al., ML for Systems at NeurIPS 2023).
+
+    day 5 bits, price 3, Definition 2 of the paper     day price day price day price day day
+    the order itself as what is searched for           day day price day price day day price
+
+What an order costs is what the queries would scan of the sample: `core/zones`. The paper's own form is
+`ZOrderLearned(search="bayes", starts=False, curve="bits", cost="cells")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import ceil, floor, inf, log2
+from random import Random
+from time import monotonic
+from typing import Any
+from typing import Literal as Choice
+
+import numpy as np
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.curve import Axis, CurveLayout, Keys, places_of, turned
+from hedgerow.core.layouts.curve_kernels import spread
+from hedgerow.core.learning.curves.order import (
+    KEY_BITS,
+    along_hilbert,
+    axis_of,
+    bits_each,
+    filtered_terms,
+    interleaved,
+    named_terms,
+    order,
+    ranged,
+    shortened,
+    woven,
+)
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.predicates.nodes import columns
+from hedgerow.core.progress import Telling
+from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.learners.zorder_learned.scan_cost import Zones
+
+Search = Choice["order", "bits", "bayes"]
+Curve = Choice["bits", "snake"]
+Cost = Choice["rows", "cells"]
+Pattern = tuple[int, ...]
+STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
+GIVEN = 4  # bits that the greedy start gives at once
+FINER = 4  # bits below those that tell blocks apart of which the place still matters
+ROUNDS, SHAKES = 100, 3  # of the search for an order: how often it begins again, and how many changes away
+BAYES_STARTS = 5  # random points before the optimiser has an opinion: its own default
+
+
+@dataclass(frozen=True)
+class ZOrderLearned:
+    """`search`: for numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by handing bits from
+    column to column ("bits"), or then for their order too ("order").
+
+    `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
+    the same layout. `starts`: try sorts and equal bits first, and never return what costs more on the sample than
+    `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows
+    scanned, or these times the columns that the query filters on ("cells").
+    """
+
+    columns: tuple[str, ...] = ()
+    search: Search = "order"
+    iterations: int = 600
+    seconds: float | None = None
+    starts: bool = True
+    curve: Curve = "snake"
+    cost: Cost = "rows"
+
+    def fit(self, problem: Problem) -> CurveLayout:
+        self._check()
+        terms = named_terms(problem, self.columns) or list(filtered_terms(problem))[:KEY_BITS]
+        axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
+        if not axes:
+            return order(problem, (), ())
+        widths = [len(columns(p)) if self.cost == "cells" else 1 for p in problem.predicates]
+        zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
+        until = monotonic() + self.seconds if self.seconds else inf
+        tried = Tried(problem, axes, zones, self.curve, self.iterations, until)
+        try:
+            with suppress(Spent):
+                self._look(tried, Random(problem.seed))
+        except KeyboardInterrupt:
+            tried.telling.now("interrupted: the best order so far is taken")
+        found = order(problem, *shortened(axes, tried.best), self.curve)
+        if not self.starts:
+            return found
+        peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
+        rows = problem.sample.rows
+        return min([found, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
+
+    def _look(self, tried: Tried, random: Random) -> None:
+        """Until Spent is raised, or there is nothing more to try."""
+        n = len(tried.axes)
+        if self.starts:
+            for i in range(n):
+                tried.cost((i,) * KEY_BITS)
+                tried.cost(interleaved([KEY_BITS // (i + 1)] * (i + 1)))
+        if self.search == "bayes":
+            by_bayes(tried, random.getrandbits(32))
+            return
+        by_bits(tried, by_turns(tried), random, self.iterations // 2 if self.search == "order" else 0)
+        if self.search == "order":
+            by_order(tried, random)
+
+    def _check(self) -> None:
+        if self.search not in ("order", "bits", "bayes"):
+            raise LayoutError(f"zorder_learned searches by order, bits or bayes, not {self.search!r}")
+        if self.curve not in ("bits", "snake"):
+            raise LayoutError(f"the curve of zorder_learned is bits or snake, not {self.curve!r}")
+        if self.cost not in ("rows", "cells"):
+            raise LayoutError(f"the cost of zorder_learned is rows or cells, not {self.cost!r}")
+        if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
+            raise LayoutError(f"zorder_learned has to try something: iterations={self.iterations!r}")
+        if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
+            raise LayoutError(f"zorder_learned needs some time: seconds={self.seconds!r}")
+
+
+class Spent(Exception):
+    """The budget is used up: what was found so far has to do."""
+
+
+@dataclass
+class Tried:
+    """What was tried of a problem, what it costs, and how much more may be."""
+
+    problem: Problem
+    axes: Sequence[Axis]
+    zones: Zones
+    curve: Curve
+    left: int
+    until: float
+    best: Pattern = field(init=False)
+    telling: Telling = field(default_factory=lambda: Telling("zorder_learned"))
+    costs: dict[Pattern, float] = field(default_factory=dict)
+    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add
+
+    def __post_init__(self) -> None:
+        rows = self.problem.sample.rows
+        blocks = len(self.problem.sample) / self.problem.sample_block_rows
+        self.deciding = ceil(log2(blocks + 1)) + FINER
+        self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
+        self.bits = [axis.bits for axis in self.axes]
+        n = len(self.axes)
+        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # until one is tried
+
+    def cost(self, pattern: Sequence[int]) -> float:
+        """Spent is raised where there is no budget for one more."""
+        real = without_idle(pattern, self.bits)
+        if real not in self.costs:
+            if self.costs and (self.left <= 0 or monotonic() > self.until):
+                raise Spent
+            self.left -= 1
+            cost = self.zones.cost(self._keys(real), len(real))
+            if cost < self.costs.get(self.best, inf):
+                self.best = real
+            self.costs[real] = cost
+            self.telling.sometimes(self._told)
+        return self.costs[real]
+
+    def _told(self) -> str:
+        n = len(self.costs)
+        least = self.costs[self.best] / max(1e-9, self.zones.weights.sum() * len(self.problem.sample))
+        return f"{n:,} orders, {n / self.telling.seconds:.0f} a second; the best reads {100 * least:.2f} %"
+
+    def _keys(self, pattern: Pattern) -> Keys:
+        """Of terms whose bits go where they went before, what each rank adds to a key is known already."""
+        keys: Keys = np.zeros(len(self.problem.sample), np.uint64)
+        for i, to in enumerate(places_of(self.bits, pattern)):
+            if (to < 0).all():
+                continue
+            if i not in self.shares or not np.array_equal(self.shares[i][0], to):
+                self.shares[i] = to, np.zeros(len(self.axes[i].edges) + 1, np.uint64)
+                spread(np.arange(len(self.shares[i][1]), dtype=np.uint64), *self.shares[i])
+            keys |= self.shares[i][1][self.ranks[i]]
+        return turned(keys, pattern) if self.curve == "snake" else keys
+
+
+def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
+    """The pattern without bits that a term does not have: they would be 0 in every key."""
+    left = list(bits)
+    found = []
+    for term in pattern:
+        left[term] -= 1
+        if left[term] >= 0:
+            found.append(term)
+    return tuple(found)
+
+
+# --- how many bits of each -------------------------------------------------------------------------
+
+
+def by_bits(tried: Tried, start: list[int], random: Random, spare: int) -> None:
+    """Hand bits from term to term as long as that costs less, and what is not to be spared allows it."""
+    now, least = start, tried.cost(interleaved(start))
+    for step in STEPS:
+        better = True
+        while better:
+            better = False
+            for to, source in shuffled(permutations(range(len(now)), 2), random):
+                if tried.left <= spare:
+                    return
+                if now[source] < step:
+                    continue
+                other = list(now)
+                other[to] += step
+                other[source] -= step
+                cost = tried.cost(interleaved(other))
+                if cost < least:
+                    now, least, better = other, cost, True
+
+
+def by_turns(tried: Tried) -> list[int]:
+    """From no bits on, a few more to the term where they cost least."""
+    now = [0] * len(tried.axes)
+    for _ in range(KEY_BITS // GIVEN):
+        more = [[bits + GIVEN * (i == k) for i, bits in enumerate(now)] for k in range(len(now))]
+        now = min(more, key=lambda bits: tried.cost(interleaved(bits)))
+    return now
+
+
+def by_bayes(tried: Tried, seed: int) -> None:
+    """The paper's search: points of the unit cube, rounded to numbers of bits."""
+    try:
+        from bayes_opt import BayesianOptimization
+    except ImportError as error:
+        raise LayoutError(
+            "Bayesian optimisation needs a package that is not installed: pip install 'hedgerow[bo]'"
+        ) from error
+    names = [f"p{i}" for i in range(len(tried.axes))]
+    bounds = {name: (0.0, 1.0) for name in names}
+    optimiser = BayesianOptimization(None, bounds, random_state=seed, verbose=0, allow_duplicate_points=True)
+    first = optimiser.random_sample(BAYES_STARTS)
+    for _ in range(tried.left):
+        point: dict[str, Any] = first.pop() if first else optimiser.suggest()
+        optimiser.register(point, -tried.cost(interleaved(rounded([point[name] for name in names], KEY_BITS))))
+
+
+def rounded(shares: Sequence[float], total: int) -> list[int]:
+    """Whole numbers of this sum in about these proportions; what rounding down leaves goes to the largest rests.
+
+    >>> rounded([0.5, 0.5, 0.2], 64)
+    [27, 27, 10]
+    """
+    if not sum(shares):
+        shares = [1.0] * len(shares)
+    exact = [total * share / sum(shares) for share in shares]
+    found = [floor(x) for x in exact]
+    rest = sorted(range(len(exact)), key=lambda i: (found[i] - exact[i], i))
+    for i in rest[: total - sum(found)]:
+        found[i] += 1
+    return found
+
+
+# --- in which order --------------------------------------------------------------------------------
+
+
+def by_order(tried: Tried, random: Random) -> None:
+    """Change single bits of the best order, or their places, as long as that costs less; then shake it and go on."""
+    now = tried.best
+    for _ in range(ROUNDS):
+        least = tried.cost(now)
+        better = True
+        while better:
+            better = False
+            for other in shuffled(neighbours(now, tried), random):
+                cost = tried.cost(other)
+                if cost < least:
+                    now, least, better = other, cost, True
+                    break
+        now = tried.best
+        for _ in range(SHAKES):
+            now = random.choice([*neighbours(now, tried), now])
+
+
+def neighbours(pattern: Pattern, tried: Tried) -> Iterator[Pattern]:
+    """With another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
+    most = min(len(pattern), tried.deciding)
+    for at in range(most):
+        for term in range(len(tried.axes)):
+            if term != pattern[at]:
+                yield without_idle((*pattern[:at], term, *pattern[at + 1 :]), tried.bits)
+        for to in range(most):
+            if pattern[to] != pattern[at]:
+                yield moved(pattern, at, to)
+
+
+def moved(pattern: Pattern, at: int, to: int) -> Pattern:
+    rest = [*pattern[:at], *pattern[at + 1 :]]
+    rest.insert(to, pattern[at])
+    return tuple(rest)
+
+
+def shuffled(items: Any, random: Random) -> list[Any]:
+    found = list(items)
+    random.shuffle(found)
+    return found

@@ -1,0 +1,141 @@
+"""apply: rewrite a table by a layout, one file a block, with an index."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError, LayoutError
+from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns, terms, walk
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.predicate_json import encode
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.compute.evaluate import Item, needed
+from hedgerow.spark.optimizer.attach import last_query as last_query
+from hedgerow.spark.storage.delta_log import is_delta
+from hedgerow.spark.storage.source import Source, open_source
+from hedgerow.tables.base import LacksCapability, Table
+from hedgerow.tables.delta.rewrite import Plan, rewrite
+from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.parquet.replicas import place_of
+from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.parquet.write import create
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MANY = 300  # expressions and conditions that an index describes
+
+
+def apply(
+    spark: SparkSession,
+    source: str | Sequence[str] | DataFrame,
+    layout: Layout | Learned,
+    to: str | None = None,
+    *,
+    where: str | Sequence[str] | None = None,
+    retries: int = 0,
+    overwrite: bool = False,
+    max_block_rows: int | None = None,
+    sort_by: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    table: str | None = None,
+    replica: str | None = None,
+    statistics: int = MANY,
+) -> Table:
+    """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
+
+    Args:
+        to: the directory; without it the source has to be a Delta table. With `replica`, the table that gets one.
+        replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
+        where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
+        retries: in place, how often to begin again when others changed those files meanwhile.
+        overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
+        max_block_rows: a block with more rows is written as several files.
+        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
+            one, and the column that queries filter on most.
+        options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
+        statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
+            columns: the layout's own, and of the others those that most queries ask for.
+    """
+    copy_of, place = None, to
+    if replica is not None:
+        if to is None:
+            raise HedgerowError("a replica is of a table that Hedgerow wrote: say which with to=")
+        if is_delta(spark, to):
+            raise LacksCapability("replicas", to)
+        copy_of = ParquetTable.open(spark, to.rstrip("/"))
+        place = place_of(copy_of.path, replica)
+    learned = layout if isinstance(layout, Learned) else Learned(layout, "")
+    opened = open_source(spark, source, table or learned.table or None)
+    if statistics < 0:
+        raise LayoutError(f"statistics is how many more the index holds, 0 or more, not {statistics}")
+    by_key = sort_by is None
+    if sort_by is None:
+        sort_by = _most_filtered(learned.predicates, opened)[:1]
+    provenance = {
+        **learned.provenance,
+        "source": opened.origin,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
+    }
+    described = [encode(item) for item in _described(learned, statistics)]
+    writing = {
+        "max_block_rows": at_least_one("max_block_rows", max_block_rows),
+        "sort_by": list(sort_by),
+        "by_key": by_key,
+        "options": dict(options or {}),
+    }
+    if place is not None:
+        if where is not None:
+            raise LacksCapability("rewrite of a part", place)
+        create(
+            opened,
+            learned.layout,
+            place,
+            statistics=described,
+            provenance=provenance,
+            writing=writing,
+            overwrite=overwrite,
+            copy_of=copy_of,
+        )
+        return ParquetTable.open(spark, place.rstrip("/") if copy_of is None else copy_of.path)
+    if not isinstance(source, str) or not is_delta(spark, source):
+        raise HedgerowError(f"only a Delta table is rewritten in place: say where to write {opened.origin} with to=")
+    if isinstance(learned.layout, OverlapLayout):
+        raise LacksCapability("overlap", opened.origin)
+    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, where)
+    rewrite(spark, source, plan, retries)
+    return DeltaTable.open(spark, source)
+
+
+def _described(learned: Learned, limit: int) -> list[Item]:
+    """What the index says of blocks: the bounds of columns; of expressions and conditions the layout's own, and those
+    that most queries ask for."""
+    own = [x for x in learned.layout.features if isinstance(x, Predicate)]
+    filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
+    filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they tell blocks apart, asked or not
+    compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
+    items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
+    asked = Counter(x for p in learned.predicates for x in {*terms(p), *walk(normalise(p))})
+    first = {*learned.layout.features, *(t for p in own for t in terms(p))}
+    more = [x for x in items if not isinstance(x, Column)]
+    more.sort(key=lambda x: (x not in first, -asked[x], sql_of(x)))
+    return [x for x in items if isinstance(x, Column)] + more[:limit]
+
+
+def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:
+    counts: dict[str, int] = {}
+    for p in predicates:
+        for name in (term_text(t) for t in terms(p)):
+            if name in source.schema and "." not in name:
+                counts[name] = counts.get(name, 0) + 1
+    return sorted(counts, key=lambda n: (-counts[n], n))

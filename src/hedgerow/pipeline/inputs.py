@@ -1,0 +1,35 @@
+"""Checks what users pass to the verbs, and opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError, LayoutError, WorkloadError
+from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.spark.optimizer.attach import last_query as last_query
+from hedgerow.spark.start.session import meaning
+from hedgerow.spark.storage.source import Source, open_source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def opened_with_queries(
+    spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
+) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
+    """The source under the workload's name for it, the queries that fit it, and a sentence for each that does not."""
+    if not len(workload):
+        raise WorkloadError("the workload has no query, so there is nothing to learn from")
+    tables = workload.tables()
+    opened = open_source(spark, source, table or (tables[0] if len(tables) == 1 else None))
+    bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
+    if not len(bound):
+        raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
+    return opened, bound.queries, bound.skipped
+
+
+def at_least_one(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise LayoutError(f"{name} has to be at least 1, not {value}")
+    return value

@@ -1,0 +1,149 @@
+"""learn, score, apply, table, read, route, attach: the one place where Spark, SQL, learners and core meet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import HedgerowError, LayoutError, warn
+from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.learning.complement import fit_beside
+from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
+from hedgerow.core.predicates.nodes import Column, Predicate, Term
+from hedgerow.core.predicates.schema import path_of
+from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.queries import Workload
+from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learner_names import make_learner
+from hedgerow.pipeline.open import open_table
+from hedgerow.spark.compute.collect_stats import collect_blocks
+from hedgerow.spark.compute.evaluate import lasting, needed
+from hedgerow.spark.compute.sample import draw, sample_size
+from hedgerow.spark.optimizer.attach import last_query as last_query
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.source import Source
+from hedgerow.tables.base import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+def learn(
+    spark: SparkSession,
+    source: str | Sequence[str] | DataFrame,
+    workload: Workload,
+    learner: str = "qdtree",
+    block_rows: int | None = None,
+    sample_rows: int | None = None,
+    seed: int = 0,
+    *,
+    block_bytes: str = "64MB",
+    table: str | None = None,
+    cuts: Kind = "atoms",
+    recurrence: Recurrence = "auto",
+    exact: bool = True,
+    given: Sequence[str | Table] = (),
+    **params: Any,
+) -> Learned:
+    """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
+
+    Args:
+        source: a Parquet directory, a list of files, a catalog table or a DataFrame.
+        block_rows: rows that a block should have at least (half of it where many rows share a value); without it
+            `block_bytes` counts, by the size of the source's files.
+        sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
+        table: the source's name in the workload; by default the last part of its path or name.
+        cuts: what may divide rows: conditions of the queries, or sub-trees of them too ("atoms+subtrees").
+        recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1 only the queries seen
+            count; below, others like them do too. By default it is estimated from how often literals came back.
+        exact: count the rows of a learner's cells in the whole table, not just in the sample.
+        given: tables with the same rows that stay as they are, replicas of the new one: a query counts by what the one
+            reads that serves it best, so the layout is learned for those that the given ones serve badly.
+        params: what the learner takes.
+    """
+    beside = [open_table(spark, t) if isinstance(t, str) else t for t in given]
+    fitted = make_learner(learner, **params)
+    with step(spark, "looking at the table"):
+        opened, queries, skipped = opened_with_queries(spark, source, workload, table)
+        least = at_least_one("block_rows", block_rows) or _rows_of_bytes(opened, block_bytes)
+        wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least)
+    predicates = tuple(q.predicate(opened.name) for q in queries)
+    with step(spark, "sampling"):
+        named: list[Term] = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
+        named += searched(predicates) if recurrence != 1 else []
+        sample, refused = draw(opened, predicates, wanted, seed, named)
+        sample, own = _lasting(sample)
+    noted = unanswered(predicates, sample)
+    with step(spark, f"learning ({learner})"):
+        started = perf_counter()
+        measured = 0.0
+
+        def measure(layout: Layout) -> Stats:
+            nonlocal measured
+            since = perf_counter()
+            items = {sql_of(item): item for item in (*needed(predicates), *noted, *layout.features)}
+            found = collect_blocks(opened.frame, layout, list(items.values()), opened.schema)
+            measured += perf_counter() - since
+            return found
+
+        asked, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
+        problem = Problem.build(sample, asked, least, weights, cuts, seed)
+        problem = replace(problem, seen=seen, measure=measure if exact else None)
+        paired = fit_beside(fitted, problem, best_of(beside, asked)) if beside else None
+        layout = fitted.fit(problem) if paired is None else paired.layout
+        seconds = perf_counter() - started - measured
+    provenance = {
+        "source": opened.origin,
+        "learner": learner,
+        "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in params.items()},
+        "cuts": cuts,
+        "recurrence": recurrence,
+        "exact": exact,
+        "block_rows": least,
+        "sample_rows": len(sample),
+        "seed": seed,
+        "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
+    }
+    if paired is not None:
+        provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
+    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    warn(f"{len(refused)} conditions cannot be evaluated", refused)
+    warn(f"nothing is learned from {len(own)} expressions that call functions of your own", own)
+    warnings = (*skipped, *refused, *own)
+    return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2))
+
+
+def _lasting(sample: Sample) -> tuple[Sample, list[str]]:
+    """The sample without what calls functions of the user's, and a sentence for each of these: no index holds what may
+    be something else tomorrow, so to divide rows by it would spare nobody anything."""
+    columns_, truths = sample.rows.columns, sample.rows.truths
+    kept = set(lasting([*columns_, *truths]))
+    if not kept:
+        raise HedgerowError("the queries ask nothing but functions of your own, which may be others tomorrow")
+    rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
+    left_out = [f"{sql_of(x)} may be something else tomorrow" for x in (*columns_, *truths) if x not in kept]
+    return replace(sample, rows=rows), left_out
+
+
+def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[float]:
+    """What each predicate reads of the given table that serves it best, as a share of its rows."""
+    return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
+
+
+def _rows_of_bytes(source: Source, size: str) -> int:
+    """How many rows make a block of that many bytes."""
+    number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
+    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
+        raise LayoutError(f"a block size is written like 64MB, not {size!r}")
+    return max(1, round(float(number) * _UNITS[unit] / max(1.0, sum(source.widths.values()))))

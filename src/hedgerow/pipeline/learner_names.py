@@ -1,0 +1,38 @@
+"""The learners by the names that users give them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.learning.problem import Learner
+from hedgerow.spark.optimizer.attach import last_query as last_query
+
+if TYPE_CHECKING:
+    pass
+
+LEARNERS = {
+    "random": "hedgerow.learners.random:Random",
+    "range": "hedgerow.learners.range:Range",
+    "zorder": "hedgerow.learners.zorder:ZOrder",
+    "hilbert": "hedgerow.learners.hilbert:Hilbert",
+    "zorder_learned": "hedgerow.learners.zorder_learned.search:ZOrderLearned",
+    "qdtree": "hedgerow.learners.qdtree:QdTree",
+    "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
+    "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
+    "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
+}
+
+
+def make_learner(name: str, **params: Any) -> Learner:
+    if name not in LEARNERS:
+        raise LayoutError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}")
+    module, _, cls = LEARNERS[name].partition(":")
+    columns = params.get("columns", ())
+    params |= {"columns": (columns,) if isinstance(columns, str) else tuple(columns)} if columns else {}
+    try:
+        found: Learner = getattr(import_module(module), cls)(**params)
+    except TypeError as error:
+        raise LayoutError(f"the learner {name} does not take these parameters: {error}") from error
+    return found

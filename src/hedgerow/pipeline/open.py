@@ -1,0 +1,28 @@
+"""table, read: open a table that `apply` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hedgerow.spark.optimizer.attach import last_query as last_query
+from hedgerow.spark.start.session import is_remote
+from hedgerow.spark.storage.delta_log import is_delta
+from hedgerow.tables.base import Table
+from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.parquet.table import ParquetTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def open_table(spark: SparkSession, path: str) -> Table:
+    """Open a table that `apply` wrote: a directory, or a Delta table by its path or name."""
+    if not is_remote(spark) and is_delta(spark, path):
+        return DeltaTable.open(spark, path)
+    return ParquetTable.open(spark, path.rstrip("/"))
+
+
+def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+    """The matching rows of a table that `apply` wrote, from just the files that may hold some."""
+    return open_table(spark, path).read(where, columns)

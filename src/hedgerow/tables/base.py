@@ -1,0 +1,85 @@
+"""What every managed table can do, whatever its format.
+
+`ParquetTable` and `DeltaTable` both meet this protocol, and one suite of tests runs on both
+(`tests/contract/test_tables.py`). A format that lacks a capability raises `LacksCapability`, in one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.score import Score
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.workload.queries import Workload
+from hedgerow.tables.known_files import KnownFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Capability = Literal["rollback", "rewrite of a part", "replicas", "overlap"]
+
+_INSTEAD: dict[Capability, str] = {
+    "rollback": "a Parquet table keeps no replaced files, so {path} cannot be rolled back: apply the old layout again",
+    "rewrite of a part": "a Parquet table is always written as a whole: leave out where=",
+    "replicas": "a Delta table cannot have replicas, so {path} gets none: only a Parquet table can",
+    "overlap": "a Delta table cannot keep a row in several files, so {path} is left as it is: learn without overlap, "
+    "or write a Parquet directory with to=",
+}
+
+
+class LacksCapability(HedgerowError):
+    """The table's format cannot do this."""
+
+    def __init__(self, capability: Capability, path: str) -> None:
+        super().__init__(_INSTEAD[capability].format(path=path))
+
+
+class Table(Protocol):
+    """A table that `apply` wrote; open it with `hedgerow.table`."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """The table's name in the workload that it was learned from."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def known(self) -> KnownFiles:
+        """The files that the index describes, as far as they are still there."""
+
+    def files(self, where: str | None = None) -> list[str]:
+        """The names of the files that a query with this condition opens."""
+
+    def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+        """The rows that match, read from as few files as possible."""
+
+    def append(self, frame: DataFrame) -> Table:
+        """Write new rows through the table's layout and extend the index."""
+
+    def verify(self, seed: int = 0) -> dict[str, Any]:
+        """Compare the rows and the statistics with what was written; HedgerowError names a difference."""
+
+    def score(self, workload: Workload) -> Score:
+        """The share of rows, files and bytes that the workload reads, from the index alone."""
+
+    def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
+        """For each predicate, the share of the rows that it reads."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the table is and where its layout came from, as plain values."""
+
+    def history(self) -> list[dict[str, Any]]:
+        """Hedgerow's writes to the table, the newest first."""
+
+    def rollback(self) -> Table:
+        """Undo the last rewrite; LacksCapability where the format keeps no replaced files."""

@@ -1,0 +1,46 @@
+"""The schema and the files of one version of a Delta table, in the terms of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.spark.storage.delta_log import Snapshot
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import footers_of
+from hedgerow.spark.storage.source import schema_of
+from hedgerow.tables.known_files import KnownFiles
+
+
+def schema_at(snapshot: Snapshot) -> dict[str, Type]:
+    return schema_of_fields(list(snapshot.fields.values()))
+
+
+def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
+    """From the columns as Delta writes them down."""
+    from pyspark.sql.types import StructType
+
+    return schema_of(StructType.fromJson({"type": "struct", "fields": deepcopy(fields)}))  # which it would change
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """The last part of each file's path, as rows know it."""
+    return [unquote(name).rsplit("/", 1)[-1] for name in names]
+
+
+def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: Any) -> KnownFiles:
+    """The files with the bytes of each column, from their footers."""
+    footers = footers_of(Folder(snapshot.log.spark, ""), {snapshot.log.place_of(n): size for n, size in sizes.items()})
+    names = {quote_name(p): quote_name(name) for p, name in snapshot.physical.items()}
+    found = {
+        names[p]: np.array([f.columns.get(p, 0) for f in footers], np.int64)
+        for p in dict.fromkeys(c for f in footers for c in f.columns)
+        if p in names
+    }
+    return KnownFiles(tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, found)

@@ -1,0 +1,316 @@
+"""A managed Delta table: the table stays Delta's, and `_hedgerow/` in it says what some of its files cannot contain.
+
+    orders/  _delta_log/ ...   the truth about which files there are
+             part-00000-....   written by us or by others
+             _hedgerow/        see `tables/segments`; Delta neither reads nor vacuums it
+
+The list of files always comes from the snapshot that is read. What no segment knows is read.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.score import QueryScore, Score, top
+from hedgerow.core.predicates.nodes import Predicate, columns
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
+from hedgerow.core.workload.queries import Workload
+from hedgerow.spark.compute.checksum import Checksum, checksum
+from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.optimizer.attach import routed
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import meaning
+from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
+from hedgerow.tables.delta.rewrite import append, roll_back
+from hedgerow.tables.delta.segments import Segment, newest, read_list, side_of
+from hedgerow.tables.delta.snapshot_files import file_names, measured, schema_at
+from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.settings_fit import under
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_VERIFIED_FILES = 8
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """Open with `hedgerow.table`; `manifest` is the newest `_hedgerow/delta-<n>.json`."""
+
+    spark: SparkSession
+    log: DeltaLog
+    manifest: Mapping[str, Any]
+
+    @staticmethod
+    def open(spark: SparkSession, target: str) -> DeltaTable:
+        return open_log(delta_log(spark, target))
+
+    # --- what it knows ---
+
+    @property
+    def path(self) -> str:
+        return self.log.path
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["name"])
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The newest last."""
+        return [Segment(side_of(self.log), meta) for meta in self.manifest["segments"]]
+
+    @property
+    def newest(self) -> Segment:
+        """That of the last write that came to its end."""
+        return next((s for s in reversed(self.segments) if self._has_ended(s.id)), self.segments[-1])
+
+    def _has_ended(self, segment: str) -> bool:
+        """Its commit was noted; or there are its files, and who made them was killed before the note."""
+        if any(o.get("segment") == segment and "version" in o for o in self.manifest["operations"]):
+            return True
+        here = self.snapshot().files.place
+        return any(name in here for s in self.segments if s.id == segment for name in s.known.names)
+
+    @property
+    def layout(self) -> Layout:
+        return self.newest.layout
+
+    @property
+    def known(self) -> KnownFiles:
+        """The indexed files that are there now."""
+        snapshot = self.snapshot()
+        places = [j for _, theirs in self.places(snapshot) for j in theirs.tolist()]
+        return self.current(snapshot).take(sorted(set(places)))
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """The table as it is now, or as it was."""
+        return self.log.snapshot(version)
+
+    # --- reading ---
+
+    def files(self, where: str | None = None, version: int | None = None) -> list[str]:
+        """The names of the files that a query with this condition opens, those that no segment knows included."""
+        opened = set(map(plain_path, self.read(where, version=version).inputFiles()))
+        return [n for n in self.snapshot(version).files.names if plain_path(self.log.place_of(n)) in opened]
+
+    def skipped(self, p: Predicate, snapshot: Snapshot) -> Bools:
+        """For each file of the snapshot, whether some segment knows that it has no row on which `p` is TRUE."""
+        found = np.zeros(len(snapshot.files.names), bool)
+        now = settings(self.spark)
+        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+            if len(mine):
+                found[theirs] |= ~segment.index(now, snapshot.columns).to_open(p)[mine]
+        return found
+
+    def places(self, snapshot: Snapshot) -> list[tuple[Any, Any]]:
+        """For each segment, which of its files are in the snapshot, and where there."""
+        found = []
+        for segment in self.segments:
+            at = [
+                (i, j)
+                for i, (name, size) in enumerate(segment.known.by_name.items())
+                if (j := snapshot.files.place.get(name)) is not None and snapshot.files.sizes[j] == size
+            ]
+            pairs = np.array(at, np.int64).reshape(-1, 2)
+            found.append((pairs[:, 0], pairs[:, 1]))
+        return found
+
+    def read(
+        self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
+    ) -> DataFrame:
+        """The matching rows, from just the files that may hold some; of an older version if one is given."""
+        at = {} if version is None else {"versionAsOf": self.snapshot(version).version}
+        frame = self.spark.read.format("delta").options(**at).load(self.path)
+        if where is not None:
+            frame = frame.where(where)
+        return routed(self.spark, frame.select(*columns) if columns is not None else frame)
+
+    # --- measuring ---
+
+    def current(self, snapshot: Snapshot) -> KnownFiles:
+        """Every file of the snapshot, those that no segment knows with block -1; in the snapshot's order."""
+        files = snapshot.files
+        parts: list[KnownFiles] = []
+        places: list[list[int]] = []
+        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+            fresh = [k for k, j in enumerate(theirs.tolist()) if j not in set().union(*places)]
+            parts.append(segment.known.take(mine[fresh].tolist()))
+            places.append(theirs[fresh].tolist())
+        unknown = sorted(set(range(len(files.names))) - set().union(*places))
+        sizes = {files.names[j]: int(files.sizes[j]) for j in unknown}
+        parts.append(measured(snapshot, sizes, files.rows[unknown], np.full(len(unknown), -1, np.int64)))
+        found = parts[0]
+        for part in parts[1:]:
+            found = found + part
+        back = np.argsort([j for some in (*places, unknown) for j in some])
+        return found.take(back.tolist())
+
+    def score(self, workload: Workload) -> Score:
+        """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
+        snapshot = self.snapshot()
+        files, schema = self.current(snapshot), schema_at(snapshot)
+        rows = self._rows(snapshot)
+        found, weights = [], []
+        bound = workload.on(self.name).bind({self.name: schema}, meaning(self.spark))
+        for query in bound:
+            p = query.predicate(self.name)
+            opened = ~self.skipped(p, snapshot)
+            share = float(rows[opened].sum() / max(1, rows.sum()))
+            reads = query.columns(self.name)
+            read = None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
+            part = files.bytes_read(read, opened) / max(1, files.total(read))
+            found.append(QueryScore(query.id, share, float(opened.mean()), part, None))
+            weights.append(query.weight)
+        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+        return Score.mean(found, weights, len(rows))
+
+    def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
+        """The share of the rows that each predicate reads."""
+        snapshot = self.snapshot()
+        rows = self._rows(snapshot)
+        return [float(rows[~self.skipped(p, snapshot)].sum() / max(1, rows.sum())) for p in predicates]
+
+    def _rows(self, snapshot: Snapshot) -> Ints:
+        """Of each file, by Delta's own word where it tells."""
+        found: Ints = np.where(snapshot.files.rows < 0, self.current(snapshot).rows, snapshot.files.rows)
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """What the table is, where its layout came from, and how much of it is still in place."""
+        snapshot = self.snapshot()
+        files, newest = snapshot.files, self.newest.meta
+        told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
+        stored = [segment.stored.blocks for segment in self.segments]
+        rows = np.sort(self.newest.known.rows).astype(int).tolist() or [0]
+        return {
+            "path": self.path,
+            "table": self.name,
+            "format": "delta",
+            "version": snapshot.version,
+            **{key: newest[key] for key in told if key in newest},
+            "layout": self.layout.kind,
+            "blocks": len(rows),
+            "rows": int(np.maximum(files.rows, 0).sum()),
+            "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
+            "files": len(files.names),
+            "bytes": int(files.sizes.sum()),
+            **self._in_place(snapshot),
+            "statistics": sorted({name for stats in stored for name in stats.terms}),
+            "features": len({name for stats in stored for name in stats.features}),
+            "steady_only": any(settings(self.spark) != segment.meta["settings"] for segment in self.segments),
+        }
+
+    def _in_place(self, snapshot: Snapshot) -> dict[str, Any]:
+        """How much of the newest layout, and of all, is still there."""
+        files, places = snapshot.files, self.places(snapshot)
+        known = np.zeros(len(files.names), bool)
+        for _, theirs in places:
+            known[theirs] = True
+        rows = np.maximum(files.rows, 0)
+        unknown = [n for n, k in zip(files.names, known, strict=True) if not k]
+        names = self.newest.known.names
+        left = places[self.segments.index(self.newest)][0].tolist()
+        return {
+            "layout_files": len(names),
+            "layout_files_left": len(left),
+            "missing_files": sorted(set(names) - {names[i] for i in left}),
+            "unknown_files": sorted(unknown),
+            "unknown_rows": round(float(rows[~known].sum() / max(1, rows.sum())), 4),
+        }
+
+    def verify(self, seed: int = 0) -> dict[str, Any]:
+        """Prove what can be proved: the rows of every write that is still whole, and what the index says of some files.
+
+        HedgerowError names what is wrong; the result says what was checked, and how much of the layout is left.
+        """
+        snapshot = self.snapshot()
+        wrong: list[str] = []
+        whole, compared = 0, 0
+        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+            untouched = len(mine) == len(segment.known) and not snapshot.files.deleted[theirs].any()
+            if untouched and segment.meta.get("checksum") and self._same_columns(segment, snapshot):
+                with step(self.spark, "comparing all rows"):
+                    names = [segment.known.names[i] for i in mine]
+                    found = checksum(snapshot.frame(names).select(*map(quote_name, segment.meta["hashed"])))
+                expected = Checksum(**segment.meta["checksum"])
+                whole += expected.rows
+                if found != expected:
+                    wrong.append(f"its rows are not what was written: {found}, but {expected} went in")
+            plain = [i for i, j in zip(mine.tolist(), theirs.tolist(), strict=True) if not snapshot.files.deleted[j]]
+            some = sorted(random.Random(seed).sample(plain, min(_VERIFIED_FILES, len(plain))))
+            if some and not wrong and self._same_columns(segment, snapshot):
+                with step(self.spark, "comparing statistics"):
+                    wrong += self._lies(segment, some, snapshot)
+                compared += len(some)
+        if wrong:
+            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
+        found_here = self._in_place(snapshot)
+        return {
+            "path": self.path,
+            "version": snapshot.version,
+            "rows": int(np.maximum(snapshot.files.rows, 0).sum()),
+            "rows_compared": whole,
+            "files": len(snapshot.files.names),
+            "files_with_statistics_checked": compared,
+            **{key: len(v) if isinstance(v, list) else v for key, v in found_here.items()},
+        }
+
+    def _same_columns(self, segment: Segment, snapshot: Snapshot) -> bool:
+        return all(snapshot.columns.get(name) == what for name, what in segment.meta["columns"].items())
+
+    def _lies(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
+        """Of these files, a sentence for each of which the index does not say what a fresh look does."""
+        names = [segment.known.names[i] for i in places]
+        with under(self.spark, segment.meta["settings"]):
+            fresh = collect_files(snapshot.frame(names), segment.items, schema_at(snapshot), file_names(names))
+        return differences(repeat(segment.stored.blocks, np.array(places)), fresh, names)
+
+    # --- writing ---
+
+    def append(self, frame: DataFrame) -> DeltaTable:
+        """New rows through the newest layout, in an append of Delta's own; the index grows by their files."""
+        append(self.log, self.newest, frame)
+        return open_log(self.log)
+
+    def rollback(self) -> DeltaTable:
+        """Put back the files that the last rewrite replaced; rows that came since then stay."""
+        roll_back(self.log, self.manifest, self.segments)
+        return open_log(self.log)
+
+    def history(self) -> list[dict[str, Any]]:
+        """What Hedgerow did to the table, the newest first, each with the table's version and its score.
+
+        The version is None where a run was killed right after its commit.
+        """
+        done = [o for o in self.manifest["operations"] if "version" in o or self._has_ended(o.get("segment", ""))]
+        return [{"version": None, **o} for o in reversed(done)]
+
+
+def differences(said: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:
+    """A sentence for each file of which two looks say different things."""
+    same = agree(said, fresh)
+    return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
+
+
+def open_log(log: DeltaLog) -> DeltaTable:
+    """The managed table, with the newest list of its segments."""
+    side = side_of(log)
+    number = newest(side)
+    manifest = read_list(side, number) if number else {}
+    if not manifest.get("segments"):
+        raise HedgerowError(
+            f"{log.path} is no table that Hedgerow wrote: no layout was applied to it since it is a Delta table"
+        )
+    return DeltaTable(log.spark, log, manifest)

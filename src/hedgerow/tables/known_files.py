@@ -1,0 +1,91 @@
+"""What a table knows of its data files, as one Arrow file: sizes, rows, blocks, and the bytes of every column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.pruning.block_stats import Bools, Ints
+
+SIDE = "_hedgerow"  # the folder inside a table that holds what Hedgerow knows of it
+_COLUMN = "column:"
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith(f"{SIDE}/")
+
+
+@dataclass(frozen=True)
+class KnownFiles:
+    """Entry i of the index is the file `names[i]`; `blocks` is -1 where a name tells none."""
+
+    names: tuple[str, ...]
+    sizes: Ints
+    rows: Ints
+    blocks: Ints
+    columns: Mapping[str, Ints]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def by_name(self) -> dict[str, int]:
+        """Each file's size."""
+        return dict(zip(self.names, self.sizes.tolist(), strict=True))
+
+    @cached_property
+    def own(self) -> Bools:
+        """The files that everybody reads; the others, inside of `_hedgerow`, have rows that are in these."""
+        return np.array([not is_hidden(name) for name in self.names], bool)
+
+    def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
+        """What a scan of these columns (None: all) reads in the opened files."""
+        if columns is None or not self.columns:
+            return int(self.sizes[opened].sum())
+        wanted = {c.lower() for c in columns}
+        return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
+
+    def total(self, columns: Sequence[str] | None) -> int:
+        """What the whole table holds, counted as `bytes_read` counts for such a scan."""
+        return self.bytes_read(None if columns is None else tuple(self.columns), self.own)
+
+    def take(self, places: Sequence[int]) -> KnownFiles:
+        at = np.array(places, np.int64)
+        columns = {name: sizes[at] for name, sizes in self.columns.items()}
+        return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)
+
+    def __add__(self, more: KnownFiles) -> KnownFiles:
+        names = dict.fromkeys((*self.columns, *more.columns))
+        zero, nothing = np.zeros(len(self), np.int64), np.zeros(len(more), np.int64)
+        return KnownFiles(
+            self.names + more.names,
+            np.concatenate([self.sizes, more.sizes]),
+            np.concatenate([self.rows, more.rows]),
+            np.concatenate([self.blocks, more.blocks]),
+            {n: np.concatenate([self.columns.get(n, zero), more.columns.get(n, nothing)]) for n in names},
+        )
+
+    def to_bytes(self) -> bytes:
+        arrays = {"name": pa.array(self.names, pa.string()), "bytes": self.sizes, "rows": self.rows}
+        arrays |= {"block": self.blocks, **{_COLUMN + name: sizes for name, sizes in self.columns.items()}}
+        table = pa.table(arrays)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @staticmethod
+    def of_bytes(data: bytes, where: str) -> KnownFiles:
+        try:
+            table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+            numbers = {n: table[n].to_numpy() for n in table.column_names if n != "name"}
+            columns = {n.removeprefix(_COLUMN): sizes for n, sizes in numbers.items() if n.startswith(_COLUMN)}
+            names = tuple(table["name"].to_pylist())
+            return KnownFiles(names, numbers["bytes"], numbers["rows"], numbers["block"], columns)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise FormatError(f"the list of files of {where} is damaged") from error

@@ -1,0 +1,200 @@
+"""What lies on disk of a managed Parquet table: Parquet files, and `_hedgerow/` with the layout and the index.
+
+    orders/  part-00000-....parquet ...          any engine reads these
+             _hedgerow/layout.json
+                       copies/...                rows that other blocks have as well
+                       replicas/...              full copies in other layouts
+                       index-2-<id>.arrow        what each file cannot contain
+                       files-2-<id>.arrow        names, sizes, rows
+                       manifest-2.json           written last; names all the rest
+
+A table is whole or is none, for the manifest comes last. Files that it does not name were written by others: they are
+always read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.index_file import index_of_bytes
+from hedgerow.core.layouts.base import Layout, layout_from_json
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.predicate_json import decode
+from hedgerow.core.predicates.types import Type
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.start.session import configured, is_remote
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.source import schema_of
+from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.tables.known_files import SIDE, KnownFiles
+from hedgerow.tables.settings_fit import difference, fitting_index
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+VERSION = 1
+_MANIFEST = re.compile(r"manifest-(\d{1,18})\.json")
+_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
+_PARTS = {"number": int, "name": str, "schema": dict, "settings": dict, "statistics": list, "files": str, "index": str}
+Opened = TypeVar("Opened", bound="StoredParquet")
+
+
+@dataclass(frozen=True)
+class StoredParquet:
+    """The table as one manifest says, by default the newest."""
+
+    spark: SparkSession
+    path: str
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def open(cls: type[Opened], spark: SparkSession, path: str, number: int = 0) -> Opened:
+        """The table as its newest manifest says, or that of a number."""
+        number = number or newest_manifest(Folder(spark, f"{path}/{SIDE}"))
+        if not number:
+            raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
+        try:
+            manifest = json.loads(Folder(spark, f"{path}/{SIDE}").read(f"manifest-{number}.json"))
+            newer = manifest["version"] > VERSION
+            is_whole = all(isinstance(manifest[key], kind) for key, kind in _PARTS.items())
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"the manifest of {path} is damaged") from error
+        if newer:
+            raise FormatError(f"{path} was written by a newer Hedgerow (format {manifest['version']})")
+        if not is_whole:
+            raise FormatError(f"the manifest of {path} is damaged")
+        return cls(spark, path, manifest)
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["name"])
+
+    @cached_property
+    def known(self) -> KnownFiles:
+        """The indexed files, in the index's order."""
+        return KnownFiles.of_bytes(self.side.read(self.manifest["files"]), self.path)
+
+    @cached_property
+    def stored_index(self) -> BlockIndex:
+        return index_of_bytes(self.side.read(self.manifest["index"]), f"the index of {self.path}")
+
+    @property
+    def index(self) -> BlockIndex:
+        """What the files cannot contain, as far as it holds under the session's settings."""
+        return self.index_under(settings(self.spark))
+
+    def index_under(self, now: Mapping[str, str]) -> BlockIndex:
+        """As far as it holds under these settings."""
+        differs = difference(self.manifest["settings"], now)
+        kind = differs and differs[0]
+        if kind not in self._indexes:
+            self._indexes[kind] = fitting_index(self.stored_index, self.schema, kind)
+        return self._indexes[kind]
+
+    @cached_property
+    def _indexes(self) -> dict[str | None, BlockIndex]:
+        return {}
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_from_json(self.side.read("layout.json").decode())
+
+    @cached_property
+    def schema(self) -> dict[str, Type]:
+        return schema_of(self.spark_schema)
+
+    @cached_property
+    def spark_schema(self) -> StructType:
+        from pyspark.sql.types import StructType
+
+        return StructType.fromJson(deepcopy(self.manifest["schema"]))  # which it would change
+
+    @cached_property
+    def side(self) -> Folder:
+        return Folder(self.spark, f"{self.path}/{SIDE}")
+
+    @property
+    def statistics(self) -> list[Any]:
+        return [decode(item) for item in self.manifest["statistics"]]
+
+    def present(self) -> dict[str, int]:
+        """The data files that are there now, known or not, with their sizes; of the hidden ones those that we know."""
+        found = data_files(self.spark, self.path)
+        if not is_remote(self.spark) and not self.known.own.all():
+            hidden = self.hidden_files()
+            found |= {n: hidden[n] for n in self.known.names if n in hidden}
+        return found
+
+    def hidden_files(self) -> dict[str, int]:
+        copies = data_files(self.spark, f"{self.path}/{COPIES}")
+        return {f"{COPIES}/{name}": size for name, size in copies.items()}
+
+    def frame(self, files: Sequence[str]) -> DataFrame:
+        """All rows of these files."""
+        return self._files(files, self.spark_schema) if files else self.all_rows().limit(0)
+
+    def with_copies(self, files: Sequence[str]) -> DataFrame:
+        """With one more column, for copies the number of block and cell."""
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        return self._files(files, StructType([*self.spark_schema.fields, StructField(COPY, LongType())]))
+
+    def copy_code(self, block: int, cell: int) -> int:
+        """The number that copies of a cell carry in a block."""
+        assert isinstance(self.layout, OverlapLayout)
+        return self.layout.code(block, cell)
+
+    def _files(self, files: Sequence[str], schema: StructType) -> DataFrame:
+        # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
+        with configured(self.spark, sources__parallelPartitionDiscovery__threshold=len(files) + 32):
+            return self.spark.read.schema(schema).parquet(*(_literally(f"{self.path}/{n}") for n in files))
+
+    def all_rows(self) -> DataFrame:
+        return self.spark.read.schema(self.spark_schema).parquet(_literally(self.path))
+
+
+def newest_manifest(side: Folder) -> int:
+    """The number of the newest manifest, 0 if there is none."""
+    return max((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), default=0)
+
+
+def _literally(path: str) -> str:
+    """For Spark's reader, which takes brackets and braces in a path for patterns."""
+    return _GLOB.sub(_ESCAPED, path)
+
+
+def partial_place(path: str) -> tuple[str, str]:
+    """The folder around a table, and the name in it under which the table is written until it is whole."""
+    parent, _, last = path.rstrip("/").rpartition("/")
+    return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
+
+
+def _why_not(spark: SparkSession, path: str) -> str:
+    if is_remote(spark):
+        return "there is no _hedgerow folder with a manifest in it"
+    around, partial = partial_place(path)
+    if Folder(spark, around).exists(partial) or Folder(spark, path).exists(SIDE):
+        return "a run that wrote it was killed or failed before the end, so apply again"
+    return "there is no _hedgerow folder in it" if Folder(spark, path).exists() else "there is nothing at that path"
+
+
+def data_files(spark: SparkSession, path: str) -> dict[str, int]:
+    """What Spark reads as the table's, with sizes; into folders it does not look, where there are no partitions."""
+    return {n: size for n, size in Folder(spark, path).sizes().items() if size >= 0 and not n.startswith(("_", "."))}
+
+
+def manifests(spark: SparkSession, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The numbers and contents of the manifests that are kept, the newest first."""
+    side = Folder(spark, f"{path}/{SIDE}")
+    numbers = sorted((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), reverse=True)
+    for number in numbers:
+        yield number, json.loads(side.read(f"manifest-{number}.json"))

@@ -1,0 +1,253 @@
+"""Writes a managed Parquet table, appends to it, and lets a replica catch up; the manifest comes last."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.index.block_index import BlockIndex, View, joined
+from hedgerow.core.index.index_file import index_bytes
+from hedgerow.core.layouts.base import Layout, layout_to_json
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
+from hedgerow.spark.compute.collect_stats import collect_files_and_rows
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import footers_of, ranges
+from hedgerow.spark.storage.source import Source
+from hedgerow.spark.write.blocks import block_of_file, write_blocks
+from hedgerow.spark.write.copies import COPIES, check_cuts, collect_parts, write_copies
+from hedgerow.tables.known_files import SIDE, KnownFiles
+from hedgerow.tables.parquet.stored import VERSION, StoredParquet, data_files, newest_manifest, partial_place
+from hedgerow.tables.settings_fit import difference, under
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_KEPT = 10  # older manifests, for readers that are still at work
+
+
+def fill(table: StoredParquet, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
+    """Write rows where no file is yet, and look at what was written."""
+    if isinstance(layout, OverlapLayout):
+        check_cuts(layout, table.schema)
+    with step(table.spark, "writing"):
+        went_in = write_blocks(frame, layout, table.schema, table.path, **table.manifest["writing"])
+        if isinstance(layout, OverlapLayout) and layout.pairs:
+            own, how = table.frame(list(data_files(table.spark, table.path))), table.manifest["writing"]
+            where = f"{table.path}/{COPIES}"
+            write_copies(own, layout, table.schema, where, how["sort_by"], how["options"])
+    with step(table.spark, "collecting statistics and comparing all rows"):
+        index, files, came_out = _looked_at(table, layout)
+    return same_rows(went_in, came_out, frame, table.frame(list(data_files(table.spark, table.path)))), index, files
+
+
+def _looked_at(table: StoredParquet, layout: Layout) -> tuple[BlockIndex, KnownFiles, Checksum]:
+    """Statistics and sizes of all files, and the checksum of the rows that they hold."""
+    own, hidden = data_files(table.spark, table.path), table.hidden_files()
+    sizes = dict(sorted({**own, **hidden}.items()))
+    frame, footers = table.frame(list(own)), footers_of(Folder(table.spark, table.path), sizes)
+    if isinstance(layout, OverlapLayout):
+        copies = table.with_copies(list(hidden)) if hidden else None
+        index = collect_parts(frame, copies, layout, table.statistics, table.schema, list(sizes))
+        came_out = checksum(frame)
+    else:
+        known = ranges(footers, table.schema)
+        stats, came_out = collect_files_and_rows(frame, table.statistics, table.schema, list(sizes), known)
+        index = BlockIndex((View(stats),))
+    names = dict.fromkeys(name for footer in footers for name in footer.columns)
+    files = KnownFiles(
+        tuple(sizes),
+        np.array(list(sizes.values()), np.int64),
+        index.blocks.rows,
+        np.array([block_of_file(n.rpartition("/")[2]) for n in sizes], np.int64),
+        {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names},
+    )
+    return index, files, came_out
+
+
+def add_rows(
+    table: StoredParquet, frame: DataFrame, finish: Callable[[Checksum, BlockIndex, KnownFiles], object]
+) -> None:
+    """Write the rows out of every reader's sight, move the files to their place, and let `finish` commit them."""
+    place = f"{SIDE}/append-{uuid4().hex[:8]}"
+    draft = StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
+    folder = Folder(table.spark, table.path)
+    moved: list[str] = []
+    try:
+        with under(table.spark, table.manifest["settings"]):
+            differs = difference(table.manifest["settings"], settings(table.spark))
+            if differs is not None:
+                raise HedgerowError(f"nothing can be appended to {table.path} in this session: {differs[1]}")
+            went_in, index, files = fill(draft, frame, table.layout)
+        for name in files.names:
+            folder.move(f"{place}/{name}", name)
+            moved.append(name)
+        finish(went_in, index, files)
+    except BaseException as error:
+        for name in moved:
+            folder.delete(name)
+        if isinstance(error, spark_errors()):
+            raise HedgerowError(f"nothing could be appended to {table.path}: {first_line(error)}") from error
+        raise
+    finally:
+        folder.delete(place)
+
+
+def commit_more(
+    stored: StoredParquet, went_in: Checksum, index: BlockIndex, files: KnownFiles, copy_of: StoredParquet | None = None
+) -> bool:
+    """After the newest manifest: somebody else may have appended meanwhile. A copy is only made of what we saw."""
+    table = stored
+    while True:
+        grown = joined(table.stored_index, index)
+        manifest = {**table.manifest, "number": table.manifest["number"] + 1}
+        checksum = Checksum(**manifest["checksum"]) + went_in
+        manifest["checksum"] = _as_json(checksum)
+        if copy_of is not None:
+            check_copy(copy_of, checksum)
+            manifest["copy_of"] = copy_of.manifest["files"]
+        if commit(stored.spark, stored.path, manifest, grown, table.known + files):
+            return True
+        if copy_of is not None:
+            return False
+        table = StoredParquet.open(stored.spark, stored.path)
+
+
+def add_copies(replica: StoredParquet, frame: DataFrame, of: StoredParquet) -> bool:
+    """To a replica the rows with which it is a copy of that table; False if somebody else wrote to it before."""
+
+    def commit_copy(went_in: Checksum, index: BlockIndex, files: KnownFiles) -> None:
+        if not commit_more(replica, went_in, index, files, of):
+            raise _Overtaken
+
+    try:
+        add_rows(replica, frame, commit_copy)
+    except _Overtaken:
+        return False
+    return True
+
+
+class _Overtaken(Exception):
+    """Somebody else wrote to a replica that was about to catch up."""
+
+
+def check_copy(table: StoredParquet, went_in: Checksum) -> None:
+    """What was written has to be the table's rows."""
+    if went_in != Checksum(**table.manifest["checksum"]):
+        wanted = Checksum(**table.manifest["checksum"])
+        raise HedgerowError(f"these are not the rows of {table.path}: {went_in}, but the table has {wanted}")
+
+
+def fitting_rows(table: StoredParquet, frame: DataFrame) -> DataFrame:
+    given = {f.name.lower(): f for f in frame.schema.fields}
+    for field in table.spark_schema.fields:
+        found = given.pop(field.name.lower(), None)
+        wanted = field.dataType.simpleString()
+        if found is None:
+            raise HedgerowError(f"the new rows have no column {field.name}")
+        if found.dataType.simpleString() != wanted:
+            kind = found.dataType.simpleString()
+            raise HedgerowError(f"the new rows have {field.name} as {kind}, the table as {wanted}: cast it first")
+    if given:
+        raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
+    return frame.select(*(quote_name(name) for name in table.spark_schema.names))
+
+
+def create(
+    opened: Source,
+    layout: Layout,
+    to: str,
+    *,
+    statistics: Sequence[Any],
+    provenance: Mapping[str, Any],
+    writing: Mapping[str, Any],
+    overwrite: bool = False,
+    copy_of: StoredParquet | None = None,
+) -> None:
+    """Write the table beside its place and move it there when it is whole; as a copy it has to have the same rows."""
+    spark = opened.frame.sparkSession
+    to = to.rstrip("/")
+    target, (around, partial) = Folder(spark, to), partial_place(to)
+    half_done = target.exists(SIDE) and not newest_manifest(Folder(spark, f"{to}/{SIDE}"))
+    if not (target.is_empty() or half_done or overwrite):
+        raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
+    place = f"{around}/{partial}"
+    Folder(spark, place).delete()
+    try:
+        Folder(spark, f"{place}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
+        manifest: dict[str, Any] = {
+            "version": VERSION,
+            "number": 1,
+            "name": opened.name,
+            **provenance,
+            "schema": json.loads(opened.frame.schema.json()),
+            "settings": settings(spark),
+            "writing": dict(writing),
+            "statistics": list(statistics),
+        }
+        frame = opened.frame
+        if copy_of is not None:
+            manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
+            manifest["copy_of"], frame = copy_of.manifest["files"], fitting_rows(copy_of, frame)
+        went_in, index, files = fill(StoredParquet(spark, place, manifest), frame, layout)
+        if copy_of is not None:
+            check_copy(copy_of, went_in)
+        commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, index, files)
+        _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
+    except spark_errors() as error:
+        raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
+    finally:
+        Folder(spark, place).delete()
+
+
+def commit(spark: SparkSession, path: str, manifest: Mapping[str, Any], index: BlockIndex, files: KnownFiles) -> bool:
+    """First what the manifest names, then the manifest; False if somebody else wrote one of its number before."""
+    side = Folder(spark, f"{path}/{SIDE}")
+    number = manifest["number"]
+    names = {"index": f"index-{number}-{uuid4().hex[:8]}.arrow", "files": f"files-{number}-{uuid4().hex[:8]}.arrow"}
+    side.write(names["index"], index_bytes(index))
+    side.write(names["files"], files.to_bytes())
+    if not side.write(
+        f"manifest-{number}.json", json.dumps({**manifest, **names, "written": now()}, indent=1).encode(), new=True
+    ):
+        return False
+    for name in side.sizes():
+        found = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
+        if found and int(found[1]) <= number - _KEPT:
+            side.delete(name)
+    return True
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _exchange(around: Folder, new: str, name: str) -> None:
+    """`new` takes the place of `name`; what was there goes only when the new one stands."""
+    old = f".{name}.hedgerow-old"
+    around.delete(old)
+    was_there = around.exists(name)
+    if was_there:
+        around.move(name, old)
+    try:
+        around.move(new, name)
+    except BaseException:
+        if was_there:
+            around.move(old, name)
+        raise
+    around.delete(old)
+
+
+def _as_json(found: Checksum) -> dict[str, int]:
+    return {"rows": found.rows, "low": found.low, "high": found.high}
