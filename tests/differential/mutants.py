@@ -270,6 +270,8 @@ class Recorder(World):
             return False
         for number in range(phases):
             self._ask(number)
+        keys = {key for phase in self.phases for key in phase.settings}
+        self.sessions.configure({}, sorted(keys | set(self.plan.write)))
         return True
 
     def _compared(self, phase: Phase, door: str, files: list[str], plans: list[tuple[str, Known]]) -> None:
@@ -310,6 +312,9 @@ def found_after(worlds: list[Recorder], sessions: Sessions, most: int = MOST) ->
         for phase, relation, files, plans in world.exams:
             sessions.configure(phase.settings, before)
             before, world.rel = list(phase.settings), relation
+            for _, declaration, _ in phase.variables:  # another world's may have the same names
+                for session in sessions:
+                    session.sql(declaration)
             for at in range(0, len(plans), 20):
                 part = plans[at : at + 20]
                 kept = world.kept("attach", [k.sql for _, k in part])

@@ -1,1 +1,4 @@
-"""The reasoning: predicates, statistics, layouts. Only numpy, pyarrow and the standard library live here."""
+"""The reasoning, without any engine: predicates, what blocks cannot contain, layouts, and learning them.
+
+Nothing here reads a file or starts Spark. It needs numpy, numba, pyarrow and the standard library only.
+"""

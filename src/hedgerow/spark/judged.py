@@ -392,6 +392,8 @@ HARMLESS: frozenset[str] = (
     _SQL | _CORE | _HADOOP | frozenset("spark.hadoop." + name for name in _HADOOP) | {"hedgerow.*"}
 )
 
+# Spark's own list; without Parquet on it rows have no `_metadata`.
+V1_SOURCES = "avro,csv,json,kafka,orc,parquet,text"
 # What our own writes are done under, so that the files hold the very values and the rows lie where we put them.
 WRITING: Mapping[str, str] = MappingProxyType(
     {
@@ -404,6 +406,7 @@ WRITING: Mapping[str, str] = MappingProxyType(
         "spark.sql.variant.writeShredding.enabled": "false",
         "spark.sql.variant.inferShreddingSchema": "false",
         "spark.sql.storeAssignmentPolicy": "ANSI",
+        "spark.sql.sources.useV1SourceList": V1_SOURCES,
         "spark.sql.files.maxRecordsPerFile": "0",
         # A copy made while these are on lacks rows.
         "spark.sql.files.ignoreCorruptFiles": "false",

@@ -36,6 +36,7 @@ _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 # Words that may stand before a bracket and are no functions.
 _SYNTAX = frozenset(("and", "or", "not", "in", "like", "ilike", "rlike", "is", "case", "when", "then", "else", "as"))
 _SYNTAX |= {"cast", "decimal", "between", "any", "all", "div"}
+_VOID = re.compile(r"\bvoid\b(?!:)")
 A_WORD = 20  # predicates whose outcomes fit a BIGINT
 Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
@@ -53,19 +54,26 @@ def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type])
     """Those that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
     listed = [item for item in wanted if isinstance(item, Predicate) or _comparable(item, schema)]
     try:  # all at once, for one analysis costs as much as a hundred expressions
-        frame.select(*columns(computed(listed)))
-        return listed, []
+        return _typed(frame, listed)
     except spark_errors():
         pass
     kept: list[Item] = []
     refused: list[str] = []
     for item in listed:
         try:
-            frame.select(*columns(computed([item])))
-            kept.append(item)
+            typed, untyped = _typed(frame, [item])
+            kept += typed
+            refused += untyped
         except spark_errors() as error:
             refused.append(f"{sql_of(item)} is left out: {first_line(error)}")
     return kept, refused
+
+
+def _typed(frame: DataFrame, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
+    """The items whose values have a type, and a sentence for each other one: `array()` has none, nor has Arrow."""
+    fields = frame.select(*columns(computed(items))).schema.fields
+    untyped = [i for i, f in zip(items, fields, strict=True) if _VOID.search(f.dataType.simpleString())]
+    return [i for i in items if i not in untyped], [f"{sql_of(i)} is left out: it has no type" for i in untyped]
 
 
 def _comparable(term: Term, schema: Mapping[str, Type]) -> bool:

@@ -29,6 +29,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.types import Type
+from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.folder import Folder
@@ -155,7 +156,11 @@ class StoredParquet:
 
     def _files(self, files: Sequence[str], schema: StructType) -> DataFrame:
         # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
-        with configured(self.spark, sources__parallelPartitionDiscovery__threshold=len(files) + 32):
+        own = {
+            "sources__parallelPartitionDiscovery__threshold": len(files) + 32,
+            "sources__useV1SourceList": V1_SOURCES,
+        }
+        with configured(self.spark, **own):
             return self.spark.read.schema(schema).parquet(*(_literally(f"{self.path}/{n}") for n in files))
 
     def all_rows(self) -> DataFrame:
