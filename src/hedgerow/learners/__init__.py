@@ -1,1 +1,5 @@
-"""Learners: each turns a problem into a layout; one file each, none knows another."""
+"""The learners: each turns a `Problem` into a layout.
+
+A learner is one file, or a folder where its search is large. No learner imports another; all import core only.
+`docs/learners/` has a page for each.
+"""

@@ -1,1 +1,5 @@
-"""SQL text to predicates and workloads, read with sqlglot."""
+"""Which conditions of a SQL query reach which table?
+
+In: SQL text. Out: predicates and a `Workload`, for learning only: at query time Spark reads its own SQL, so a
+misreading here can make a layout worse but never lose a row. Imports core.
+"""

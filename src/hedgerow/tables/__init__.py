@@ -1,1 +1,5 @@
-"""What a table is: files, the layout they follow, and the index over them."""
+"""What did `apply` write, and what is known of it?
+
+Managed tables exist in two formats that meet one protocol (`base`). `session_pruning` answers the optimizer rule,
+`connect_pruning` serves Spark Connect. Imports core, spark and sql.
+"""

@@ -1,0 +1,5 @@
+"""Where do rows and their files lie?
+
+In: a path, a table name or a DataFrame. Out: folders on any file system (`folder`), Parquet footers (`footers`), the
+log of a Delta table (`delta_log`), and the table as a source of rows (`source`). Imports `start`.
+"""
