@@ -12,10 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import compare, report
+from bench.every_suite import EVERY, PHYSICAL, SUITES, WRITTEN
 from bench.options import Options
 from bench.record import emit
-from bench.suites import EVERY, PHYSICAL, SUITES, WRITTEN
+from bench.report import compare
+from bench.report import write as report
 
 READERS = {"compare": compare.main, "report": report.main}
 

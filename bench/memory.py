@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.learning_curve import drawn, few
 from bench.matching import outcomes
 from bench.options import Case
 from bench.record import line, progress
+from bench.report.learning_curve import drawn, few
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -28,8 +28,8 @@ from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.problem import Problem, unanswered
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
-from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms_of
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, collect
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
@@ -73,7 +73,7 @@ class InMemory:
 
     def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
         """What the parts of these that only an engine evaluates say of all rows."""
-        parts = sorted({a for p in predicates for a in atoms(p) if isinstance(a, Opaque)}, key=text)
+        parts = sorted({a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque)}, key=predicate_text)
         self.known.update(outcomes(self.table, [p for p in parts if p not in self.known]))
         return {p: self.known[p] for p in parts}
 
@@ -122,7 +122,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     for row in drawn(curve):
         progress(row)
     reads, unseen = (_reads(index, workload) for workload in (data.learned, data.unseen))
-    blocks = index.blocks.rows[index.own & (index.blocks.rows > 0)]
+    blocks = index.blocks.rows[index.home_blocks & (index.blocks.rows > 0)]
     return line(
         suite=data.suite,
         learner=learner,
@@ -217,7 +217,7 @@ def _reads(index: BlockIndex, workload: Workload) -> tuple[float, float]:
     """The shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
     opened = np.array([index.to_open(p) for p in predicates_of(workload)])
-    return float((opened @ rows).mean() / rows[index.own].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
+    return float((opened @ rows).mean() / rows[index.home_blocks].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
 
 
 def _rounded(share: float, digits: int = 3) -> float:

@@ -113,11 +113,11 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
 
 def filtered_most(workload: Workload, table: str) -> list[str]:
     """The columns that queries have conditions on, those of the most queries first."""
-    from hedgerow.core.predicates.nodes import columns
+    from hedgerow.core.predicates.nodes import columns_of
 
     counts: dict[str, int] = {}
     for query in workload:
-        for c in sorted({c.path[0] for c in columns(query.predicate(table))}):
+        for c in sorted({c.path[0] for c in columns_of(query.predicate(table))}):
             counts[c] = counts.get(c, 0) + 1
     return sorted(counts, key=lambda c: (-counts[c], c))
 

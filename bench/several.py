@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset as ds
 
 from bench.options import Case, Options
-from bench.quality import better
 from bench.record import line, progress
+from bench.report.quality import better
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import compare
+from bench.report import compare
 
 
 def line(seed: int, read: float, rows: int = 100, **more: Any) -> dict[str, Any]:

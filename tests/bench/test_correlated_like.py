@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from bench import correlated_like
-from bench.correlated_like import FORMS, SUBJECTS, conditions, rows_of, words
 from bench.options import Options
+from bench.suites import correlated_like
+from bench.suites.correlated_like import FORMS, SUBJECTS, conditions, rows_of, words
 
 
 def _hash(value: object) -> str:

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from bench import errorlog, errorlog_data
-from bench.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, rows_of
-from bench.errorlog_queries import conditions, queries
+from bench.data import errorlog_data
+from bench.data.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, rows_of
+from bench.data.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import measured
 from bench.options import Options
+from bench.suites import errorlog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench import fig3
 from bench.options import Options
+from bench.suites import fig3
 
 
 def test_figures_of_the_paper() -> None:

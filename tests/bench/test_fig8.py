@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import fig8, tpch_month
-from bench.learning_curve import drawn
 from bench.options import Options
+from bench.report.learning_curve import drawn
+from bench.suites import fig8, tpch_month
 from hedgerow.learners.woodblock.search import Point
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench import merge
 from bench.options import Options
+from bench.suites import merge
 
 
 def test_lines() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from bench import physical
 from bench.options import Options
-from bench.page import page
-from bench.report import markdown
+from bench.report.page import page
+from bench.report.write import markdown
 from hedgerow.sql.workload import Workload
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.quality import check
+from bench.report.quality import check
 
 
 def line(learner: str, read: float, unseen: float | None = None, bound: float = 0.1) -> dict[str, object]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench import replay
 from bench.options import Options
-from bench.replay import Table
+from bench.suites import replay
+from bench.suites.replay import Table
 from hedgerow.core.predicates.nodes import Compare, col, lit
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import report
-from bench.page import page
-from bench.plots import Bar, bars
-from bench.report import html, markdown, shown
-from bench.suites import EVERY
+from bench.every_suite import EVERY
+from bench.report import write as report
+from bench.report.page import page
+from bench.report.plots import Bar, bars
+from bench.report.write import html, markdown, shown
 
 ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1}
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow.dataset as ds
 import pytest
 
-from bench import several, tpch_tables
+from bench import several
+from bench.data import tpch_tables
+from bench.data.tpch_texts import queries
 from bench.options import Options
 from bench.several import Reads, Several
-from bench.tpch_texts import queries
 from hedgerow.core.learning.score import QueryScore, Score
 from hedgerow.sql.workload import Workload
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from bench import tpcds_tables
-from bench.duck import connection, texts
+from bench.data import tpcds_tables
+from bench.data.duck import connection, texts
+from bench.data.tpcds_texts import TEMPLATES, Values, drawn, queries
 from bench.several import schemas_of
-from bench.tpcds_texts import TEMPLATES, Values, drawn, queries
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.sql.workload import Workload
 

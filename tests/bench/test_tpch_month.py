@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench import tpch_month
 from bench.options import Options
-from bench.quality import check
+from bench.report.quality import check
+from bench.suites import tpch_month
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from bench import tpch_templates
-from bench.tpch_templates import TEMPLATES, conditions, queries
-from bench.tpch_wide import WIDE
-from tests.sql import duck
+from bench.data import tpch_templates
+from bench.data.tpch_templates import TEMPLATES, conditions, queries
+from bench.data.tpch_wide import WIDE
+from tests.support import tpc_data as duck
 
 # The literals of the specification's validation runs, which DuckDB's texts have.
 VALIDATION: dict[int, dict[str, Any]] = {

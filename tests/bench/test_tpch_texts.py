@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import random
 
-from bench.duck import connection
-from bench.tpch_templates import NATIONS, TEMPLATES
-from bench.tpch_texts import DRAWS, PLACES, queries, template
+from bench.data.duck import connection
+from bench.data.tpch_templates import NATIONS, TEMPLATES
+from bench.data.tpch_texts import DRAWS, PLACES, queries, template
 from hedgerow.sql.workload import Workload
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench import tpch_wide
+from bench.data import tpch_wide
 
 
 def test_a_month_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

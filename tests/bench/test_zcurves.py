@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from bench import zcurves
+from bench.data.zcurves_tables import MOST, SHAPES, queries, table_of
 from bench.options import Options
-from bench.zcurves_tables import MOST, SHAPES, queries, table_of
+from bench.suites import zcurves
 from hedgerow.core.learning.sample import Sample
 from hedgerow.sql.workload import Workload
 

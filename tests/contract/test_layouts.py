@@ -14,15 +14,15 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.sql_text import text
-from hedgerow.core.pruning.evaluator import may_match, outcomes
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.search import PAPER, Woodblock
 from hedgerow.learners.zorder_learned.search import ZOrderLearned
-from tests.generate import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
+from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS: dict[str, Learner] = {
     "bottom_up queries": BottomUp(),
@@ -135,5 +135,5 @@ def test_regions_keep_their_promise(kind: str) -> None:
         for _ in range(5):
             p = a_predicate(random, table)
             actual = bits(p, table)
-            assert not (actual & ~outcomes(p, regions)[ids]).any(), text(p)
-            assert may_match(p, regions)[ids][actual == 2].all(), text(p)
+            assert not (actual & ~possible_outcomes(p, regions)[ids]).any(), predicate_text(p)
+            assert may_match(p, regions)[ids][actual == 2].all(), predicate_text(p)

@@ -165,8 +165,8 @@ def _unknown_nulls(stack: ExitStack) -> None:
 def _by_prefix(old: Any) -> Any:
     def narrow(p: Any, found: Any, known: Any) -> None:
         old(p, found, known)
-        name = features.text(p)[:9]
-        for feature_name, feature in known.features.items():
+        name = features.predicate_text(p)[:9]
+        for feature_name, feature in known.conditions.items():
             if feature_name[:9] == name:
                 found &= feature.bits
                 return
@@ -178,13 +178,13 @@ def _order(stack: ExitStack) -> None:
     """The answer is about the files in another order."""
     from hedgerow.core.index import block_index as views
 
-    cover = views.BlockIndex.cover
+    cover = views.BlockIndex.choose_files
 
     def covered(self: Any, *a: Any, **k: Any) -> Any:
         found = cover(self, *a, **k)
         return replace(found, opened=np.roll(found.opened, 1))
 
-    stack.enter_context(patch.object(views.BlockIndex, "cover", covered))
+    stack.enter_context(patch.object(views.BlockIndex, "choose_files", covered))
 
 
 def _cut(values: Any) -> list[Any]:
@@ -230,7 +230,7 @@ CORE = (
     Mutant("a break at a value lies above it", instead(outcomes, "_steps_passed", lambda old: lambda breaks, codes: np.searchsorted(breaks, codes, side="left"))),
     Mutant("implication stops one step short", instead(steps, "true_within", lambda old: lambda a, b: any(o is True for o in a.outcomes) and any(o is True for o in b.outcomes[:-1]))),
     Mutant("implication ignores NULL", instead(steps, "true_within", lambda old: lambda a, b: old(replace(a, on_null=None), b))),
-    Mutant("a feature is found by the beginning of its text", instead(features, "narrow_by_features", _by_prefix)),
+    Mutant("a feature is found by the beginning of its text", instead(features, "narrow_by_noted_conditions", _by_prefix)),
     Mutant("the opposite feature is read as it is", lambda stack: stack.enter_context(patch.object(features, "NOT_BITS", np.arange(8, dtype=np.uint8))) and None),
     Mutant("NOT of NULL is FALSE and TRUE stays", lambda stack: stack.enter_context(patch.object(outcomes, "NOT_BITS", np.array([(b & N_BIT and F_BIT) | (b & T_BIT) for b in range(8)], np.uint8))) and None),
     Mutant("two columns: < is read as >", instead(outcomes, "_compare_spans", lambda old: lambda op, *spans: old({"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op), *spans))),

@@ -22,13 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.layouts.nested import NestedLayout
-from hedgerow.core.predicates.nodes import Column, atoms
+from hedgerow.core.predicates.nodes import Column, atoms_of
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.values import date_text, timestamp_text
 from hedgerow.core.pruning.row_batch import Rows
-from tests.generate import a_curve, a_predicate, a_table, a_tree
+from tests.support.random_cases import a_curve, a_predicate, a_table, a_tree
 
 PER_EXAMPLE = 5
 _DOUBLE = re.compile(r"(?<![\w'.])(-?\d[\d.]*(?:e[+-]?\d+)?)D\b")
@@ -48,12 +48,12 @@ def test_duckdb_agrees(database: duckdb.DuckDBPyConnection, random: Random) -> N
     rows = pa.table({t.path[0]: a for t, a in table.columns.items() if isinstance(t, Column)})
     asked = [a_predicate(random, table) for _ in range(PER_EXAMPLE)]
     for p in asked:
-        if any(a in table.opaque for a in atoms(p)):
+        if any(a in table.opaque for a in atoms_of(p)):
             continue
         expected = [truth(p, row) for row in table.rows]
         for form in (p, normalise(p)):
-            found = database.from_arrow(rows).project(duckdb_sql(text(form))).fetchall()
-            assert [f for (f,) in found] == expected, text(form)
+            found = database.from_arrow(rows).project(duckdb_sql(predicate_text(form))).fetchall()
+            assert [f for (f,) in found] == expected, predicate_text(form)
 
 
 @given(random=st.integers(0, 2**64).map(Random))

@@ -31,9 +31,9 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.normal_form import negate, normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.row_truth import truth
-from hedgerow.core.predicates.sql_text import term_text, text
-from hedgerow.core.predicates.step_functions import not3, predicate_of, stepwise
-from tests.generate import OPS, a_predicate, a_table, an_atom, related, shuffled
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.step_functions import not3, predicate_from_steps, stepwise
+from tests.support.random_cases import OPS, a_predicate, a_table, an_atom, related, shuffled
 
 PER_EXAMPLE = 10
 cases = given(random=st.integers(0, 2**64).map(Random))
@@ -45,7 +45,7 @@ def test_normalise_changes_no_row(random: Random) -> None:
     for _ in range(PER_EXAMPLE):
         p = a_predicate(random, table, depth=4)
         for row in table.rows:
-            assert truth(normalise(p), row) is truth(p, row), text(p)
+            assert truth(normalise(p), row) is truth(p, row), predicate_text(p)
 
 
 @cases
@@ -63,7 +63,7 @@ def test_order_and_repetition_of_siblings_say_nothing(random: Random) -> None:
     for _ in range(PER_EXAMPLE):
         p = a_predicate(random, table, depth=4)
         if NULL not in walk(p):
-            assert text(normalise(shuffled(random, p))) == text(normalise(p))
+            assert predicate_text(normalise(shuffled(random, p))) == predicate_text(normalise(p))
 
 
 @cases
@@ -72,7 +72,7 @@ def test_negate_is_the_exact_opposite(random: Random) -> None:
     for _ in range(PER_EXAMPLE):
         p = a_predicate(random, table)
         for row in table.rows:
-            assert truth(negate(p), row) is not3(truth(p, row)), text(p)
+            assert truth(negate(p), row) is not3(truth(p, row)), predicate_text(p)
 
 
 @cases
@@ -83,7 +83,9 @@ def test_what_is_implied_holds(random: Random) -> None:
         q = related(random, table, p)
         for a, b in ((p, q), (normalise(p), normalise(q)), (normalise(q), normalise(p))):
             if implies(a, b):
-                assert all(truth(b, row) for row in table.rows if truth(a, row)), f"{text(a)} -> {text(b)}"
+                assert all(truth(b, row) for row in table.rows if truth(a, row)), (
+                    f"{predicate_text(a)} -> {predicate_text(b)}"
+                )
 
 
 def test_implication_is_often_shown() -> None:
@@ -105,7 +107,7 @@ def test_codec_round_trip(random: Random) -> None:
         p = a_predicate(random, table)
         again = decode_predicate(json.loads(json.dumps(encode(p))))
         assert again == p
-        assert text(again) == text(p)
+        assert predicate_text(again) == predicate_text(p)
 
 
 @cases
@@ -118,11 +120,11 @@ def test_steps_are_the_truth(random: Random) -> None:
         found = stepwise(p)
         if found is None:
             continue
-        back = predicate_of(found)
+        back = predicate_from_steps(found)
         for row in table.rows:
             value = row[term_text(found.term)]
-            assert (found.steps.on_null if value is None else found.steps.at(value)) is truth(p, row), text(p)
-            assert back is None or truth(back, row) is truth(p, row), text(p)
+            assert (found.steps.on_null if value is None else found.steps.at(value)) is truth(p, row), predicate_text(p)
+            assert back is None or truth(back, row) is truth(p, row), predicate_text(p)
 
 
 def _about_one_term(random: Random, found: list[Predicate], term: object) -> Predicate:
@@ -174,7 +176,7 @@ IMPLIED = [
 
 
 def _said(p: Predicate) -> str:
-    return text(p)
+    return predicate_text(p)
 
 
 @pytest.mark.parametrize(("p", "q"), IMPLIED, ids=_said)
@@ -185,7 +187,7 @@ def test_known_implications(p: Predicate, q: Predicate) -> None:
 @pytest.mark.parametrize(
     ("p", "q"),
     [
-        *[(q, p) for p, q in IMPLIED if text(p) != text(q)],
+        *[(q, p) for p, q in IMPLIED if predicate_text(p) != predicate_text(q)],
         (less(5), Compare(x, "<", Literal("decimal", Decimal(10)))),  # values of two kinds have no common order
         (Compare(x, ">", lit(0.0)), Compare(x, "<=", lit(float("inf")))),  # NaN is above infinity
         (semi(less(3)), SemiJoin(x, "other", col("id"), less(5))),
@@ -219,4 +221,4 @@ def test_equal_sides_are_equal_predicates() -> None:
         (Not(Not(Prefix(name, "a"))), Prefix(name, "a")),
     ]
     for p, q in same:
-        assert text(normalise(p)) == text(normalise(q))
+        assert predicate_text(normalise(p)) == predicate_text(normalise(q))

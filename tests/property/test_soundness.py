@@ -24,15 +24,15 @@ from hedgerow.core.predicates.nodes import (
     Predicate,
     Prefix,
     Term,
-    atoms,
+    atoms_of,
     col,
     lit,
-    terms,
+    terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import OPS as TRUTH_OF
 from hedgerow.core.predicates.row_truth import truth
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN, canonical
 from hedgerow.core.pruning.block_stats import (
@@ -42,13 +42,13 @@ from hedgerow.core.pruning.block_stats import (
     Stats,
     TermStats,
     collect,
-    compact,
     concat,
+    drop_unused_values,
     regroup,
 )
-from hedgerow.core.pruning.evaluator import may_match, must_match, outcomes
+from hedgerow.core.pruning.evaluator import may_match, must_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
-from tests.generate import (
+from tests.support.random_cases import (
     BIT,
     OPS,
     Table,
@@ -84,14 +84,14 @@ Change = Callable[[Random, Table, Blocks], Blocks]
 def forgetting(random: Random, _: Table, b: Blocks) -> Blocks:
     """Some terms and features are not known (any more)."""
     terms = {k: v for k, v in b.stats.terms.items() if random.random() < 0.6}
-    features = {k: v for k, v in b.stats.features.items() if random.random() < 0.6}
+    features = {k: v for k, v in b.stats.conditions.items() if random.random() < 0.6}
     return Blocks(Stats(b.stats.rows, terms, features), b.entry)
 
 
 def widened(random: Random, table: Table, b: Blocks) -> Blocks:
     """Bounds move outwards, into the gaps beside values, or become unknown; NULLs and sets may be unknown."""
     terms = {name: _widened(random, table, t) for name, t in b.stats.terms.items()}
-    return Blocks(Stats(b.stats.rows, terms, b.stats.features), b.entry)
+    return Blocks(Stats(b.stats.rows, terms, b.stats.conditions), b.entry)
 
 
 def _widened(random: Random, table: Table, t: TermStats) -> TermStats:
@@ -136,7 +136,7 @@ def without_sets(_: Random, __: Table, b: Blocks) -> Blocks:
 
 
 def compacted(_: Random, __: Table, b: Blocks) -> Blocks:
-    return Blocks(replace(b.stats, terms={k: compact(t) for k, t in b.stats.terms.items()}), b.entry)
+    return Blocks(replace(b.stats, terms={k: drop_unused_values(t) for k, t in b.stats.terms.items()}), b.entry)
 
 
 def regrouped(random: Random, _: Table, b: Blocks) -> Blocks:
@@ -188,8 +188,8 @@ def collect_some(
 
 def check(p: Predicate, table: Table, b: Blocks, said: str) -> None:
     actual = seen(bits(p, table), b.entry, len(b.stats))
-    claimed = outcomes(p, b.stats)
-    said = f"{said}: {text(p)} has {actual.tolist()} but {claimed.tolist()} was said"
+    claimed = possible_outcomes(p, b.stats)
+    said = f"{said}: {predicate_text(p)} has {actual.tolist()} but {claimed.tolist()} was said"
     assert not (actual & ~claimed).any(), said
     assert may_match(p, b.stats)[(actual & T) > 0].all(), said
     assert not must_match(p, b.stats)[(actual & (F | N)) > 0].any(), said
@@ -206,7 +206,7 @@ def check_views(random: Random, p: Predicate, table: Table, b: Blocks, said: str
     if random.random() < 0.2:
         index = index_of_bytes(index_bytes(index))
     needed = (seen(bits(p, table), b.entry, len(b.stats)) & T) > 0
-    assert index.to_open(p)[needed].all(), f"{said}: {text(p)} in views"
+    assert index.to_open(p)[needed].all(), f"{said}: {predicate_text(p)} in views"
 
 
 def run(first_seed: int, tables: int) -> int:
@@ -247,7 +247,7 @@ def test_one_row_is_known_exactly() -> None:
         rows = Rows(table.columns, {p: bits(p, table) for p in table.opaque})
         for _ in range(3):
             p = a_predicate(random, table)
-            assert rows.evaluate(p).tolist() == bits(p, table).tolist(), text(p)
+            assert rows.evaluate(p).tolist() == bits(p, table).tolist(), predicate_text(p)
 
 
 def test_pairs_of_floats_are_known_exactly() -> None:
@@ -285,7 +285,7 @@ def test_pairs_of_bounds_say_just_what_may_happen() -> None:
     }
     stats = Stats(np.ones(n, np.int64), terms, {})
     for op in OPS:
-        claimed = outcomes(CompareTerms(x, op, y), stats)
+        claimed = possible_outcomes(CompareTerms(x, op, y), stats)
         for (a, b), said in zip(both, claimed.tolist(), strict=True):
             happens = {BIT[TRUTH_OF[op](v, w)] for v in inside(*a) for w in inside(*b)}
             assert said == sum(happens), f"x in {a}, y in {b}: x {op} y"
@@ -297,7 +297,9 @@ def test_forgetting_values_changes_no_answer() -> None:
         table = a_table(random)
         b = widened(random, table, collect_some(random, table))
         p = an_atom(random, table)
-        assert outcomes(p, compacted(random, table, b).stats).tolist() == outcomes(p, b.stats).tolist(), text(p)
+        assert (
+            possible_outcomes(p, compacted(random, table, b).stats).tolist() == possible_outcomes(p, b.stats).tolist()
+        ), predicate_text(p)
 
 
 def test_atoms_about_one_term_are_exact_on_distinct_sets() -> None:
@@ -307,12 +309,12 @@ def test_atoms_about_one_term_are_exact_on_distinct_sets() -> None:
         entry, n = some_blocks(random, len(table))
         stats = collect(table.columns, None, entry, n)
         p = an_atom(random, table)
-        if isinstance(p, CompareTerms) or not terms(p):
+        if isinstance(p, CompareTerms) or not terms_of(p):
             continue
-        term = next(iter(terms(p)))
+        term = next(iter(terms_of(p)))
         other = Compare(term, "<", a_literal(random, table, table.kinds[term]))
         for q in (p, Not(p), And((p, other)), Or((p, Not(other)))):
-            assert outcomes(q, stats).tolist() == seen(bits(q, table), entry, n).tolist(), text(q)
+            assert possible_outcomes(q, stats).tolist() == seen(bits(q, table), entry, n).tolist(), predicate_text(q)
 
 
 def test_a_noted_feature_is_repeated_exactly() -> None:
@@ -322,12 +324,12 @@ def test_a_noted_feature_is_repeated_exactly() -> None:
         entry, n = some_blocks(random, len(table))
         p = a_predicate(random, table)
         stats = collect({}, {normalise(p): bits(p, table)}, entry, n)
-        if not any(terms(a) for a in atoms(p)) and not any(a in table.opaque for a in atoms(p)):
+        if not any(terms_of(a) for a in atoms_of(p)) and not any(a in table.opaque for a in atoms_of(p)):
             continue
         actual = seen(bits(p, table), entry, n)
-        assert not (outcomes(p, stats) & ~actual).any(), text(p)
+        assert not (possible_outcomes(p, stats) & ~actual).any(), predicate_text(p)
         swapped = seen(bits(Not(p), table), entry, n)
-        assert not (outcomes(Not(p), stats) & ~swapped).any(), text(p)
+        assert not (possible_outcomes(Not(p), stats) & ~swapped).any(), predicate_text(p)
 
 
 def thousand_sorted(blocks: int = 10) -> Stats:
@@ -360,7 +362,7 @@ def thousand_sorted(blocks: int = 10) -> Stats:
         (Compare(col("mod"), "=", lit(12)), 0),
         (And((Compare(col("n"), "<", lit(100)), Compare(col("n"), ">", lit(200)))), 0),
     ],
-    ids=lambda v: str(v) if isinstance(v, int) else text(v),
+    ids=lambda v: str(v) if isinstance(v, int) else predicate_text(v),
 )
 def test_sorted_blocks_open_no_more_than_they_must(p: Predicate, opened: int) -> None:
     stats = thousand_sorted()

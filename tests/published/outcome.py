@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 
 import hedgerow as hr
-from tests.spark.agreement import scans
+from tests.support.answers import scans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

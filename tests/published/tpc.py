@@ -18,8 +18,8 @@ import sqlglot
 from sqlglot import exp
 
 import hedgerow as hr
-from bench import tpcds_tables, tpch_tables
-from bench.duck import texts
+from bench.data import tpcds_tables, tpch_tables
+from bench.data.duck import texts
 from bench.several import schemas_of
 from tests.published.outcome import Outcome, Skipped, collected, difference, opened, outcome, same, skipped, within
 from tests.published.tally import Tally

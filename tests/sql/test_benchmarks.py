@@ -11,10 +11,10 @@ import sqlglot
 from sqlglot import exp
 
 from hedgerow.core.predicates.nodes import TRUE
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.sql.workload import Workload
-from tests.sql import duck
+from tests.support import tpc_data as duck
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 COUNTS = {"tpch": 22, "tpcds": 99}
@@ -35,7 +35,9 @@ def test_golden(bench: tuple[str, duckdb.DuckDBPyConnection, dict[int, str]]) ->
     found = []
     for number, sql in queries.items():
         (query,) = Workload.from_sql(sql, schemas, "duckdb").queries
-        found.append(f"-- {number}\n" + "".join(f"{t}: {text(query.predicate(t))}\n" for t in sorted(query.tables())))
+        found.append(
+            f"-- {number}\n" + "".join(f"{t}: {predicate_text(query.predicate(t))}\n" for t in sorted(query.tables()))
+        )
     golden = GOLDEN / f"{name}.txt"
     actual = "\n".join(found)
     if not golden.exists():
@@ -69,7 +71,7 @@ def _only_needed_rows(con: duckdb.DuckDBPyConnection, query: Query) -> int:
     con.execute("CREATE SCHEMA kept")
     predicates = {t: query.predicate(t) for t in query.tables()}
     for table, predicate in predicates.items():
-        condition = sqlglot.transpile(text(predicate), read="spark", write="duckdb")[0]
+        condition = sqlglot.transpile(predicate_text(predicate), read="spark", write="duckdb")[0]
         con.execute(f"CREATE VIEW kept.{table} AS SELECT * FROM main.{table} WHERE {condition}")
     con.execute("SET search_path = 'kept,main'")
     return sum(p != TRUE for p in predicates.values())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.core.predicates.sql_text import text
-from tests.conditions import where
+from hedgerow.core.predicates.sql_text import predicate_text
+from tests.support.workload_conditions import where
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,9 @@ from tests.conditions import where
     ],
 )
 def test_dates(sql: str, folded: str) -> None:
-    assert text(where(f"d < {sql}")) == f"d < {folded}"
+    assert predicate_text(where(f"d < {sql}")) == f"d < {folded}"
 
 
 @pytest.mark.parametrize("sql", ["add_months(e, 1)", "add_months(DATE '2024-01-01', 1.5)", "add_months('soon', 1)"])
 def test_what_spark_might_see_otherwise_stays(sql: str) -> None:
-    assert "ADD_MONTHS" in text(where(f"d < {sql}"))
+    assert "ADD_MONTHS" in predicate_text(where(f"d < {sql}"))

@@ -15,9 +15,9 @@ import sqlglot
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.nodes import TRUE
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.sql.workload import Workload
-from tests.conditions import where
+from tests.support.workload_conditions import where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -249,7 +249,7 @@ def golden() -> list[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize(("sql", "expected"), golden())
 def test_golden(con: duckdb.DuckDBPyConnection, sql: str, expected: dict[str, str]) -> None:
     (query,) = Workload.from_sql(sql, SCHEMAS, "duckdb").queries
-    assert {table: text(query.predicate(table)) for table in query.tables()} == expected
+    assert {table: predicate_text(query.predicate(table)) for table in query.tables()} == expected
     check(con, sql, Counter(), "golden")
 
 
@@ -293,7 +293,7 @@ VOLATILE = [
 @pytest.mark.parametrize("call", VOLATILE)
 def test_what_changes_from_run_to_run_is_no_condition(call: str) -> None:
     for c in (f"({call}) = b", f"b < {call}", f"coalesce({call}, a) = 1", f"b IN (1, {call})"):
-        assert text(where(f"a = 1 AND {c}")) == "a = 1", c
+        assert predicate_text(where(f"a = 1 AND {c}")) == "a = 1", c
 
 
 def check_random(con: duckdb.DuckDBPyConnection, seed: int, counts: Counter[str]) -> None:
@@ -322,7 +322,7 @@ def check(
     try:
         for table in SCHEMAS:
             p = query.predicate(table) if table in query.tables() else TRUE
-            condition = sqlglot.transpile(text(p), read="spark", write="duckdb")[0]
+            condition = sqlglot.transpile(predicate_text(p), read="spark", write="duckdb")[0]
             con.execute(f"CREATE VIEW kept.{table} AS SELECT * FROM main.{table} WHERE {condition}")
             counts["filtered"] += p != TRUE
         con.execute("SET search_path = 'kept,main'")
@@ -352,7 +352,7 @@ def test_schemas_given_once_still_tell_whose_a_name_is() -> None:
     alone, known = Workload.from_sql(sql), Workload.from_sql(sql, SCHEMAS)
     for workload, expected in ((alone, "TRUE"), (known, "b = 3")):
         (query,) = workload.on("t").bind({"t": SCHEMAS["t"]})
-        assert text(query.predicate("t")) == expected
+        assert predicate_text(query.predicate("t")) == expected
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_schemas_given_once_still_tell_whose_a_name_is() -> None:
 def test_a_name_that_one_table_has_is_no_other_ones(sql: str, expected: str) -> None:
     """A query in which two tables have it would be refused, so nothing has to be known of the others."""
     (query,) = Workload.from_sql(sql, {"t": SCHEMAS["t"]})
-    assert text(query.predicate("t")) == expected
+    assert predicate_text(query.predicate("t")) == expected
 
 
 def test_a_table_of_another_name() -> None:
@@ -382,4 +382,4 @@ def test_a_table_of_another_name() -> None:
     ):
         (query,) = workload.on("lake").bind({"lake": {"b": "bigint"}})
         assert query.tables() == ("lake",)
-        assert text(query.predicate("lake")) == "b = 3"
+        assert predicate_text(query.predicate("lake")) == "b = 3"

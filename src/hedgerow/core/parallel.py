@@ -1,4 +1,4 @@
-"""Work on all cores by threads: what is compiled with `nogil` lets the others run, and so does much of numpy."""
+"""Run a function on all cores by threads: code compiled with `nogil`, and much of numpy, runs at the same time."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TypeVar
 
 T = TypeVar("T")
 U = TypeVar("U")
-PARTS = 4  # for each core, so that none waits long for the others
+SLICES_PER_CORE = 4  # several, so that no core waits long for the slowest slice
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each(some: Callable[[T], U], items: Iterable[T]) -> list[U]:
-    """What this says of each, side by side. It must not call `each` itself: all threads could wait for one."""
-    return list(_threads().map(some, items))
+def parallel_map(f: Callable[[T], U], items: Iterable[T]) -> list[U]:
+    """Apply `f` to every item in parallel. `f` must not call `parallel_map` itself: all threads could wait for one."""
+    return list(_threads().map(f, items))
 
 
-def in_parts(some: Callable[[slice], U], n: int) -> list[U]:
-    """What this says of stretches of 0 to n."""
-    parts = min(n, PARTS * CORES)
-    return each(some, [slice(n * i // parts, n * (i + 1) // parts) for i in range(parts)])
+def parallel_map_slices(f: Callable[[slice], U], n: int) -> list[U]:
+    """Divide the range from 0 to n into slices and apply `f` to every slice in parallel."""
+    count = min(n, SLICES_PER_CORE * CORES)
+    return parallel_map(f, [slice(n * i // count, n * (i + 1) // count) for i in range(count)])
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What long work says of itself: in a terminal, a line every two seconds."""
+"""Progress reports of long work, on stderr; at most one every two seconds, and only in a terminal."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
-EVERY = 2.0  # seconds
+SECONDS_BETWEEN_REPORTS = 2.0
 
 
-class Telling:
-    def __init__(self, who: str) -> None:
-        self.who = who
-        self.start = self.said = perf_counter()
+class Progress:
+    """A stopwatch for one piece of work, with reports that begin with the work's name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.start = self.last_report = perf_counter()
 
     @property
     def seconds(self) -> float:
         return perf_counter() - self.start
 
-    def sometimes(self, sentence: Callable[[], str]) -> None:
-        if perf_counter() - self.said > EVERY and sys.stderr.isatty():
-            self.said = perf_counter()
-            self.now(sentence())
+    def report_sometimes(self, sentence: Callable[[], str]) -> None:
+        """Print the sentence if this is a terminal and the last report is some time ago."""
+        if perf_counter() - self.last_report > SECONDS_BETWEEN_REPORTS and sys.stderr.isatty():
+            self.last_report = perf_counter()
+            self.report(sentence())
 
-    def now(self, sentence: str) -> None:
-        print(f"{self.who}: {sentence}", file=sys.stderr, flush=True)
+    def report(self, sentence: str) -> None:
+        print(f"{self.name}: {sentence}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_ter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.rows.clustering import chained
 from hedgerow.core.learning.rows.groups import Cost, RowGroups
-from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms, terms
+from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 
 
@@ -44,7 +44,7 @@ class SopZOrder:
             raise LayoutError(f"a group has some part of a block's rows or more, not part={self.part!r}")
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
-        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms(cut))]
+        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms_of(cut))]
         least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, left)]
         if self.cost == "queries":
@@ -57,7 +57,7 @@ class SopZOrder:
     def _changing(self, problem: Problem) -> list[Term]:
         """The terms that queries filter on most often, of those compared with many values."""
         points: dict[str, set[object]] = {}
-        for atom in (a for p in problem.predicates for a in atoms(p)):
+        for atom in (a for p in problem.predicates for a in atoms_of(p)):
             match atom:
                 case Compare(term, _, literal):
                     points.setdefault(term_text(term), set()).add(literal.value)
@@ -78,7 +78,7 @@ def _woven(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> Curv
 
 
 def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
-    return bool(terms(atom)) and terms(atom) <= set(along)
+    return bool(terms_of(atom)) and terms_of(atom) <= set(along)
 
 
 def ordered(layout: GroupLayout) -> GroupLayout:

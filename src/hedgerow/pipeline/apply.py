@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns, terms, walk
+from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import term_text
@@ -25,7 +25,7 @@ from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.tables.base import LacksCapability, Table
 from hedgerow.tables.delta.rewrite import Plan, rewrite
 from hedgerow.tables.delta.table import DeltaTable
-from hedgerow.tables.parquet.replicas import place_of
+from hedgerow.tables.parquet.replicas import replica_path
 from hedgerow.tables.parquet.table import ParquetTable
 from hedgerow.tables.parquet.write import create
 
@@ -73,7 +73,7 @@ def apply(
         if is_delta(spark, to):
             raise LacksCapability("replicas", to)
         copy_of = ParquetTable.open(spark, to.rstrip("/"))
-        place = place_of(copy_of.path, replica)
+        place = replica_path(copy_of.path, replica)
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     if statistics < 0:
@@ -121,12 +121,12 @@ def _described(learned: Learned, limit: int) -> list[Item]:
     """What the index says of blocks: the bounds of columns; of expressions and conditions the layout's own, and those
     that most queries ask for."""
     own = [x for x in learned.layout.features if isinstance(x, Predicate)]
-    filtered = {c for p in learned.predicates for c in columns(p)}  # also those that only LIKE and functions look at
+    filtered = {c for p in learned.predicates for c in columns_of(p)}  # also those that only LIKE and functions look at
     filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they tell blocks apart, asked or not
     compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
     items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
-    asked = Counter(x for p in learned.predicates for x in {*terms(p), *walk(normalise(p))})
-    first = {*learned.layout.features, *(t for p in own for t in terms(p))}
+    asked = Counter(x for p in learned.predicates for x in {*terms_of(p), *walk(normalise(p))})
+    first = {*learned.layout.features, *(t for p in own for t in terms_of(p))}
     more = [x for x in items if not isinstance(x, Column)]
     more.sort(key=lambda x: (x not in first, -asked[x], sql_of(x)))
     return [x for x in items if isinstance(x, Column)] + more[:limit]
@@ -135,7 +135,7 @@ def _described(learned: Learned, limit: int) -> list[Item]:
 def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:
     counts: dict[str, int] = {}
     for p in predicates:
-        for name in (term_text(t) for t in terms(p)):
+        for name in (term_text(t) for t in terms_of(p)):
             if name in source.schema and "." not in name:
                 counts[name] = counts.get(name, 0) + 1
     return sorted(counts, key=lambda n: (-counts[n], n))

@@ -16,7 +16,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
@@ -26,7 +26,7 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.collect_stats import collect_blocks
-from hedgerow.spark.compute.evaluate import lasting, needed
+from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.start.progress import step
@@ -113,7 +113,7 @@ def learn(
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,
-        "workload": hashlib.sha256("\n".join(map(text, predicates)).encode()).hexdigest()[:16],
+        "workload": hashlib.sha256("\n".join(map(predicate_text, predicates)).encode()).hexdigest()[:16],
     }
     if paired is not None:
         provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
@@ -128,7 +128,7 @@ def _lasting(sample: Sample) -> tuple[Sample, list[str]]:
     """The sample without what calls functions of the user's, and a sentence for each of these: no index holds what may
     be something else tomorrow, so to divide rows by it would spare nobody anything."""
     columns_, truths = sample.rows.columns, sample.rows.truths
-    kept = set(lasting([*columns_, *truths]))
+    kept = set(without_user_functions([*columns_, *truths]))
     if not kept:
         raise HedgerowError("the queries ask nothing but functions of your own, which may be others tomorrow")
     rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})

@@ -1,4 +1,4 @@
-"""What only Spark can do: sessions, storage, evaluation over rows, writing, and skipping files.
+"""Everything that needs Spark: sessions, storage, evaluation over rows, writing, and skipping files.
 
-`judged` lists what is known of the settings, expressions and reader options of Spark. Imports core.
+`judged` lists the settings, expressions and reader options of Spark that were reviewed. Imports core.
 """

@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 from sqlglot import exp
 
-from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, atoms, terms
+from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, atoms_of, terms_of
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
@@ -181,8 +181,8 @@ def _names(node: exp.Expr) -> set[str]:
 def _rejects_null(condition: exp.Expr) -> bool:
     """Not TRUE for a row of nothing but NULLs: the one evaluator is asked about a block of such rows."""
     p = normalise(predicate_of(condition, lambda c: Column(tuple(part.name for part in c.parts))))
-    kinds: dict[str, str] = {term_text(t): "string" for t in terms(p) if isinstance(t, Column)}
-    for atom in atoms(p):
+    kinds: dict[str, str] = {term_text(t): "string" for t in terms_of(p) if isinstance(t, Column)}
+    for atom in atoms_of(p):
         match atom:
             case Compare(term=Column() as t, literal=literal) | In(term=Column() as t, literals=(literal, *_)):
                 kinds[term_text(t)] = literal.kind

@@ -49,8 +49,8 @@ class Workload(core.Workload):
         tables are left out until `bind`. `views` maps names to the queries behind them.
 
         >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
-        >>> from hedgerow.core.predicates.sql_text import text
-        >>> text(w.queries[0].predicate("t"))
+        >>> from hedgerow.core.predicates.sql_text import predicate_text
+        >>> predicate_text(w.queries[0].predicate("t"))
         "startswith(y, 'a') AND x >= 3 AND x <= 5"
         """
         listed = [statements] if isinstance(statements, str) else list(statements)

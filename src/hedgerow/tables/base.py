@@ -1,7 +1,7 @@
-"""What every managed table can do, whatever its format.
+"""The protocol of managed tables, which `ParquetTable` and `DeltaTable` meet.
 
-`ParquetTable` and `DeltaTable` both meet this protocol, and one suite of tests runs on both
-(`tests/contract/test_tables.py`). A format that lacks a capability raises `LacksCapability`, in one sentence.
+One suite of tests runs on both formats (`tests/contract/test_tables.py`). If a format lacks a capability, the call
+raises `LacksCapability`, in one sentence.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Table(Protocol):
 
     @property
     def known(self) -> KnownFiles:
-        """The files that the index describes, as far as they are still there."""
+        """The indexed files that still exist."""
 
     def files(self, where: str | None = None) -> list[str]:
         """The names of the files that a query with this condition opens."""
@@ -76,7 +76,7 @@ class Table(Protocol):
         """For each predicate, the share of the rows that it reads."""
 
     def describe(self) -> dict[str, Any]:
-        """What the table is and where its layout came from, as plain values."""
+        """The table's facts and the origin of its layout, as plain values."""
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first."""

@@ -1,4 +1,4 @@
-"""One query over Spark Connect: a plain one over a managed table says itself which files it can do without.
+"""Prunes one query over Spark Connect: a plain query over a managed table gets a condition that leaves files out.
 
 SELECT id FROM orders WHERE day = DATE '2024-05-01'
 SELECT id FROM orders WHERE day = DATE '2024-05-01' AND _metadata.file_name NOT IN ('part-00001-...', ...)
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
-    """The query's rows; whatever is not plain opens all files."""
+    """The query's rows; a query that is not plain opens all files."""
     query = plain_query(sql)
-    table = _managed(spark, query.table) if query is not None else None
+    table = _managed_table(spark, query.table) if query is not None else None
     if query is None or table is None:
         return spark.sql(sql)
     skipped = ", ".join(map(quote_string, sorted(table.skipped_remotely(query.condition))))
     return spark.sql(query.with_condition(f"_metadata.file_name NOT IN ({skipped})") if skipped else sql)
 
 
-def _managed(spark: SparkSession, name: str) -> ParquetTable | None:
-    """The managed table that a name in a query stands for, if it is one with the columns that we wrote."""
+def _managed_table(spark: SparkSession, name: str) -> ParquetTable | None:
+    """The managed table of that name in a query, if it is one and has the columns that we wrote."""
     try:
         path = name[9:-1] if name.lower().startswith("parquet.`") else _location(spark, name)
         table = None if path is None else ParquetTable.open(spark, path.rstrip("/"))
@@ -39,19 +39,19 @@ def _managed(spark: SparkSession, name: str) -> ParquetTable | None:
     except HedgerowError:
         return None
     except spark_errors():
-        return None  # no such table, or none of ours: Spark will say what it thinks of the query
+        return None  # no such table: Spark itself reports it when it runs the query
     is_same = table is not None and list(seen.items()) == list(table.schema.items()) and "_metadata" not in seen
     return table if is_same else None
 
 
 def _location(spark: SparkSession, name: str) -> str | None:
-    """Of a plain Parquet table of the catalog."""
+    """The path of a plain Parquet table of the catalog; None for any other table."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
-    told = {row[0]: row[1] for row in rows}
+    facts = {row[0]: row[1] for row in rows}
     is_plain = (
-        told.get("Type") in ("MANAGED", "EXTERNAL")
-        and str(told.get("Provider")).lower() == "parquet"
+        facts.get("Type") in ("MANAGED", "EXTERNAL")
+        and str(facts.get("Provider")).lower() == "parquet"
         and not any(row[0].startswith("# Partition") or row[0] == "Bucket Columns" for row in rows)
-        and told.get("Storage Properties", "[]") in ("[]", "[serialization.format=1]")
+        and facts.get("Storage Properties", "[]") in ("[]", "[serialization.format=1]")
     )
-    return unquote(told["Location"]) if is_plain else None
+    return unquote(facts["Location"]) if is_plain else None

@@ -1,4 +1,4 @@
-"""What a table knows of its data files, as one Arrow file: sizes, rows, blocks, and the bytes of every column."""
+"""The indexed data files of a table, stored as one Arrow file: sizes, rows, blocks, and the bytes of every column."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import pyarrow as pa
 from hedgerow.core.errors import FormatError
 from hedgerow.core.pruning.block_stats import Bools, Ints
 
-SIDE = "_hedgerow"  # the folder inside a table that holds what Hedgerow knows of it
+SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 _COLUMN = "column:"
 
 
 def is_hidden(name: str) -> bool:
+    """Whether plain readers do not see the file, because it lies in `_hedgerow`."""
     return name.startswith(f"{SIDE}/")
 
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """Entry i of the index is the file `names[i]`; `blocks` is -1 where a name tells none."""
+    """The indexed files: entry i of the index is the file `names[i]`; `blocks` is -1 where a name holds no block."""
 
     names: tuple[str, ...]
     sizes: Ints
@@ -34,40 +35,41 @@ class KnownFiles:
         return len(self.names)
 
     @property
-    def by_name(self) -> dict[str, int]:
+    def sizes_by_name(self) -> dict[str, int]:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
     @cached_property
-    def own(self) -> Bools:
-        """The files that everybody reads; the others, inside of `_hedgerow`, have rows that are in these."""
+    def visible(self) -> Bools:
+        """The files that plain readers see; the hidden ones, inside `_hedgerow`, hold copies of their rows."""
         return np.array([not is_hidden(name) for name in self.names], bool)
 
     def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
-        """What a scan of these columns (None: all) reads in the opened files."""
+        """The bytes that a scan of these columns (None: all) reads in the opened files."""
         if columns is None or not self.columns:
             return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
         return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
-        """What the whole table holds, counted as `bytes_read` counts for such a scan."""
-        return self.bytes_read(None if columns is None else tuple(self.columns), self.own)
+        """The bytes of the whole table, by the same measure as `bytes_read` for these columns."""
+        return self.bytes_read(None if columns is None else tuple(self.columns), self.visible)
 
     def take(self, places: Sequence[int]) -> KnownFiles:
+        """The entries at these places, in this order."""
         at = np.array(places, np.int64)
         columns = {name: sizes[at] for name, sizes in self.columns.items()}
         return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)
 
     def __add__(self, more: KnownFiles) -> KnownFiles:
         names = dict.fromkeys((*self.columns, *more.columns))
-        zero, nothing = np.zeros(len(self), np.int64), np.zeros(len(more), np.int64)
+        zeros, more_zeros = np.zeros(len(self), np.int64), np.zeros(len(more), np.int64)
         return KnownFiles(
             self.names + more.names,
             np.concatenate([self.sizes, more.sizes]),
             np.concatenate([self.rows, more.rows]),
             np.concatenate([self.blocks, more.blocks]),
-            {n: np.concatenate([self.columns.get(n, zero), more.columns.get(n, nothing)]) for n in names},
+            {n: np.concatenate([self.columns.get(n, zeros), more.columns.get(n, more_zeros)]) for n in names},
         )
 
     def to_bytes(self) -> bytes:

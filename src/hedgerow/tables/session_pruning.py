@@ -1,9 +1,9 @@
-"""What the rule in a session's optimizer asks: of the files of a table, which can a condition not need?
+"""Answers the optimizer rule of a session: for a table and a condition, the files to open.
 
-The rule (`spark/Pruning.java`) asks twice. To `open` a table it sends the session's settings and the columns that the
-query sees; it learns the files that the index knows and the texts of the index's expressions, which Spark itself then
-reads. After that it sends each query's condition as JSON: columns and expressions of the index against literals in
-Spark's own values, so that no session can change their meaning. What is neither is unknown.
+The rule (`spark/optimizer/Pruning.java`) sends two kinds of requests. To `open` a table, it sends the session's
+settings and the columns that the query sees. The answer lists the indexed files and the SQL texts of the index's
+expressions, which Spark parses. To `ask`, it sends a query's condition as JSON: columns and indexed expressions against
+literals in Spark's internal form, whose meaning no setting changes. Any other part of a condition is unknown.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from hedgerow.core.predicates.nodes import (
     Predicate,
     Prefix,
     Term,
-    atoms,
+    atoms_of,
     lit,
-    terms,
+    terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name, term_text
@@ -51,7 +51,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.spark.compute.evaluate import Item
-from hedgerow.spark.storage.delta_log import columns_of
+from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPY
@@ -65,11 +65,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Json = Mapping[str, Any]
-MAX_REMEMBERED = 100  # tables
+MAX_OPENED_TABLES = 100
 
 
-class Table(Protocol):
-    """A managed table under some settings, with the columns that some queries see; `files` are names and sizes."""
+class OpenedTable(Protocol):
+    """A managed table under certain settings, with the columns that a query sees; `files` are names and sizes."""
 
     @property
     def name(self) -> str: ...
@@ -79,30 +79,30 @@ class Table(Protocol):
 
     @property
     def items(self) -> Sequence[Item]:
-        """What the index knows beside columns: expressions, and conditions that only Spark understands."""
+        """The index's expressions, and its conditions that only Spark understands; plain columns are not among them."""
         ...
 
     @property
     def schema(self) -> Mapping[str, Type]: ...
 
     def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
-        """Which of `files` to open, or which other files instead."""
+        """The files to open: bits for `files`, or other files instead; `asked` is the request."""
         ...
 
 
 class Answers:
-    """One for each session; Java calls `apply`."""
+    """Answers the rule of one session; Java calls `apply`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._opened: dict[str, tuple[Table, _Reader]] = {}
+        self._opened: dict[str, tuple[OpenedTable, _ConditionReader]] = {}
         self._numbers = count()
 
     class Java:
         implements: ClassVar = ["java.util.function.Function"]
 
     def apply(self, request: str) -> str:
-        """JSON to JSON; what goes wrong is a `reason` to open all files."""
+        """Answers a request, JSON to JSON; an error becomes a `reason` to open all files."""
         try:
             asked = json.loads(request)
             return json.dumps(self._open(asked) if "open" in asked else self._ask(asked))
@@ -110,27 +110,27 @@ class Answers:
             return json.dumps({"reason": f"{type(error).__name__}: {' '.join(str(error).split())}", "again": True})
 
     def _open(self, asked: Json) -> dict[str, Any]:
-        table = _opened(self._spark, asked)
+        table = _open_table(self._spark, asked)
         if isinstance(table, str):
             return {"reason": table}
-        if len(self._opened) >= MAX_REMEMBERED:
+        if len(self._opened) >= MAX_OPENED_TABLES:
             self._opened.clear()
         handle = str(next(self._numbers))
         is_exact = asked["settings"]["spark.sql.caseSensitive"] == "true"
-        self._opened[handle] = table, _Reader(table.schema, table.items, is_exact)
+        self._opened[handle] = table, _ConditionReader(table.schema, table.items, is_exact)
         texts = [sql_of(item) for item in table.items]
         return {"handle": handle, "name": table.name, "files": list(table.files), "items": texts}
 
     def _ask(self, asked: Json) -> dict[str, Any]:
-        found = self._opened.get(asked["ask"])
-        if found is None:
+        opened = self._opened.get(asked["ask"])
+        if opened is None:
             return {"reason": "too many tables were opened meanwhile", "forget": True}
-        table, reader = found
+        table, reader = opened
         return table.answer(normalise(reader.read(asked["where"])), asked)
 
 
-def _opened(spark: SparkSession, asked: Json) -> Table | str:
-    """The table as its list says, or why nothing can be said of it."""
+def _open_table(spark: SparkSession, asked: Json) -> OpenedTable | str:
+    """The table in the state of its list, or the reason why its index cannot be used."""
     kind, _, number = asked["list"].removesuffix(".json").partition("-")
     settings: Mapping[str, str] = asked["settings"]
     if kind == "manifest":
@@ -138,14 +138,14 @@ def _opened(spark: SparkSession, asked: Json) -> Table | str:
         differs = difference(table.manifest["settings"], settings)
         if differs is not None and differs[0] == "reading":
             return differs[1]
-        return _Parquet(table, settings, _schema(asked["schema"]))
+        return _OpenedParquet(table, settings, _schema(asked["schema"]))
     side = Folder(spark, f"{asked['open']}/{SIDE}")
     listed = read_list(side, int(number))
     segments = [Segment(side, meta) for meta in listed["segments"]]
     differing = [difference(segment.meta["settings"], settings) for segment in segments]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)
-    return _Delta(str(listed["name"]), segments, settings, asked["delta"]["fields"])
+    return _OpenedDelta(str(listed["name"]), segments, settings, asked["delta"]["fields"])
 
 
 def _schema(json_of_spark: Json) -> dict[str, Type]:
@@ -155,8 +155,8 @@ def _schema(json_of_spark: Json) -> dict[str, Type]:
 
 
 @dataclass(frozen=True)
-class _Parquet:
-    """`seen`: the columns as the query has them."""
+class _OpenedParquet:
+    """A Parquet table; `seen`: the columns and types that the query sees."""
 
     table: ParquetTable
     settings: Mapping[str, str]
@@ -176,32 +176,32 @@ class _Parquet:
 
     @cached_property
     def files(self) -> list[tuple[str, int]]:
-        return list(self.table.known.by_name.items())
+        return list(self.table.known.sizes_by_name.items())
 
     @cached_property
     def items(self) -> list[Item]:
-        """Of columns that the query sees as they are in the table."""
+        """The items whose columns the query sees with the table's types."""
         seen = {name.lower(): kind for name, kind in self.seen.items()}
         same = {name for name, kind in self.schema.items() if seen.get(name.lower()) == kind}
-        return [item for item in _asked_as_text(self.table.statistics) if _columns(item) <= same]
+        return [item for item in _spark_items(self.table.statistics) if _column_names(item) <= same]
 
     def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
         if not asked.get("own", True):
             reads = asked["columns"]
             columns = None if reads is None else [quote_name(name) for name in reads]
-            found = self.table.opening(p, columns, self.settings)
-            if found.table is not self.table or any(not own for own in self.table.known.own[found.known]):
-                sizes, path = found.table.known.by_name, found.table.path
-                other: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in found.files]}
-                if found.taken is not None:
-                    codes = [found.table.copy_code(block, cell) for block, cell in found.taken]
+            opening = self.table.opening(p, columns, self.settings)
+            if opening.table is not self.table or not self.table.known.visible[opening.opened].all():
+                sizes, path = opening.table.known.sizes_by_name, opening.table.path
+                other: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in opening.files]}
+                if opening.copied_cells is not None:
+                    codes = [opening.table.copy_code(block, cell) for block, cell in opening.copied_cells]
                     other |= {"codes": codes, "column": COPY}
                 return {"instead": other}
-        return {"bits": _bits(self.index.cover(p, copies=False).opened)}
+        return {"bits": _bit_text(self.index.choose_files(p, copies=False).opened)}
 
 
 @dataclass(frozen=True)
-class _Delta:
+class _OpenedDelta:
     name: str
     segments: list[Segment]
     settings: Mapping[str, str]
@@ -209,7 +209,7 @@ class _Delta:
 
     @cached_property
     def files(self) -> list[tuple[str, int]]:
-        return [file for segment in self.segments for file in segment.known.by_name.items()]
+        return [file for segment in self.segments for file in segment.known.sizes_by_name.items()]
 
     @cached_property
     def schema(self) -> dict[str, Type]:
@@ -217,37 +217,37 @@ class _Delta:
 
     @cached_property
     def items(self) -> list[Item]:
-        """Of all segments; each leaves aside what speaks of columns that are others by now."""
-        return list(dict.fromkeys(item for segment in self.segments for item in _asked_as_text(segment.items)))
+        """The items of all segments; each segment ignores those with columns that were replaced since then."""
+        return list(dict.fromkeys(item for segment in self.segments for item in _spark_items(segment.items)))
 
     @cached_property
     def _indexes(self) -> list[BlockIndex]:
-        columns = columns_of(self.fields)
+        columns = column_identities(self.fields)
         return [segment.index(self.settings, columns) for segment in self.segments]
 
     def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
-        return {"bits": _bits(np.concatenate([*(index.to_open(p) for index in self._indexes), np.zeros(0, bool)]))}
+        return {"bits": _bit_text(np.concatenate([*(index.to_open(p) for index in self._indexes), np.zeros(0, bool)]))}
 
 
-def _asked_as_text(items: Sequence[Item]) -> list[Item]:
-    """The expressions and opaque conditions in them."""
-    found: dict[Item, None] = {}
+def _spark_items(items: Sequence[Item]) -> list[Item]:
+    """The expressions and opaque conditions in the items, which Spark parses from their texts."""
+    parsed: dict[Item, None] = {}
     for item in items:
         if isinstance(item, Predicate):
-            found.update(dict.fromkeys(t for t in sorted(terms(item), key=term_text) if not isinstance(t, Column)))
-            found.update(dict.fromkeys(a for a in atoms(item) if isinstance(a, Opaque)))
+            parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
+            parsed.update(dict.fromkeys(a for a in atoms_of(item) if isinstance(a, Opaque)))
         elif not isinstance(item, Column):
-            found[item] = None
-    return list(found)
+            parsed[item] = None
+    return list(parsed)
 
 
-def _columns(item: Item) -> set[str]:
-    """The names of an expression's columns, and of the structs that they lie in."""
+def _column_names(item: Item) -> set[str]:
+    """The names of an expression's columns, and of the structs around them."""
     own = (item.column,) if isinstance(item, Cast) else item.columns if isinstance(item, Expr | Opaque) else ()
     return {term_text(Column(c.path[:n])) for c in own for n in range(1, len(c.path) + 1)}
 
 
-def _bits(opened: Bools) -> str:
+def _bit_text(opened: Bools) -> str:
     return (opened.astype(np.uint8) + ord("0")).tobytes().decode()
 
 
@@ -255,12 +255,12 @@ def _bits(opened: Bools) -> str:
 
 
 @dataclass
-class _Reader:
-    """Conditions of a plan, about the table's columns; `items` are what a number stands for."""
+class _ConditionReader:
+    """Reads conditions of a plan, from JSON, as predicates; a number in them is a place in `items`."""
 
     schema: Mapping[str, Type]
     items: Sequence[Item]
-    is_exact: bool = False  # whether letter case tells names apart
+    is_exact: bool = False  # whether column names are case-sensitive
     unknown: Any = field(default_factory=count)
 
     @cached_property
@@ -277,14 +277,14 @@ class _Reader:
             case "not":
                 return Not(self.read(rest[0]))
         try:
-            found = bind(self._atom(word, rest), self.schema)
+            bound = bind(self._atom(word, rest), self.schema)
         except (SchemaError, WorkloadError, ValueError):
             return self._unknown()
-        is_clear = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms(found))
-        return found if is_clear else self._unknown()
+        is_known = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
+        return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
-        """Each time another one: two conditions that are not known may well be two things."""
+        """A new opaque condition each time: two unknown conditions need not be equal."""
         return Opaque(f"unknown {next(self.unknown)}", ())
 
     def _atom(self, word: str, rest: Sequence[Any]) -> Predicate:
@@ -306,15 +306,15 @@ class _Reader:
             case "starts", [term, {"lit": str() as prefix}]:
                 return Prefix(self._term(term), prefix)
             case _, [term, {"lit": _} as literal] if "lit" not in term:
-                return _compare(self._term(term), word, _literal(literal))
+                return _comparison(self._term(term), word, _literal(literal))
             case _, [{"lit": _} as literal, term] if (word in FLIPPED_OP or word == "<=>") and "lit" not in term:
-                return _compare(self._term(term), FLIPPED_OP.get(word, word), _literal(literal))
+                return _comparison(self._term(term), FLIPPED_OP.get(word, word), _literal(literal))
             case _, [left, right] if word in FLIPPED_OP and "lit" not in left and "lit" not in right:
                 return CompareTerms(self._term(left), word, self._term(right))
         raise ValueError("unknown")
 
     def _term(self, node: Json) -> Term:
-        """A column that the query reads with the type that the table has, or an expression of the index."""
+        """A column that the query reads with the table's type, or an expression of the index."""
         kind = Type.parse(node["type"])
         if "item" in node:
             item = self.items[node["item"]]
@@ -328,7 +328,7 @@ class _Reader:
         return Cast(column, Type.parse(node["cast"])) if "cast" in node else column
 
 
-def _compare(term: Term, op: str, literal: Literal) -> Predicate:
+def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
     if op == "<=>":  # TRUE or FALSE, never NULL
         return And((Compare(term, "=", literal), Not(IsNull(term))))
     if op not in FLIPPED_OP:
@@ -337,7 +337,7 @@ def _compare(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _literal(node: Mapping[str, Any]) -> Literal:
-    """From Spark's own form of the value: days, microseconds, digits."""
+    """A literal from Spark's internal form of the value: days, microseconds, digits."""
     kind, value = Type.parse(node["type"]).kind, node["lit"]
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:

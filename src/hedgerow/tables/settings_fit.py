@@ -1,4 +1,4 @@
-"""How much of an index holds in a session: all of it, what means the same in every session, or nothing.
+"""Decides how much of an index holds in a session: all of it, the session-safe part, or nothing.
 
 same settings as when the table was written       everything
 another meaning of expressions (ANSI mode, zone)  bounds of columns, comparisons with literals, LIKE over strings
@@ -12,24 +12,26 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from hedgerow.core.index.block_index import BlockIndex, View
-from hedgerow.core.index.session_safe import steady_index
+from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.judged import kind_of_setting
-from hedgerow.spark.start.session import having
+from hedgerow.spark.start.session import temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _VERSION = "spark.version"
-# What runs the query; and letter case, for names are compared letter by letter where Spark does so.
+# The program that runs the query; and letter case, because we compare column names as Spark does.
 _AS_MEANING = (_VERSION, "java.version", "spark.sql.caseSensitive")
 
 
 def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str] | None:
-    """The most serious kind of setting that differs, `meaning` or `reading`, and a sentence that names one such."""
+    """The most serious kind of the settings that differ, `reading` or `meaning`, and a sentence about one of them.
+
+    None if all differences are harmless."""
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
-    if _VERSION not in written:  # Hedgerow noted few settings then
+    if _VERSION not in written:  # an older Hedgerow stored few settings
         differing = sorted({_VERSION, *(key for key in differing if key in now)})
     kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
     for key, kind in kinds.items():
@@ -40,17 +42,17 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
 
 
 def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | None) -> BlockIndex:
-    """What of the index holds where settings of that kind differ; None: where none does."""
+    """The part of the index that holds where settings of the kind `differs` changed; None: none changed."""
     if differs is None:
         return index
-    return steady_index(index, schema) if differs == "meaning" else _silent(index)
+    return session_safe_index(index, schema) if differs == "meaning" else _row_counts_only(index)
 
 
-def _silent(index: BlockIndex) -> BlockIndex:
-    """The same blocks, of which nothing is known but how many rows they have."""
+def _row_counts_only(index: BlockIndex) -> BlockIndex:
+    """The same blocks with their row counts, without any other statistics."""
     return BlockIndex(tuple(View(Stats(v.stats.rows, {}, {}), v.membership, v.parts) for v in index.views))
 
 
-def under(spark: SparkSession, stored: Mapping[str, str]) -> AbstractContextManager[None]:
-    """For a while expressions mean what they meant when the settings were noted."""
-    return having(spark, {key: value for key, value in stored.items() if kind_of_setting(key) == "meaning"})
+def settings_as_written(spark: SparkSession, stored: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Sets the stored settings of kind 'meaning' while the body runs, so that expressions mean what they meant then."""
+    return temporary_settings(spark, {key: value for key, value in stored.items() if kind_of_setting(key) == "meaning"})

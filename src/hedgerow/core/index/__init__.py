@@ -1,5 +1,5 @@
-"""Which files does a query open?
+"""Decide which files a query opens.
 
 In: the statistics of the files of a table. Out: the block index, its file format, and the files to open for a
-predicate, even where a row lies in several files. Imports `predicates` and `pruning`.
+predicate, also for tables that store some rows in several files. Imports `predicates` and `pruning`.
 """

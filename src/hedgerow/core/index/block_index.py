@@ -1,10 +1,11 @@
-"""The block index: views of one written table, each saying which blocks a predicate may need.
+"""The block index of a written table: decides which blocks a predicate has to open.
 
-A view's entries cover all rows; an entry lives in one or more blocks. The blocks themselves are the first view;
-finer cells or Pando's logical trees are others. A block must be opened only if every view says so.
+The index has several views of the table. The entries of a view cover all rows, and an entry lies in one or more
+blocks. The first view has the blocks themselves as its entries; others have finer cells or Pando's logical trees.
+A block has to be opened only if every view requires it.
 
-Where rows are kept in several blocks (an overlap), one view has the parts of cells as its entries, and says of each
-which cell it is a part of and where it lies: then not all blocks are opened that hold a row needed, but enough of them.
+If rows are stored in several blocks (an overlap), one view has parts of cells as its entries, each with its cell and
+its place. Then a query opens only as many blocks as it needs to read every matching row once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.core.index.file_choice import Cover, Homes, Parts, cover
+from hedgerow.core.index.file_choice import CellParts, FileChoice, WholePlaces, choose_files
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, concat
 from hedgerow.core.pruning.evaluator import may_match
@@ -23,7 +24,7 @@ from hedgerow.core.pruning.evaluator import may_match
 
 @dataclass(frozen=True)
 class Membership:
-    """Entry i lives in `blocks[offsets[i]:offsets[i + 1]]`."""
+    """The blocks of each entry: entry i lies in `blocks[offsets[i]:offsets[i + 1]]`."""
 
     offsets: Ints
     blocks: Ints
@@ -34,30 +35,31 @@ class Membership:
         return Membership(offsets, np.array([b for of in blocks_of for b in of], np.int64))
 
     def followed_by(self, more: Membership, n: int) -> Membership:
-        """The entries of both; the blocks of `more` are numbered after `n` others."""
+        """The entries of both; block i of `more` becomes block `n + i`."""
         offsets = np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]])
         return Membership(offsets, np.concatenate([self.blocks, more.blocks + n]))
 
 
 @dataclass(frozen=True)
 class View:
-    """Statistics of entries and where they live; without a membership, entry i is block i."""
+    """Statistics of entries, and the blocks where these lie; without a membership, entry i is block i."""
 
     stats: Stats
     membership: Membership | None = None
-    parts: Parts | None = None
+    parts: CellParts | None = None
 
-    def blocks(self, p: Predicate, n: int) -> Bools:
+    def to_open(self, p: Predicate, n: int) -> Bools:
+        """For each of n blocks: may it contain a row on which `p` is TRUE, as far as this view can decide?"""
         entries = may_match(p, self.stats)
         if self.parts is not None:
-            found = np.zeros(n, bool)
-            found[self.parts.file[entries]] = True
-            return found
+            blocks = np.zeros(n, bool)
+            blocks[self.parts.file[entries]] = True
+            return blocks
         if self.membership is None:
             return entries
-        found = np.zeros(n, bool)
-        found[self.membership.blocks[np.repeat(entries, np.diff(self.membership.offsets))]] = True
-        return found
+        blocks = np.zeros(n, bool)
+        blocks[self.membership.blocks[np.repeat(entries, np.diff(self.membership.offsets))]] = True
+        return blocks
 
 
 @dataclass(frozen=True)
@@ -71,44 +73,44 @@ class BlockIndex:
         return self.views[0].stats
 
     @cached_property
-    def overlap(self) -> tuple[View, Parts] | None:
-        """The view of parts of cells, if rows are kept in several blocks."""
+    def overlap(self) -> tuple[View, CellParts] | None:
+        """The view whose entries are parts of cells, if rows are stored in several blocks."""
         return next(((view, view.parts) for view in self.views if view.parts is not None), None)
 
     @cached_property
-    def homes(self) -> Homes:
-        """Where each cell may be read."""
-        return {} if self.overlap is None else self.overlap[1].homes(self.overlap[0].stats.rows)
+    def whole_places(self) -> WholePlaces:
+        """For each cell: the places that hold all its rows."""
+        return {} if self.overlap is None else self.overlap[1].whole_places(self.overlap[0].stats.rows)
 
     @cached_property
-    def own(self) -> Bools:
-        """The blocks that together hold each row once; the others are copies."""
-        found = np.ones(len(self.blocks), bool)
+    def home_blocks(self) -> Bools:
+        """For each block: is it a home? Homes together hold every row once; the other blocks are copies."""
+        is_home = np.ones(len(self.blocks), bool)
         if self.overlap is not None:
             parts = self.overlap[1]
-            found[parts.file[parts.place < 0]] = False
-        return found
+            is_home[parts.file[parts.place < 0]] = False
+        return is_home
 
     def to_open(self, p: Predicate) -> Bools:
-        """Blocks that may hold a row on which `p` is TRUE, by the word of every view; of copies only what is needed."""
-        return self.cover(p).opened
+        """For each block: does a query for the rows on which `p` is TRUE have to open it?"""
+        return self.choose_files(p).opened
 
-    def cover(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> Cover:
-        """What to open; `costs`: of blocks, their rows by default; `copies`: whether these may be read."""
-        found = np.ones(len(self.blocks), bool)
+    def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
+        """The blocks to open for `p`. `costs` of blocks default to their rows; `copies`: may copies be read?"""
+        may_open = np.ones(len(self.blocks), bool)
         for view in self.views:
-            found &= view.blocks(p, len(found))
+            may_open &= view.to_open(p, len(may_open))
         if self.overlap is None:
-            return Cover(found)
+            return FileChoice(may_open)
         if not copies:
-            return Cover(found & self.own)
+            return FileChoice(may_open & self.home_blocks)
         view, parts = self.overlap
-        needed = may_match(p, view.stats) & found[parts.file]
-        return cover(needed, parts, self.homes, self.blocks.rows if costs is None else costs)
+        needed = may_match(p, view.stats) & may_open[parts.file]
+        return choose_files(needed, parts, self.whole_places, self.blocks.rows if costs is None else costs)
 
 
-def joined(first: BlockIndex, more: BlockIndex) -> BlockIndex:
-    """The index over the blocks of both, those of `more` numbered after the others."""
+def concat_indexes(first: BlockIndex, more: BlockIndex) -> BlockIndex:
+    """One index over the blocks of both; the blocks of `more` come after those of `first`."""
     n = len(first.blocks)
     views = []
     for a, b in zip(first.views, more.views, strict=True):

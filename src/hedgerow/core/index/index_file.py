@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, Membership, View
-from hedgerow.core.index.file_choice import Parts
+from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import from_arrow, to_arrow
-from hedgerow.core.pruning.block_stats import DistinctSets, Feature, Stats, TermStats
+from hedgerow.core.pruning.block_stats import DistinctSets, NotedCondition, Stats, TermStats
 
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
@@ -135,7 +135,7 @@ def _parts(i: int, view: View) -> Iterator[_Part]:
             yield _Part(i, "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
             yield _Part(i, "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
         yield _Part(i, "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
-    for name, feature in stats.features.items():
+    for name, feature in stats.conditions.items():
         yield _Part(i, "feature", name, encode(feature.predicate), {"bits": pa.array(feature.bits)})
 
 
@@ -164,7 +164,7 @@ def _view(rows: list[dict[str, Any]]) -> View:
         low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
         terms[name] = TermStats(type_, values, low, high, nulls, nan, sets)
     features = {
-        name: Feature(decode_predicate(meta), copy(part, name, "bits"))
+        name: NotedCondition(decode_predicate(meta), copy(part, name, "bits"))
         for (part, name), (meta, _) in found.items()
         if part == "feature"
     }
@@ -173,14 +173,16 @@ def _view(rows: list[dict[str, Any]]) -> View:
         membership = Membership(copy("offsets", "", "offsets"), copy("blocks", "", "blocks"))
     parts = None
     if ("parts", "") in found:
-        parts = Parts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
+        parts = CellParts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
     stats = Stats(copy("rows", "", "rows"), terms, features)
     _check(stats)
     return View(stats, membership, parts)
 
 
 def _check(stats: Stats) -> None:
-    lengths = {len(stats)} | {len(t.low) for t in stats.terms.values()} | {len(f.bits) for f in stats.features.values()}
+    lengths = (
+        {len(stats)} | {len(t.low) for t in stats.terms.values()} | {len(f.bits) for f in stats.conditions.values()}
+    )
     if len(lengths) != 1:
         raise FormatError("a block index whose parts speak of different numbers of blocks is damaged")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, terms
+from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
 from hedgerow.core.pruning.block_stats import Stats
@@ -19,23 +19,23 @@ from hedgerow.core.pruning.block_stats import Stats
 _LIKE = re.compile(r"[A-Za-z_]\w* I?LIKE '[^'\\]*'")
 
 
-def steady(item: Predicate | Term) -> bool:
+def is_session_safe(item: Predicate | Term) -> bool:
     """Whether it is made of plain columns and literals only.
 
     >>> from hedgerow.core.predicates.nodes import Compare, col, lit
-    >>> steady(Compare(col("x"), "<", lit(5))), steady(Opaque("CAST(x AS INT) > y", (col("x"), col("y"))))
+    >>> is_session_safe(Compare(col("x"), "<", lit(5))), is_session_safe(Opaque("CAST(x AS INT) > y", (col("x"), col("y"))))
     (True, False)
     """
     if isinstance(item, Column | Cast | Expr):
         return isinstance(item, Column)
-    return all(isinstance(t, Column) for t in terms(item)) and all(map(_steady_atom, atoms(item)))
+    return all(isinstance(t, Column) for t in terms_of(item)) and all(map(_steady_atom, atoms_of(item)))
 
 
 def _steady_atom(atom: Predicate) -> bool:
     return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else not isinstance(atom, SemiJoin)
 
 
-def steady_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
+def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
     """What of the index holds in every session."""
     return BlockIndex(tuple(replace(view, stats=_steady_stats(view.stats, schema)) for view in index.views))
 
@@ -43,10 +43,12 @@ def steady_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
 def _steady_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
     def of_strings(p: Predicate) -> bool:
         """LIKE turns other values into texts, and how a session may decide."""
-        opaque = [a for a in atoms(p) if isinstance(a, Opaque)]
+        opaque = [a for a in atoms_of(p) if isinstance(a, Opaque)]
         kinds = {schema[term_text(c)].kind if term_text(c) in schema else None for a in opaque for c in a.columns}
         return kinds <= {STRING}
 
     terms_ = {name: t for name, t in stats.terms.items() if name in schema}
-    features = {name: f for name, f in stats.features.items() if steady(f.predicate) and of_strings(f.predicate)}
+    features = {
+        name: f for name, f in stats.conditions.items() if is_session_safe(f.predicate) and of_strings(f.predicate)
+    }
     return Stats(stats.rows, terms_, features)

@@ -1,4 +1,4 @@
-"""What every layout is: a pure function from a row to a block id, written down as data."""
+"""The protocol of a layout: a pure function from a row to a block id, stored as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.predicates.nodes import Cast, Column, Expr, Predicate, Term
-from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -24,7 +24,8 @@ VERSION = 1
 
 
 def sql_of(feature: Feature) -> str:
-    return term_text(feature) if isinstance(feature, Column | Cast | Expr) else text(feature)
+    """The SQL text of a predicate or a term."""
+    return term_text(feature) if isinstance(feature, Column | Cast | Expr) else predicate_text(feature)
 
 
 def in_brackets(sql: str) -> str:
@@ -32,7 +33,7 @@ def in_brackets(sql: str) -> str:
 
 
 class Layout(Protocol):
-    """`features` is what must be computed of a row; `assign` and `assign_sql` turn it into one of `blocks` ids."""
+    """A function from a row to one of `blocks` ids; `features` are the values that it needs of a row."""
 
     kind: ClassVar[str]
 
@@ -45,19 +46,19 @@ class Layout(Protocol):
     def assign(self, rows: Rows) -> BlockIds: ...
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
-        """The same function as one Spark SQL expression, where there is one.
+        """The same function as one Spark SQL expression; None if the layout has no short one.
 
-        `write` gives each feature's text; `let` takes a part that is used often and gives what to call it by.
+        `write` returns the SQL text of a feature; `let` names an expression that is used often and returns its name.
         """
 
     def regions(self) -> Stats:
-        """What each block promises about its rows before any is seen."""
+        """Statistics that follow from the layout alone: the bounds of every row that it can send to each block."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
-# Where each kind lives; imported when a layout of that kind is read, so that no import has to come first.
-_KINDS = {
+# The class of each kind, imported only when a layout of that kind is read.
+_CLASS_OF_KIND = {
     "curve": "hedgerow.core.layouts.curve:CurveLayout",
     "group": "hedgerow.core.layouts.feature_groups:GroupLayout",
     "nested": "hedgerow.core.layouts.nested:NestedLayout",
@@ -71,16 +72,16 @@ def layout_to_json(layout: Layout) -> str:
 
 
 def layout_from_json(value: str) -> Layout:
-    """The layout that `layout_to_json` wrote; FormatError for anything else."""
+    """Read the layout that `layout_to_json` wrote; FormatError for anything else."""
     try:
-        found = json.loads(value)
+        fields = json.loads(value)
     except ValueError as error:
-        raise FormatError(f"this is no JSON, so no layout: {error}") from error
-    if not isinstance(found, dict) or "hedgerow_layout" not in found:
-        raise FormatError("this JSON is no layout of Hedgerow's")
-    if found["hedgerow_layout"] > VERSION:
-        raise FormatError(f"this layout was written by a newer Hedgerow (format {found['hedgerow_layout']})")
-    return layout_from_dict(found)
+        raise FormatError(f"this is not a layout, because it is not valid JSON: {error}") from error
+    if not isinstance(fields, dict) or "hedgerow_layout" not in fields:
+        raise FormatError("this JSON is not a Hedgerow layout: it has no hedgerow_layout")
+    if fields["hedgerow_layout"] > VERSION:
+        raise FormatError(f"this layout was written by a newer Hedgerow (format {fields['hedgerow_layout']})")
+    return layout_from_dict(fields)
 
 
 def layout_to_dict(layout: Layout) -> dict[str, Any]:
@@ -88,13 +89,12 @@ def layout_to_dict(layout: Layout) -> dict[str, Any]:
 
 
 def layout_from_dict(value: dict[str, Any]) -> Layout:
-    if value.get("kind") not in _KINDS:
-        raise FormatError(
-            f"there is no layout of the kind {value.get('kind')!r}; known are {', '.join(sorted(_KINDS))}"
-        )
-    module, _, name = _KINDS[value["kind"]].partition(":")
+    if value.get("kind") not in _CLASS_OF_KIND:
+        kinds = ", ".join(sorted(_CLASS_OF_KIND))
+        raise FormatError(f"there is no layout of the kind {value.get('kind')!r}; the kinds are {kinds}")
+    module, _, name = _CLASS_OF_KIND[value["kind"]].partition(":")
     try:
-        found: Layout = getattr(import_module(module), name).from_dict(value)
-        return found
+        layout: Layout = getattr(import_module(module), name).from_dict(value)
+        return layout
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FormatError(f"this {value['kind']} layout is damaged: {error!r}") from error

@@ -1,15 +1,15 @@
-"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any bit split, Hilbert.
+"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any split of the bits, Hilbert.
 
-Each term's values become ranks by sorted edges; `pattern` says from which term each bit of the key comes, most
-significant first. All bits of one term and then all of the next is a sort; taking turns is Z-order.
+Sorted edges turn each term's values into ranks. `pattern` lists the term of each bit of the key, most significant
+first: all bits of one term before those of the next are a sort; terms in turn are a Z-order.
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
 
-A snake turns round where Z-order jumps back: its next block begins beside where the last one ended.
+Where Z-order jumps back, a snake turns round: its next block begins beside the end of the last one.
 
     pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
 
-The blocks of another layout may be one more axis, with their numbers as ranks: SOP + Z-order.
+The blocks of another layout may be one more axis, with the block numbers as ranks: SOP + Z-order.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
 Keys = npt.NDArray[np.uint64]
-MAX_SQL_EDGES = 4000  # a longer CASE is slower than Python
-MAX_SQL_BITS = 62  # a BIGINT, and one bit to spare
+MAX_SQL_EDGES = 4000  # in one CASE: a longer one is slower than Python
+MAX_SQL_BITS = 62  # of a key: it has to fit a BIGINT, with one bit to spare
 
 
 @dataclass(frozen=True)
 class Axis:
     """A term and the sorted edges between its ranks: the rank of a value is the number of edges at or below it.
 
-    NULL has rank 0 and NaN, being above all, the last.
+    NULL has rank 0. NaN is above all values, so it has the last rank.
     """
 
     term: Term
@@ -70,14 +70,14 @@ class Axis:
 
     def ranks(self, rows: Rows) -> Keys:
         column = rows.ranks(self.term)
-        table = np.zeros(len(column.values) + 2, np.uint64)
-        table[: len(column.values)] = _at_or_below(self.kind, self.edges, column.values)
-        table[NULL_CODE] = 0
-        table[NAN_CODE] = len(self.edges)
-        return table[column.places]
+        rank_of_code = np.zeros(len(column.values) + 2, np.uint64)
+        rank_of_code[: len(column.values)] = _at_or_below(self.kind, self.edges, column.values)
+        rank_of_code[NULL_CODE] = 0
+        rank_of_code[NAN_CODE] = len(self.edges)
+        return rank_of_code[column.places]
 
     def reaches(self, rank: int, write: Write) -> str:
-        """In SQL: the value has at least this rank."""
+        """The SQL condition that the value has at least this rank."""
         if not 0 < rank <= len(self.edges):
             return "TRUE" if rank <= 0 else "FALSE"
         return f"{write(self.term)} >= {literal_text(Literal(self.kind, self.edges[rank - 1]))}"
@@ -85,7 +85,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class BlockAxis:
-    """Another layout as an axis: a row's rank is its block there."""
+    """Another layout as an axis: a row's rank is its block in that layout."""
 
     layout: Layout
 
@@ -102,17 +102,20 @@ class BlockAxis:
 
 
 def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> npt.ArrayLike:
-    """For each value the number of edges at or below it."""
+    """For each value, the number of edges at or below it."""
     if kind not in (DECIMAL, STRING, BINARY, BOOLEAN):
-        form = np.float64 if kind == FLOAT else np.int64
-        with suppress(OverflowError):  # whole numbers of any size are allowed, if rare
-            return np.searchsorted(np.array(edges, form), np.array(values, form), side="right")
+        dtype = np.float64 if kind == FLOAT else np.int64
+        with suppress(OverflowError):  # a whole number may exceed 64 bits
+            return np.searchsorted(np.array(edges, dtype), np.array(values, dtype), side="right")
     return [bisect_right(edges, v) for v in values]
 
 
 @dataclass(frozen=True)
 class CurveLayout:
-    """`bounds[i]` is the first key of block i + 1; `curve` is "bits", "snake" or "hilbert" (all axes as wide)."""
+    """A curve cut into blocks: `bounds[i]` is the first key of block i + 1.
+
+    `curve` is "bits" (Z-order), "snake" or "hilbert"; for "hilbert" every axis counts as wide as the widest.
+    """
 
     kind: ClassVar[str] = "curve"
     axes: tuple[Axis | BlockAxis, ...]
@@ -137,52 +140,53 @@ class CurveLayout:
         return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
-        """The search for a row's block, as CASE WHEN; None where there is no short SQL for it."""
+        """The search for a row's block as CASE WHEN; None if its SQL would be too long."""
         if not self.axes:
             return "0"
         blocks = [str(block) for block in range(self.blocks)]
         axes = self._plain_axes
-        if self.curve != "hilbert" and len(axes) == 1:  # then blocks end at values
-            spare = axes[0].bits - len(self.pattern)  # bits of the rank that the key leaves out
-            starts = [bound << spare if spare >= 0 else -(-bound >> -spare) for bound in self.bounds]
-            return _search([axes[0].reaches(start, write) for start in starts], blocks)
-        woven = self._woven_sql(write)
-        if woven is None:
+        if self.curve != "hilbert" and len(axes) == 1:  # each block is a range of values, so no key is needed
+            unused_bits = axes[0].bits - len(self.pattern)  # low bits of the rank that the key leaves out
+            starts = [bound << unused_bits if unused_bits >= 0 else -(-bound >> -unused_bits) for bound in self.bounds]
+            return _binary_search([axes[0].reaches(start, write) for start in starts], blocks)
+        key_sql = self._interleaved_sql(write)
+        if key_sql is None:
             return None
-        key = let(woven)
-        return _search([f"{key} >= {bound}" for bound in self.bounds], blocks)
+        key = let(key_sql)
+        return _binary_search([f"{key} >= {bound}" for bound in self.bounds], blocks)
 
     def key_sql(self, write: Write = sql_of) -> str | None:
-        """What rows can be sorted by to follow the curve, in SQL; None where there is no short one."""
+        """The SQL expression that sorts rows along the curve; None if it would be too long."""
         axes = self._plain_axes
-        return write(axes[0].term) if len(axes) == 1 else self._woven_sql(write)
+        return write(axes[0].term) if len(axes) == 1 else self._interleaved_sql(write)
 
     @property
     def _plain_axes(self) -> list[Axis]:
-        """The axes, if each has a short text in SQL."""
-        found = [axis for axis in self.axes if isinstance(axis, Axis)]
-        return found if len(found) == len(self.axes) else []
+        """The axes, if all of them are terms, which have a short SQL text; else none."""
+        plain = [axis for axis in self.axes if isinstance(axis, Axis)]
+        return plain if len(plain) == len(self.axes) else []
 
-    def _woven_sql(self, write: Write) -> str | None:
+    def _interleaved_sql(self, write: Write) -> str | None:
+        """The key as the sum (for a snake, the XOR) of the parts that the axes contribute."""
         axes = self._plain_axes
         if self.curve == "hilbert" or not axes or len(self.pattern) > MAX_SQL_BITS:
             return None
         if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES:
             return None
         return (" ^ " if self.curve == "snake" else " + ").join(
-            _search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._shares(i))
+            _binary_search([a.reaches(r, write) for r in range(1, len(a.edges) + 1)], self._key_parts(i))
             for i, a in enumerate(axes)
         )
 
-    def _shares(self, i: int) -> list[str]:
-        """What each rank of axis i adds to the key: its bits, at their places; what it flips, if it turns a snake."""
+    def _key_parts(self, i: int) -> list[str]:
+        """For each rank of axis i, its bits at their places in the key; for a snake, also the bits that it flips."""
         axes = self._plain_axes
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
         return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
 
     def regions(self) -> Stats:
-        """A curve promises nothing that a block's own minimum and maximum do not say better."""
+        """No bounds: the minimum and maximum of a block's rows are always at least as narrow."""
         return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,12 +209,12 @@ def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
 def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
     if "layout" in value:
         return BlockAxis(layout_from_dict(value["layout"]))
-    found = decode({k: v for k, v in value.items() if k != "kind"})
-    return Axis(found.term, value["kind"], tuple(x.value for x in found.literals))
+    in_list = decode({k: v for k, v in value.items() if k != "kind"})
+    return Axis(in_list.term, value["kind"], tuple(x.value for x in in_list.literals))
 
 
-def _search(reached: Sequence[str], results: Sequence[str]) -> str:
-    """`results[n]` for the greatest n such that the first n conditions are TRUE; NULL counts as not."""
+def _binary_search(reached: Sequence[str], results: Sequence[str]) -> str:
+    """The CASE that returns `results[n]` for the greatest n whose first n conditions are TRUE; NULL counts as FALSE."""
 
     def between(first: int, last: int) -> str:
         if first == last:
@@ -222,7 +226,7 @@ def _search(reached: Sequence[str], results: Sequence[str]) -> str:
 
 
 def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], curve: str = "bits") -> Keys:
-    """One key a row. A term that the pattern names fewer times than it has bits gives its most significant ones.
+    """One key for each row. A term with more bits than places in the pattern contributes its most significant bits.
 
     >>> keys_of([np.array([2], np.uint64), np.array([1], np.uint64)], [2, 2], (0, 1, 0, 1)).tolist()
     [9]
@@ -231,14 +235,15 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
         bits = [max(bits)] * len(bits)
         ranks = _hilbert(ranks, bits[0])
     keys = np.zeros(len(ranks[0]), np.uint64)
-    for own, to in zip(ranks, places_of(bits, pattern), strict=True):
-        spread(own, to, keys)
+    for axis_ranks, places in zip(ranks, places_of(bits, pattern), strict=True):
+        spread(axis_ranks, places, keys)
     return turned(keys, pattern) if curve == "snake" else keys
 
 
 def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
-    """Keys of a snake from those of Z-order: a term's bits in a row are one step of the way, which goes back where the
-    step before it came to an odd place. So the last bit of each row of bits flips all that follow it.
+    """Keys of a snake from those of Z-order.
+
+    Adjacent bits of one term are one step. A step runs backwards after an odd one: its last bit flips all bits below.
 
     >>> turned(np.arange(8, dtype=np.uint64), (0, 1, 1)).tolist()
     [0, 1, 2, 3, 7, 6, 5, 4]
@@ -252,25 +257,25 @@ def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
 
 
 def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
-    """For each term where in the key its bits go, the lowest first; -1 for those that the pattern leaves out.
+    """For each term, the places of its bits in the key, lowest bit first; -1 for bits that the pattern leaves out.
 
     >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
     [[1, 3], [-1, 0, 2]]
     """
-    found = [np.full(n, -1) for n in bits]
+    places = [np.full(n, -1) for n in bits]
     left = list(bits)
     for place, term in zip(range(len(pattern) - 1, -1, -1), pattern, strict=True):
         left[term] -= 1
         if left[term] >= 0:
-            found[term][left[term]] = place
-    return found
+            places[term][left[term]] = place
+    return places
 
 
 def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
-    """Turn coordinates so that their plain interleaving is the place on the Hilbert curve (after Skilling, 2004).
+    """Turn coordinates so that interleaving their bits gives the place on the Hilbert curve (after Skilling, 2004).
 
-    From the highest bit down: where a coordinate's bit is set, the low bits of the first coordinate are inverted,
-    else they are exchanged with the coordinate's; a Gray code then undoes the remaining reflections.
+    From the highest bit down: where a coordinate's bit is set, invert the low bits of the first coordinate; else
+    exchange the low bits of the two. A Gray code then undoes the remaining reflections.
     """
     x = [r.copy() for r in ranks]
     one = np.uint64(1)

@@ -1,4 +1,4 @@
-"""The compiled loop that weaves the bits of several columns into one key."""
+"""The compiled loop that interleaves the bits of several columns into one key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from numba import njit
 
 @njit(cache=True)
 def spread(ranks: Any, to: Any, keys: Any) -> None:
-    """Add the bits of ranks to keys: bit j goes to bit `to[j]` of the key, or nowhere if that is -1. Byte by byte."""
+    """Add the bits of ranks to keys: bit j becomes bit `to[j]` of the key, and is dropped if that is -1.
+
+    A table for each byte of a rank holds all of the byte's bits at their places in the key.
+    """
     table = np.zeros((8, 256), np.uint64)
     first, last = 8, -1
     for j in range(len(to)):

@@ -21,9 +21,9 @@ from hedgerow.core.pruning.row_batch import Rows
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """`block_of` maps a vector, one character 0 or 1 a feature, to its block.
+    """Rows grouped by feature vector: `block_of` maps a vector, a text with 0 or 1 for each feature, to its block.
 
-    A vector never seen goes to the block that it would teach the fewest new features, the first of those.
+    An unknown vector goes to the first of the blocks to which it would add the fewest features.
     """
 
     kind: ClassVar[str] = "group"
@@ -43,9 +43,9 @@ class GroupLayout:
             return np.zeros(len(rows), np.int32)
         holds = np.stack([rows.evaluate(p) == T_BIT for p in self.predicates], axis=1)
         packed = np.packbits(holds, axis=1)
-        _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        blocks = [self._block(holds[i]) for i in first]
-        return np.array(blocks, np.int32)[which.reshape(-1)] if len(rows) else np.zeros(0, np.int32)
+        _, first_row, vector_of_row = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        blocks = [self._block(holds[i]) for i in first_row]
+        return np.array(blocks, np.int32)[vector_of_row.reshape(-1)] if len(rows) else np.zeros(0, np.int32)
 
     def _block(self, vector: Bools) -> int:
         known = self.block_of.get(text_of(vector))
@@ -55,7 +55,7 @@ class GroupLayout:
 
     @cached_property
     def vectors(self) -> Bools:
-        """Blocks x features: which hold on some row of the block."""
+        """Blocks x features: whether the feature holds on some row of the block."""
         seen = np.zeros((self.blocks, len(self.predicates)), bool)
         for vector, block in self.block_of.items():
             seen[block] |= np.array([c == "1" for c in vector])
@@ -65,7 +65,7 @@ class GroupLayout:
         return None
 
     def regions(self) -> Stats:
-        """Nothing: rows with a vector never seen may join any block."""
+        """No bounds: a row with an unknown vector may join any block."""
         return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class GroupLayout:
 
 
 def text_of(vector: Bools) -> str:
-    """As `block_of` has it.
+    """The vector as a key of `block_of`.
 
     >>> text_of(np.array([True, False]))
     '10'

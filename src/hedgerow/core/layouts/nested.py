@@ -24,7 +24,7 @@ from hedgerow.core.pruning.row_batch import Rows
 
 @dataclass(frozen=True)
 class NestedLayout:
-    """`inner[i]` divides outer block i; the blocks of inner[0] come first."""
+    """An outer layout whose block i is divided by the layout `inner[i]`; the blocks of `inner[0]` come first."""
 
     kind: ClassVar[str] = "nested"
     outer: Layout
@@ -36,6 +36,7 @@ class NestedLayout:
 
     @property
     def _starts(self) -> list[int]:
+        """The first block of each inner layout, then the number of all blocks."""
         return [0, *np.cumsum([layout.blocks for layout in self.inner]).tolist()]
 
     @property
@@ -60,7 +61,7 @@ class NestedLayout:
         return f"CASE {let(outer)} {cases} END"
 
     def regions(self) -> Stats:
-        """Each outer block's promise holds for all blocks inside it."""
+        """The bounds of each outer block, which hold for all blocks inside it."""
         owner = np.repeat(np.arange(len(self.inner)), [layout.blocks for layout in self.inner])
         return repeat(self.outer.regions(), owner)
 

@@ -1,12 +1,12 @@
-"""A tree whose small leaves are kept in every large leaf beside them, so that nobody has to read his neighbour.
+"""A tree whose small leaves are copied into large leaves beside them, so that a query need not open a second block.
 
-        N            cells   four of N rows, the one in the middle of a few
-      N + N          home    the block that the middle's rows lie in
-        N            copies  the other three, which have them too
+        N            cells   four cells of N rows, and a small cell in the middle
+      N + N          home    the block that stores the rows of the small cell
+        N            copies  the other three blocks, which store copies of these rows
 
-Cutting may leave one side smaller than a block. Leaves that are large enough are the blocks; a small leaf lives in one
-of them, and is copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). A row still has one block, its
-home: that is the layout. The copies are for the writing side to make and for the index to know.
+A cut may leave one side smaller than a block. Large leaves are blocks; a small leaf has one of them as its home, and is
+copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). The layout assigns every row to one block, its
+home. The writer makes the copies, and the index lists them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, View
-from hedgerow.core.index.file_choice import Parts
+from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
@@ -29,7 +29,7 @@ from hedgerow.core.pruning.row_batch import Rows
 
 @dataclass(frozen=True)
 class OverlapLayout:
-    """The tree's leaves are cells; `home[c]` is the block of cell c, `copies[c]` are further blocks that have it."""
+    """A tree with its leaves as cells: `home[c]` is the block of cell c, `copies[c]` are the blocks that copy it."""
 
     kind: ClassVar[str] = "overlap"
     tree: TreeLayout
@@ -37,10 +37,15 @@ class OverlapLayout:
     copies: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        known = set(range(max(self.home, default=-1) + 1))
-        right = [h in known and h not in c and known.issuperset(c) for h, c in zip(self.home, self.copies, strict=True)]
-        if len(right) != self.tree.blocks or not all(right) or not (self.tree.nodes or self.home == (0,)):
-            raise FormatError("an overlap says of each leaf of its tree which block is its home and which have copies")
+        blocks = set(range(max(self.home, default=-1) + 1))
+        valid = [
+            home in blocks and home not in copies and blocks.issuperset(copies)
+            for home, copies in zip(self.home, self.copies, strict=True)
+        ]
+        if len(valid) != self.tree.blocks or not all(valid) or not (self.tree.nodes or self.home == (0,)):
+            raise FormatError(
+                "an overlap layout needs a home block, and other blocks as copies, for each leaf of its tree"
+            )
 
     @property
     def features(self) -> tuple[Predicate, ...]:
@@ -52,7 +57,7 @@ class OverlapLayout:
 
     @cached_property
     def homes(self) -> TreeLayout:
-        """The same tree with blocks in place of cells."""
+        """The same tree, with the home blocks in place of the cells."""
         return self.tree.relabelled(self.home)
 
     def assign(self, rows: Rows) -> BlockIds:
@@ -62,23 +67,23 @@ class OverlapLayout:
         return self.homes.assign_sql(write, let)
 
     def regions(self) -> Stats:
-        found = self.homes.regions()
-        return regroup(found, range(len(found)), self.blocks)
+        regions = self.homes.regions()
+        return regroup(regions, range(len(regions)), self.blocks)
 
     def describe(self, block: int) -> Predicate:
         return self.homes.describe(block)
 
     def code(self, block: int, cell: int) -> int:
-        """One number for a cell copied to a block."""
+        """One number for the pair of a block and a cell that is copied to it."""
         return block * len(self.home) + cell
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Every cell and a block it is copied to."""
+        """All pairs of a cell and a block that has a copy of it."""
         return [(cell, block) for cell, blocks in enumerate(self.copies) for block in blocks]
 
     def index(self, rows: Rows) -> BlockIndex:
-        """The index that the blocks, made of just the sample's rows, would have: first homes, then copies."""
+        """The index of the blocks if these rows were the whole table: first the homes, then the copies."""
         cells = self.tree.assign(rows).astype(np.int64)
         home = np.array(self.home, np.int64)
         places = [(np.arange(len(cells)), cells, home[cells])]
@@ -86,12 +91,14 @@ class OverlapLayout:
             copied = np.flatnonzero(cells == cell)
             places.append((copied, cells[copied], np.full(len(copied), ~block, np.int64)))
         at, cell_of, place_of = (np.concatenate(list(arrays)) for arrays in zip(*places, strict=True))
-        found, part = np.unique(np.stack([cell_of, place_of]), axis=1, return_inverse=True)
+        parts, part_of_row = np.unique(np.stack([cell_of, place_of]), axis=1, return_inverse=True)
         rows_of_parts = rows.take(at.astype(np.intp))
-        stats = rows_of_parts.stats(part.reshape(-1), found.shape[1])
-        cell, place = found.astype(np.int64)
+        stats = rows_of_parts.stats(part_of_row.reshape(-1), parts.shape[1])
+        cell, place = parts.astype(np.int64)  # a place >= 0 is a home block, ~b is the file of copies of block b
         file = np.where(place >= 0, place, self.blocks + ~place)
-        return BlockIndex((View(regroup(stats, file, 2 * self.blocks)), View(stats, None, Parts(cell, place, file))))
+        return BlockIndex(
+            (View(regroup(stats, file, 2 * self.blocks)), View(stats, None, CellParts(cell, place, file)))
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"tree": self.tree.to_dict(), "home": list(self.home), "copies": [list(c) for c in self.copies]}

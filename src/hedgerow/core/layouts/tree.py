@@ -1,4 +1,4 @@
-"""A tree of cuts: TRUE goes left, FALSE and NULL go right, a leaf is a block. What qd-trees and Pando's trees are.
+"""A tree of cuts: TRUE goes left, FALSE and NULL go right, a leaf is a block. Qd-trees are such trees.
 
           x < 10                cuts  (x < 10, y IN (1, 2))
           /     \\              nodes (cut, left, right): (0, 1, ~2) (1, ~0, ~1); ~b is block b
@@ -17,11 +17,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
-from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns, conjunction, disjunction
+from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns_of, conjunction, disjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.sql_text import term_text, text
-from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, predicate_of, stepwise
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.step_functions import (
+    Break,
+    Steps,
+    Stepwise,
+    and3,
+    combine,
+    predicate_from_steps,
+    stepwise,
+)
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import (
@@ -32,7 +40,7 @@ from hedgerow.core.pruning.block_stats import (
     UNBOUNDED,
     UNKNOWN_NULLS,
     Bound,
-    Feature,
+    NotedCondition,
     Stats,
     TermStats,
     regroup,
@@ -46,7 +54,7 @@ _TYPE_OF_KIND = {"int": "bigint", "float": "double"}
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """`nodes[0]` is the root; no nodes at all is the one block 0."""
+    """A tree of cuts, with `nodes[0]` as the root; a tree without nodes is the single block 0."""
 
     kind: ClassVar[str] = "tree"
     cuts: tuple[Predicate, ...]
@@ -76,10 +84,9 @@ class TreeLayout:
         return ids
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
-        """CASEs inside of CASEs, where NULL takes the way to the right as it does in the tree; built without recursion.
+        """Nested CASEs; NULL goes to the right, as in the tree. Built without recursion.
 
-        Right turns that follow each other are one CASE: Spark takes five times as long to read one inside the ELSE of
-        another.
+        A run of right turns is one CASE: Spark takes five times as long to parse a CASE inside the ELSE of another.
         """
         branches: dict[int, str] = {}
         for node in reversed(self._top_down()):
@@ -90,9 +97,11 @@ class TreeLayout:
         return f"CASE {branches[0]} END" if branches else "0"
 
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
-        """The same tree with leaf ~b as block `block_of[b]`: several leaves may then be one block, and a cut with the
-        same block on both sides is none (but no cuts at all are block 0, so of another block one stays)."""
-        new: dict[int, int] = {}  # by node: its block as ~b, or itself if it still cuts
+        """The same tree with `block_of[b]` as the block of leaf ~b; several leaves may then be one block.
+
+        A node with one block on both sides is dropped, but the root only if that is block 0: a tree without nodes.
+        """
+        new: dict[int, int] = {}  # for each node, its block as ~b, or the node itself if it still cuts
 
         def child(old: int) -> int:
             return new[old] if old >= 0 else ~int(block_of[~old])
@@ -107,8 +116,8 @@ class TreeLayout:
         cut_place = {cut: i for i, cut in enumerate(cuts)}
 
         def kid(old: int) -> int:
-            found = child(old)
-            return place[found] if found >= 0 else found
+            new_child = child(old)
+            return place[new_child] if new_child >= 0 else new_child
 
         nodes = tuple((cut_place[c], kid(a), kid(b)) for c, a, b in (self.nodes[node] for node in cutting))
         return TreeLayout(tuple(self.cuts[c] for c in cuts), nodes)
@@ -122,7 +131,7 @@ class TreeLayout:
         return order
 
     def paths(self) -> Iterator[tuple[int, tuple[tuple[int, bool], ...]]]:
-        """Each leaf's block with the cuts above it and the side taken (True: left)."""
+        """For each leaf, its block and the cuts above it, each with the side taken (True: left)."""
         todo: list[tuple[int, tuple[tuple[int, bool], ...]]] = [(0 if self.nodes else -1, ())]
         while todo:
             node, path = todo.pop()
@@ -133,40 +142,39 @@ class TreeLayout:
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
 
     def regions(self) -> Stats:
-        """Each block's promise; a block with several leaves promises what all of them do."""
+        """The bounds of each block's rows that follow from its cuts; for several leaves, bounds around all of them."""
         leaves = list(self.paths())
         terms = promises([allowed_by(self.cuts, path) for _, path in leaves])
         bits = np.full((len(self.cuts), len(leaves)), ANY, np.uint8)
         for leaf, (_, path) in enumerate(leaves):
             for cut, left in path:
                 bits[cut, leaf] &= T_BIT if left else F_BIT | N_BIT
-        features = {text(p): Feature(p, bits[i]) for i, p in enumerate(self.cuts)}
-        found = Stats(np.ones(len(leaves), np.int64), terms, features)
-        return regroup(found, [block for block, _ in leaves], self.blocks)
+        features = {predicate_text(p): NotedCondition(p, bits[i]) for i, p in enumerate(self.cuts)}
+        stats = Stats(np.ones(len(leaves), np.int64), terms, features)
+        return regroup(stats, [block for block, _ in leaves], self.blocks)
 
     def describe(self, block: int) -> Predicate:
-        """The block's rows as a predicate that a person can read.
+        """A readable predicate that is TRUE on exactly the rows of the block.
 
         >>> from hedgerow.core.predicates.nodes import Compare, col, lit
         >>> x = col("x")
         >>> tree = TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2)))
-        >>> text(tree.describe(2))
+        >>> predicate_text(tree.describe(2))
         'x >= 5 AND x < 9'
         """
-        found = [self._of_path(path) for b, path in self.paths() if b == block]
-        return normalise(disjunction(*found))
+        return normalise(disjunction(*(self._of_path(path) for b, path in self.paths() if b == block)))
 
     def cuts_by_level(self) -> dict[str, list[int]]:
-        """How many cuts at each depth ask about each column, the most asked for first (the paper's Fig. 9)."""
+        """For each column, the number of cuts on it at each depth; most used columns first (the paper's Fig. 9)."""
         depths = self._depths()
-        found: dict[str, list[int]] = {}
+        counts: dict[str, list[int]] = {}
         for node, depth in depths.items():
-            for column in columns(self.cuts[self.nodes[node][0]]):
-                found.setdefault(term_text(column), [0] * (1 + max(depths.values())))[depth] += 1
-        return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
+            for column in columns_of(self.cuts[self.nodes[node][0]]):
+                counts.setdefault(term_text(column), [0] * (1 + max(depths.values())))[depth] += 1
+        return dict(sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0])))
 
     def outline(self, deepest: int = 4) -> str:
-        """The tree as text, what lies deeper as a number of leaves.
+        """The tree as indented text; a subtree below depth `deepest` is shown as its number of leaves.
 
         >>> from hedgerow.core.predicates.nodes import Compare, col, lit
         >>> x = col("x")
@@ -185,33 +193,32 @@ class TreeLayout:
         while todo:
             node, depth = todo.pop()
             if node < 0:
-                said = f"block {~node}"
+                label = f"block {~node}"
             elif depth > deepest:
-                said = f"{leaves[node]:,} leaves"
+                label = f"{leaves[node]:,} leaves"
             else:
                 cut, left, right = self.nodes[node]
-                said = text(self.cuts[cut])
+                label = predicate_text(self.cuts[cut])
                 todo += [(right, depth + 1), (left, depth + 1)]
-            lines.append("  " * depth + said)
+            lines.append("  " * depth + label)
         return "\n".join(lines)
 
     def _depths(self) -> dict[int, int]:
-        found = {0: 0} if self.nodes else {}
+        depths = {0: 0} if self.nodes else {}
         for node in self._top_down():
-            found |= {kid: found[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
-        return found
+            depths |= {kid: depths[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
+        return depths
 
     def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
         parts = []
         for s in allowed_by(self.cuts, path).values():
-            steps = replace(s.steps, on_null=s.steps.on_null or None)  # FALSE or NULL: said shorter as NULL
-            parts.append(predicate_of(replace(s, steps=steps)) or TRUE)
+            steps = replace(s.steps, on_null=s.steps.on_null or None)  # NULL for FALSE gives a shorter text
+            parts.append(predicate_from_steps(replace(s, steps=steps)) or TRUE)
         for cut, left in path:
             p = self.cuts[cut]
-            if stepwise(p) is None:  # the right side takes NULL too, which NOT (cut) alone would not say
-                parts.append(
-                    p if left else Opaque(f"NOT coalesce({text(p)}, FALSE)", tuple(sorted(columns(p), key=term_text)))
-                )
+            if stepwise(p) is None:  # NULL goes right too, so NOT (cut) alone would be too narrow
+                not_true = f"NOT coalesce({predicate_text(p)}, FALSE)"
+                parts.append(p if left else Opaque(not_true, tuple(sorted(columns_of(p), key=term_text))))
         return conjunction(*parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,28 +231,28 @@ class TreeLayout:
 
 
 def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:
-    """Per term: TRUE for the values (and NULL) that the path lets through."""
-    found: Allowed = {}
+    """For each term, a step function that is TRUE on the values (and NULL) that the path lets through."""
+    allowed: Allowed = {}
     for cut, left in path:
         s = stepwise(cuts[cut])
         if s is None:
             continue
         passes = combine(lambda a, _, left=left: (a is True) is left, s.steps, Steps((), (True,), True))  # type: ignore[misc]
-        old = found.get((s.term, s.kind))
+        old = allowed.get((s.term, s.kind))
         steps = combine(and3, old.steps, passes) if old else passes
-        found[s.term, s.kind] = Stepwise(s.term, s.kind, steps)
-    return found
+        allowed[s.term, s.kind] = Stepwise(s.term, s.kind, steps)
+    return allowed
 
 
 def promises(allowed: Sequence[Allowed]) -> dict[str, TermStats]:
-    """What is let through, as statistics: entry i is about `allowed[i]`."""
+    """Statistics of the values that are let through: entry i describes `allowed[i]`."""
     every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
     return {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
 
 
 def _promise(term: Term, kind: str, allowed: Sequence[Allowed]) -> TermStats:
     everything = Steps((), (True,), True)
-    steps = [found[term, kind].steps if (term, kind) in found else everything for found in allowed]
+    steps = [entry[term, kind].steps if (term, kind) in entry else everything for entry in allowed]
     bounds = [_hull(s) for s in steps]
     nulls = [UNKNOWN_NULLS if s.on_null is True else 0 for s in steps]
     nan = [kind == "float" and s.at(NAN) is True for s in steps]
@@ -271,13 +278,13 @@ def _end(breaks: tuple[Break, ...], i: int, inward: int) -> Bound:
 
 
 def _points(s: Steps) -> list[Any] | None:
-    """The values let through, where they are single values."""
-    found = []
+    """The values let through, if all of them are single values; else None."""
+    points = []
     for i, outcome in enumerate(s.outcomes):
         if outcome is not True:
             continue
         if not 0 < i < len(s.breaks) or s.breaks[i - 1][0] != s.breaks[i][0] or s.breaks[i - 1][1] != 0:
             return None
         if s.breaks[i][0] is not NAN:
-            found.append(s.breaks[i][0])
-    return found
+            points.append(s.breaks[i][0])
+    return points

@@ -16,11 +16,11 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, In, Or, Predicate, columns, walk
+from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, In, Or, Predicate, columns_of, walk
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools, Stats
-from hedgerow.core.pruning.evaluator import outcomes
+from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
 
@@ -80,7 +80,11 @@ class Problem:
         else:
             known = self.sample.rows.stats(layout.assign(self.sample.rows), layout.blocks)
             rows = np.round(known.rows / self.sample.fraction).astype(np.int64)
-        bits = np.array([outcomes(cut, known) for cut in self.cuts], np.uint8).reshape(len(self.cuts), len(rows)).T
+        bits = (
+            np.array([possible_outcomes(cut, known) for cut in self.cuts], np.uint8)
+            .reshape(len(self.cuts), len(rows))
+            .T
+        )
         empty = (rows == 0)[:, None]
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
@@ -100,12 +104,12 @@ def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128
         match part:
             case CompareTerms():
                 counts[part] += 1
-            case And() | Or() if len(columns(part)) > 1:
+            case And() | Or() if len(columns_of(part)) > 1:
                 counts[part] += 1
             case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
                 counts[part] += 1
     often = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
-    return tuple(sorted(islice(often, limit), key=text))
+    return tuple(sorted(islice(often, limit), key=predicate_text))
 
 
 class Learner(Protocol):

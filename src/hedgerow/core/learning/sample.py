@@ -13,7 +13,7 @@ import pyarrow as pa
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.schema import as_schema
-from hedgerow.core.predicates.sql_text import quote_name, text
+from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import T_BIT, Bits
 from hedgerow.core.pruning.row_batch import Rows
@@ -50,12 +50,12 @@ class Sample:
     def selectivity(self, p: Predicate) -> float | None:
         """The share of rows on which the predicate is TRUE; None where only Spark could say. Remembered: many ask."""
         known = self._selectivities
-        if text(p) not in known:
+        if predicate_text(p) not in known:
             try:
-                known[text(p)] = float((self.rows.evaluate(p) == T_BIT).mean())
+                known[predicate_text(p)] = float((self.rows.evaluate(p) == T_BIT).mean())
             except LayoutError:
-                known[text(p)] = None
-        return known[text(p)]
+                known[predicate_text(p)] = None
+        return known[predicate_text(p)]
 
     @staticmethod
     def of_table(

@@ -13,7 +13,7 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import Predicate, columns
+from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.workload.queries import Query
 
@@ -100,7 +100,7 @@ def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], tab
     for query in queries:
         p = query.predicate(table)
         opened = index.to_open(p)
-        read = float(rows[opened].sum() / max(1, rows[index.own].sum()))
+        read = float(rows[opened].sum() / max(1, rows[index.home_blocks].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
         found.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
@@ -121,5 +121,5 @@ def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float
     total = sum(sample.width.values())
     if reads is None or not total:
         return 1.0
-    names = {top(r).lower() for r in reads} | {quote_name(c.path[0]).lower() for c in columns(p)}
+    names = {top(r).lower() for r in reads} | {quote_name(c.path[0]).lower() for c in columns_of(p)}
     return sum(w for name, w in sample.width.items() if name.lower() in names) / total

@@ -45,13 +45,13 @@ from hedgerow.core.predicates.nodes import (
     Predicate,
     Prefix,
     Term,
-    atoms,
+    atoms_of,
     children,
     conjunction,
     disjunction,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_string, term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, quote_string, term_text
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bits
 from hedgerow.core.pruning.row_batch import Rows
@@ -92,7 +92,7 @@ def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
     """The columns in which words are looked for: a sample has to hold them, for other words to be drawn."""
-    found = (a for p in predicates for a in atoms(p) if isinstance(a, Opaque) and _LIKE_WORD.fullmatch(a.sql))
+    found = (a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque) and _LIKE_WORD.fullmatch(a.sql))
     return list(dict.fromkeys(c for a in found for c in a.columns))
 
 
@@ -156,7 +156,7 @@ def _ordered(p: Predicate) -> Predicate:
 
 
 def _sorted(kids: Sequence[Predicate]) -> tuple[Predicate, ...]:
-    return tuple(sorted(map(_ordered, kids), key=lambda kid: (shape(kid), text(kid))))
+    return tuple(sorted(map(_ordered, kids), key=lambda kid: (shape(kid), predicate_text(kid))))
 
 
 def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
@@ -249,7 +249,7 @@ class _Group:
 
 def _is_empty(p: Predicate) -> bool:
     """Whether it holds on no row: bounds that have passed each other."""
-    return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms(p))
+    return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms_of(p))
 
 
 def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:

@@ -1,6 +1,6 @@
-"""What does a condition mean?
+"""SQL conditions as trees: the data types, their meaning, and how they are bound, normalised and compared.
 
-SQL conditions become small frozen trees (`nodes`) with one canonical text each (`sql_text`). They are bound to the
-types of a table (`binding`), brought to one form (`normal_form`), compared (`implication`), and evaluated row by row
-(`row_truth`). Of core, this package imports `errors` only.
+A condition is a small frozen tree (`nodes`) with one canonical text (`sql_text`). `binding` gives it the types of a
+table, `normal_form` brings equal conditions to one form, `implication` compares two, and `row_truth` evaluates one on
+a row. Inside core, this package imports only `errors`.
 """

@@ -1,6 +1,6 @@
-"""When one predicate being TRUE makes sure that another is TRUE: x < 5 implies x < 10.
+"""Decide whether one predicate implies another: x < 5 implies x < 10.
 
-`False` only ever means "not shown". That keeps every use sound: a feature that might have helped is left unused.
+`False` means "not shown". Every use stays correct then: a noted condition that might have helped is left unused.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hedgerow.core.predicates.nodes import (
     SemiJoin,
 )
 from hedgerow.core.predicates.normal_form import grouped
-from hedgerow.core.predicates.step_functions import and3, joined, stepwise, true_within
+from hedgerow.core.predicates.step_functions import and3, combined_stepwise, stepwise, true_within
 
-# left op right, being TRUE, makes these TRUE as well
+# If `left op right` is TRUE, the comparisons with these operators are TRUE too.
 _WEAKER = {
     "=": {"=", "<=", ">="},
     "<": {"<", "<=", "<>"},
@@ -35,7 +35,7 @@ _WEAKER = {
 
 @lru_cache(maxsize=1 << 16)
 def implies(p: Predicate, q: Predicate) -> bool:
-    """Every row on which `p` is TRUE has `q` TRUE; both in the normal form of `rewrite`.
+    """Whether `q` is TRUE on every row on which `p` is TRUE; both must be in normal form.
 
     >>> from hedgerow.core.predicates.nodes import Compare, In, col, lit
     >>> x = col("x")
@@ -60,7 +60,7 @@ def _any_disjunct(p: Predicate, q: Predicate) -> bool:
 
 
 def _group_implies(group: tuple[Predicate, ...], q: Predicate) -> bool:
-    a, b = joined(and3, group), stepwise(q)
+    a, b = combined_stepwise(and3, group), stepwise(q)
     if a and b and a.term == b.term and (b.kind is None or a.kind == b.kind):
         return true_within(a.steps, b.steps)
     return any(implies(member, q) for member in group)

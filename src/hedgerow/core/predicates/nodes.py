@@ -1,7 +1,6 @@
-"""Terms and predicates as small frozen trees, and the one canonical text that is their identity.
+"""Terms and predicates as small frozen trees.
 
-A predicate is TRUE, FALSE or NULL on a row. The text of a predicate is also its Spark SQL, so what
-Python reasons about and what Spark evaluates cannot drift apart.
+A term has a value on every row. A predicate is TRUE, FALSE or NULL on every row.
 
         And                     shipped >= DATE '1995-03-01' AND (mode IN ('AIR', 'RAIL') OR (note LIKE '%x%'))
        /   \\
@@ -21,7 +20,7 @@ from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN, Value, canonical
 
-# --- terms: something every row has a value for ---------------------------------------------------
+# --- terms ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`CAST(column AS type)`, kept apart from other expressions because some casts keep the order."""
+    """`CAST(column AS type)`; a type of its own because some casts keep the order of the column."""
 
     column: Column
     type: Type
@@ -41,7 +40,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """Any other deterministic expression, as normalised Spark SQL; only Spark knows what it means."""
+    """Any other deterministic expression, as normalised Spark SQL; only Spark can evaluate it."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -56,7 +55,7 @@ Term: TypeAlias = Column | Cast | Expr
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A typed constant, never NULL; `value` is in the canonical form of `core/values`."""
+    """A typed constant, never NULL; `value` has the canonical form that `values` describes."""
 
     kind: str
     value: Value
@@ -64,14 +63,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """TRUE, FALSE or NULL, whatever the row."""
+    """TRUE, FALSE or NULL on every row."""
 
     value: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """`term op literal` with op one of = <> < <= > >= ; NULL where the term is NULL."""
+    """`term op literal`, where op is one of = <> < <= > >= ; NULL where the term is NULL."""
 
     term: Term
     op: str
@@ -105,7 +104,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """TRUE or FALSE, never NULL."""
+    """`term IS NULL`: TRUE or FALSE, never NULL."""
 
     term: Term
 
@@ -156,12 +155,12 @@ FLIPPED_OP = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def col(name: str) -> Column:
-    """A column by its dotted name; build `Column(("a.b",))` for a name that holds a dot itself."""
+    """A column by its dotted name; for a name that itself contains a dot write `Column(("a.b",))`."""
     return Column(tuple(name.split(".")))
 
 
 def lit(value: object, kind: str | None = None) -> Literal:
-    """A literal from a Python value; the kind follows the Python type unless it is given.
+    """A literal from a Python value; the kind follows from the Python type unless it is given.
 
     >>> lit(Decimal("0.50"))
     Literal(kind='decimal', value=Decimal('0.5'))
@@ -175,7 +174,7 @@ def _kind_of(value: object) -> str:
 
     if isinstance(value, datetime):
         return kinds.TIMESTAMP if value.tzinfo else kinds.TIMESTAMP_NTZ
-    for python, kind in (
+    for python_type, kind in (
         (bool, kinds.BOOLEAN),
         (int, kinds.INT),
         (Decimal, kinds.DECIMAL),
@@ -185,9 +184,9 @@ def _kind_of(value: object) -> str:
         (bytes, kinds.BINARY),
         (date, kinds.DATE),
     ):
-        if isinstance(value, python):
+        if isinstance(value, python_type):
             return kind
-    raise ValueError(f"no literal can be made of {value!r}")
+    raise ValueError(f"{value!r} cannot become a SQL literal")
 
 
 def conjunction(*children: Predicate) -> Predicate:
@@ -213,42 +212,42 @@ def children(p: Predicate) -> tuple[Predicate, ...]:
 
 
 def walk(p: Predicate) -> Iterator[Predicate]:
-    """The predicate and all below it, parents first."""
+    """Yield the predicate and all predicates inside it, parents first."""
     yield p
     for child in children(p):
         yield from walk(child)
 
 
-def atoms(p: Predicate) -> Iterator[Predicate]:
+def atoms_of(p: Predicate) -> Iterator[Predicate]:
     return (node for node in walk(p) if isinstance(node, ATOMS))
 
 
-def terms(p: Predicate) -> frozenset[Term]:
-    """The terms whose values are compared; those inside opaque text are not known as terms."""
-    found: set[Term] = set()
-    for atom in atoms(p):
+def terms_of(p: Predicate) -> frozenset[Term]:
+    """The terms that the predicate compares; an opaque text contributes no terms."""
+    terms: set[Term] = set()
+    for atom in atoms_of(p):
         match atom:
             case Compare(term=t) | In(term=t) | Prefix(term=t) | IsNull(term=t):
-                found.add(t)
+                terms.add(t)
             case CompareTerms(left=a, right=b):
-                found |= {a, b}
+                terms |= {a, b}
             case SemiJoin(key=k):
-                found.add(k)
-    return frozenset(found)
+                terms.add(k)
+    return frozenset(terms)
 
 
-def columns(p: Predicate) -> frozenset[Column]:
-    """Every column a row needs for this predicate to be evaluated."""
-    found: set[Column] = set()
-    for term in terms(p):
+def columns_of(p: Predicate) -> frozenset[Column]:
+    """The columns that the predicate reads, inside expressions and opaque texts too."""
+    columns: set[Column] = set()
+    for term in terms_of(p):
         match term:
             case Column():
-                found.add(term)
+                columns.add(term)
             case Cast(column=c):
-                found.add(c)
+                columns.add(c)
             case Expr(columns=cs):
-                found.update(cs)
-    for atom in atoms(p):
+                columns.update(cs)
+    for atom in atoms_of(p):
         if isinstance(atom, Opaque):
-            found.update(atom.columns)
-    return frozenset(found)
+            columns.update(atom.columns)
+    return frozenset(columns)

@@ -1,6 +1,6 @@
-"""Bring predicates that mean the same to the same tree, in ordered passes that keep every row's truth.
+"""Bring equal predicates to the same tree, in ordered passes that keep the truth on every row.
 
-Constants to the right, BETWEEN and NOT IN need no pass: the nodes of `core/expr` cannot say them otherwise.
+No pass is needed for BETWEEN, NOT IN and constants on the left: `nodes` has only one form for each of them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from hedgerow.core.predicates.nodes import (
     conjunction,
     disjunction,
 )
-from hedgerow.core.predicates.sql_text import term_text, text
-from hedgerow.core.predicates.step_functions import and3, joined, not3, or3, predicate_of, stepwise
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.step_functions import and3, combined_stepwise, not3, or3, predicate_from_steps, stepwise
 
 
 def push_negation(p: Predicate) -> Predicate:
-    """NOT moves inward until it meets an atom that has no opposite of its own: NOT (a < 5) is a >= 5."""
+    """Move NOT inward, down to atoms that have no opposite: NOT (a < 5) becomes a >= 5."""
     match p:
         case Not(Not(child)):
             return push_negation(child)
@@ -52,42 +52,42 @@ def push_negation(p: Predicate) -> Predicate:
 
 
 def order_terms(p: Predicate) -> Predicate:
-    """Of two compared terms the one with the smaller text stands left: b > a is a < b; a = a says a is not NULL."""
+    """Put the term with the smaller text on the left: b > a becomes a < b. a = a becomes a test for NULL."""
     match p:
         case CompareTerms(left, op, right) if left == right:
             return Not(In(left, ())) if op in ("=", "<=", ">=") else In(left, ())
         case CompareTerms(left, op, right) if term_text(left) > term_text(right):
             return CompareTerms(right, FLIPPED_OP[op], left)
-    return _rebuilt(p, order_terms)
+    return _map_children(p, order_terms)
 
 
 def flatten(p: Predicate) -> Predicate:
-    """AND in AND and OR in OR become one; TRUE and FALSE vanish or decide; one child stands for itself."""
+    """Merge AND into AND and OR into OR, drop TRUE and FALSE where possible, and unwrap a single child."""
     match p:
         case And(kids):
-            flat = _spliced(And, kids)
+            flat = _flat_children(And, kids)
             return FALSE if FALSE in flat else conjunction(*flat)
         case Or(kids):
-            flat = _spliced(Or, kids)
+            flat = _flat_children(Or, kids)
             return TRUE if TRUE in flat else disjunction(*flat)
-    return _rebuilt(p, flatten)
+    return _map_children(p, flatten)
 
 
 def merge_steps(p: Predicate) -> Predicate:
-    """Siblings about one term become one: duplicate, redundant and contradictory bounds merge, IN lists unite."""
-    p = _rebuilt(p, merge_steps)
+    """Merge the siblings about one term: redundant and contradictory bounds, duplicates, IN lists."""
+    p = _map_children(p, merge_steps)
     match p:
         case And(kids):
             return flatten(And(_merged(kids, and3)))
         case Or(kids):
             return flatten(Or(_merged(kids, or3)))
-    found = stepwise(p)
-    return (found and predicate_of(found)) or p
+    function = stepwise(p)
+    return (function and predicate_from_steps(function)) or p
 
 
 def sort_children(p: Predicate) -> Predicate:
-    """Order and repetition of siblings say nothing."""
-    p = _rebuilt(p, sort_children)
+    """Sort siblings and drop repetitions."""
+    p = _map_children(p, sort_children)
     match p:
         case And(kids):
             return conjunction(*sorted(set(kids), key=_reading_order))
@@ -108,18 +108,18 @@ PASSES: tuple[Callable[[Predicate], Predicate], ...] = (
 
 
 def _reading_order(p: Predicate) -> str:
-    return text(p).replace(">", "!")  # lower bounds before upper ones
+    return predicate_text(p).replace(">", "!")  # sorts lower bounds before upper ones
 
 
 @lru_cache(maxsize=1 << 14)
 def normalise(p: Predicate) -> Predicate:
-    """All passes in order.
+    """Apply all passes in order, until none of them changes the predicate.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
-    >>> text(normalise(Not(Or((Compare(col("x"), "<", lit(3)), Compare(col("x"), "<", lit(5)))))))
+    >>> predicate_text(normalise(Not(Or((Compare(col("x"), "<", lit(3)), Compare(col("x"), "<", lit(5)))))))
     'x >= 5'
     """
-    while True:  # a merged or repeated sibling may give the passes before it something to do
+    while True:  # merging siblings may create work for earlier passes
         before = p
         for rewrite in PASSES:
             p = rewrite(p)
@@ -128,11 +128,11 @@ def normalise(p: Predicate) -> Predicate:
 
 
 def negate(p: Predicate) -> Predicate:
-    """The predicate that is TRUE just where `p` is FALSE."""
+    """The normal form of NOT p."""
     return normalise(Not(p))
 
 
-def _rebuilt(p: Predicate, f: Callable[[Predicate], Predicate]) -> Predicate:
+def _map_children(p: Predicate, f: Callable[[Predicate], Predicate]) -> Predicate:
     match p:
         case And(kids):
             return And(tuple(map(f, kids)))
@@ -143,7 +143,7 @@ def _rebuilt(p: Predicate, f: Callable[[Predicate], Predicate]) -> Predicate:
     return p
 
 
-def _spliced(node: type[And] | type[Or], kids: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+def _flat_children(node: type[And] | type[Or], kids: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
     flat: list[Predicate] = []
     for kid in map(flatten, kids):
         flat.extend(kid.children if isinstance(kid, node) else (kid,))
@@ -151,27 +151,27 @@ def _spliced(node: type[And] | type[Or], kids: tuple[Predicate, ...]) -> tuple[P
 
 
 def grouped(kids: tuple[Predicate, ...]) -> list[tuple[Predicate, ...]]:
-    """Siblings that speak of the same term, with literals of the same kind, side by side; the others alone."""
+    """Group siblings about the same term with literals of the same kind; every other sibling is a group of its own."""
     groups: dict[tuple[Term, str], list[Predicate]] = {}
     nulls: dict[Term, list[Predicate]] = {}
     alone: list[tuple[Predicate, ...]] = []
     for kid in kids:
-        found = stepwise(kid)
-        if found is None:
+        function = stepwise(kid)
+        if function is None:
             alone.append((kid,))
-        elif found.kind is None:
-            nulls.setdefault(found.term, []).append(kid)
+        elif function.kind is None:
+            nulls.setdefault(function.term, []).append(kid)
         else:
-            groups.setdefault((found.term, found.kind), []).append(kid)
+            groups.setdefault((function.term, function.kind), []).append(kid)
     for (term, _), group in groups.items():
-        group.extend(nulls.pop(term, []))  # IS NULL joins any kind: the first that comes
+        group.extend(nulls.pop(term, []))  # IS NULL suits every kind: it joins the first
     return [tuple(g) for g in (*groups.values(), *nulls.values())] + alone
 
 
 def _merged(kids: tuple[Predicate, ...], f: Callable[[bool | None, bool | None], bool | None]) -> tuple[Predicate, ...]:
     merged: list[Predicate] = []
     for group in grouped(kids):
-        found = joined(f, group)
-        one = predicate_of(found) if found else None
+        function = combined_stepwise(f, group)
+        one = predicate_from_steps(function) if function else None
         merged.extend(group if one is None else (one,))
     return tuple(merged)

@@ -1,4 +1,4 @@
-"""Terms and predicates as plain JSON values and back, exactly."""
+"""Convert terms and predicates to plain JSON values and back, without loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.predicates import nodes as expr
+from hedgerow.core.predicates import nodes
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Literal, Predicate, Term
 from hedgerow.core.predicates.types import Type
@@ -16,17 +16,8 @@ from hedgerow.core.predicates.values import NAN, canonical
 _NODES: dict[str, type[Any]] = {
     node.__name__: node
     for node in (
-        *(
-            expr.Column,
-            expr.Cast,
-            expr.Expr,
-            expr.Const,
-            expr.Compare,
-            expr.CompareTerms,
-            expr.In,
-            expr.Prefix,
-        ),
-        *(expr.IsNull, expr.SemiJoin, expr.Opaque, expr.Not, expr.And, expr.Or),
+        *(nodes.Column, nodes.Cast, nodes.Expr, nodes.Const, nodes.Compare, nodes.CompareTerms, nodes.In),
+        *(nodes.Prefix, nodes.IsNull, nodes.SemiJoin, nodes.Opaque, nodes.Not, nodes.And, nodes.Or),
     )
 }
 
@@ -34,42 +25,42 @@ _NODES: dict[str, type[Any]] = {
 def encode(node: Predicate | Term) -> dict[str, Any]:
     """The JSON value of a predicate or term.
 
-    >>> encode(expr.IsNull(expr.col("x")))
+    >>> encode(nodes.IsNull(nodes.col("x")))
     {'node': 'IsNull', 'term': {'node': 'Column', 'path': ['x']}}
     """
-    return {"node": type(node).__name__, **{f.name: _out(getattr(node, f.name)) for f in fields(node)}}
+    return {"node": type(node).__name__, **{f.name: _to_json(getattr(node, f.name)) for f in fields(node)}}
 
 
 def decode(value: object) -> Any:
-    """The node that `encode` wrote; FormatError for anything else."""
+    """The node that `encode` wrote; FormatError for any other value."""
     try:
-        found = _in(value)
+        node = _from_json(value)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}") from error
-    if type(found).__name__ not in _NODES:
+    if type(node).__name__ not in _NODES:
         raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}")
-    return found
+    return node
 
 
 def decode_predicate(value: object) -> Predicate:
-    found = decode(value)
-    if not isinstance(found, Predicate):
+    node = decode(value)
+    if not isinstance(node, Predicate):
         raise FormatError(f"this is a term, not a predicate: {value!r}")
-    return found
+    return node
 
 
-def _out(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     match value:
         case tuple():
-            return [_out(v) for v in value]
+            return [_to_json(v) for v in value]
         case Literal(kind, v):
-            return {"literal": kind, "value": _literal_out(kind, v)}
+            return {"literal": kind, "value": _literal_to_json(kind, v)}
         case Type():
             return {"type": str(value)}
     return encode(value) if type(value).__name__ in _NODES else value
 
 
-def _literal_out(kind: str, value: Any) -> Any:
+def _literal_to_json(kind: str, value: Any) -> Any:
     match kind:
         case kinds.DECIMAL:
             return str(value)
@@ -80,20 +71,20 @@ def _literal_out(kind: str, value: Any) -> Any:
     return value
 
 
-def _in(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     match value:
         case list():
-            return tuple(_in(v) for v in value)
+            return tuple(_from_json(v) for v in value)
         case {"literal": str() as kind, "value": v}:
-            return Literal(kind, canonical(kind, _literal_in(kind, v)))
+            return Literal(kind, canonical(kind, _literal_from_json(kind, v)))
         case {"type": str() as name}:
             return Type.parse(name)
         case {"node": str() as name}:
-            return _NODES[name](**{str(key): _in(v) for key, v in value.items() if key != "node"})
+            return _NODES[name](**{str(key): _from_json(v) for key, v in value.items() if key != "node"})
     return value
 
 
-def _literal_in(kind: str, value: Any) -> Any:
+def _literal_from_json(kind: str, value: Any) -> Any:
     match kind:
         case kinds.DECIMAL:
             return Decimal(value)

@@ -1,4 +1,4 @@
-"""What a predicate means on one real row, in three-valued logic: slow, plain, the reference for everything fast.
+"""The meaning of a predicate on one row, in three-valued logic: slow, and the reference for all faster evaluation.
 
 a AND b   TRUE  FALSE NULL        a OR b   TRUE  FALSE NULL        NOT a
 TRUE      TRUE  FALSE NULL        TRUE     TRUE  TRUE  TRUE        TRUE  -> FALSE
@@ -27,7 +27,7 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     SemiJoin,
 )
-from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
 OPS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -40,7 +40,7 @@ OPS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
-    """TRUE, FALSE or NULL (None). A row maps the text of a term, or of an opaque predicate, to its canonical value.
+    """Evaluate to True, False or None (NULL). A row maps the text of a term or opaque predicate to its value.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> truth(Or((Compare(col("x"), "<", lit(5)), IsNull(col("y")))), {"x": None, "y": 1}) is None
@@ -64,8 +64,8 @@ def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
         case IsNull(term):
             return row[term_text(term)] is None
         case SemiJoin() | Opaque():
-            found: bool | None = row[text(p)]
-            return found
+            outcome: bool | None = row[predicate_text(p)]
+            return outcome
         case Not(child):
             inner = truth(child, row)
             return None if inner is None else not inner

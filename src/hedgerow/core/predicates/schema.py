@@ -1,4 +1,4 @@
-"""A table's column names and types, and the session settings that a predicate's meaning depends on."""
+"""Schemas (column names and types) and the session settings on which the meaning of a predicate depends."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Schema = Mapping[str, Type]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a predicate's meaning depends on beside the table; an unknown zone leaves zoned comparisons opaque."""
+    """The session's time zone; if it is unknown, comparisons that depend on it become opaque."""
 
     zone: str | None = None
 
 
 def as_schema(given: Mapping[str, Any] | pa.Schema) -> dict[str, Type]:
-    """A schema from Arrow or from `{"price": "decimal(12,2)"}`; fields of structs appear under dotted names."""
+    """A schema from Arrow or from `{"price": "decimal(12,2)"}`; fields of structs get dotted names."""
     if isinstance(given, pa.Schema):
         return {term_text(Column(path)): Type.of_arrow(t) for field in given for path, t in _fields((), field)}
-    return {_key(name): t if isinstance(t, Type) else Type.parse(str(t)) for name, t in given.items()}
+    return {_quoted(name): t if isinstance(t, Type) else Type.parse(str(t)) for name, t in given.items()}
 
 
-def _fields(above: tuple[str, ...], field: pa.Field) -> list[tuple[tuple[str, ...], pa.DataType]]:
-    path = (*above, field.name)
-    below = [f for child in field.type for f in _fields(path, child)] if pa.types.is_struct(field.type) else []
-    return [(path, field.type), *below]
+def _fields(outer: tuple[str, ...], field: pa.Field) -> list[tuple[tuple[str, ...], pa.DataType]]:
+    path = (*outer, field.name)
+    inner = [f for child in field.type for f in _fields(path, child)] if pa.types.is_struct(field.type) else []
+    return [(path, field.type), *inner]
 
 
-def _key(name: str) -> str:
+def _quoted(name: str) -> str:
     return name if "`" in name else ".".join(map(quote_name, name.split(".")))
 
 

@@ -1,7 +1,7 @@
 """The canonical text of terms and predicates, which is also their Spark SQL.
 
-The text is a predicate's identity: equal texts mean equal predicates. Spark evaluates the same text, so what Python
-reasons about and what Spark evaluates cannot drift apart.
+The text identifies a predicate: equal texts mean equal predicates. Spark evaluates this same text, so Python and Spark
+cannot drift apart.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.values import NAN, date_text, timestamp_text
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# Words Spark reserves in ANSI mode, or would read as something else than a column where we print them.
+_UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Words that Spark reserves in ANSI mode, or may read as something other than a column.
 _RESERVED = frozenset(
     """
     all and anti any array as at authorization between binary both by case cast check collate column
@@ -49,7 +49,7 @@ _RESERVED = frozenset(
 
 
 def quote_name(name: str) -> str:
-    if _PLAIN.match(name) and name.lower() not in _RESERVED:
+    if _UNQUOTED_NAME.match(name) and name.lower() not in _RESERVED:
         return name
     return "`" + name.replace("`", "``") + "`"
 
@@ -77,7 +77,7 @@ def literal_text(literal: Literal) -> str:
             return str(value)
         case kinds.DECIMAL:
             whole, _, fraction = format(value, "f").partition(".")
-            return f"{whole}.{fraction.rstrip('0') or '0'}"  # 5.0, not 5: Spark reads the type off the text
+            return f"{whole}.{fraction.rstrip('0') or '0'}"  # 5.0, not 5: Spark derives the type from the text
         case kinds.FLOAT if value is NAN:
             return "double('NaN')"
         case kinds.FLOAT if value in (float("inf"), float("-inf")):
@@ -98,12 +98,12 @@ def literal_text(literal: Literal) -> str:
             return f"TIMESTAMP '{timestamp_text(value)}'"
         case kinds.TIMESTAMP_NTZ:
             return f"TIMESTAMP_NTZ '{timestamp_text(value)}'"
-    raise ValueError(f"a literal has no kind {literal.kind!r}")
+    raise ValueError(f"a literal cannot have the kind {literal.kind!r}")
 
 
 @lru_cache(maxsize=1 << 16)
-def text(p: Predicate) -> str:
-    """The canonical text: equal texts, equal meaning; `rewrite.normalise` brings more predicates to one text."""
+def predicate_text(p: Predicate) -> str:
+    """The canonical text. Equal texts have equal meanings; `normalise` gives more equal predicates equal texts."""
     match p:
         case Const(value):
             return {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}[value]
@@ -120,7 +120,7 @@ def text(p: Predicate) -> str:
         case IsNull(term):
             return f"{term_text(term)} IS NULL"
         case SemiJoin(key, table, other_key, inner):
-            where = "" if inner == TRUE else f" WHERE {text(inner)}"
+            where = "" if inner == TRUE else f" WHERE {predicate_text(inner)}"
             return f"{term_text(key)} IN (SELECT {term_text(other_key)} FROM {table}{where})"
         case Opaque(sql):
             return f"({sql})"
@@ -129,9 +129,15 @@ def text(p: Predicate) -> str:
         case Not(In(term, literals)) if literals:
             return f"{term_text(term)} NOT IN ({', '.join(map(literal_text, literals))})"
         case Not(child):
-            return f"NOT ({text(child)})"
+            return f"NOT ({predicate_text(child)})"
         case And(kids):
-            return " AND ".join(f"({text(k)})" if isinstance(k, Or) else text(k) for k in kids) or "TRUE"
+            return (
+                " AND ".join(f"({predicate_text(k)})" if isinstance(k, Or) else predicate_text(k) for k in kids)
+                or "TRUE"
+            )
         case Or(kids):
-            return " OR ".join(f"({text(k)})" if isinstance(k, And) else text(k) for k in kids) or "FALSE"
+            return (
+                " OR ".join(f"({predicate_text(k)})" if isinstance(k, And) else predicate_text(k) for k in kids)
+                or "FALSE"
+            )
     assert_never(p)

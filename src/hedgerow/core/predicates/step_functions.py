@@ -1,11 +1,11 @@
-"""A predicate about one term is a step function: from the term's value, or NULL, to TRUE, FALSE or NULL.
+"""Predicates about one term as step functions: they map the term's value, or NULL, to TRUE, FALSE or NULL.
 
     x >= 5 AND x <> 9      value   ----------5=========9==========>     NULL
                            truth     FALSE    |  TRUE  F   TRUE         NULL
 
-This one picture carries ranges, IN lists, prefixes, their negations and every AND/OR of them: implication is
-"TRUE here only where TRUE there", contradiction is "TRUE nowhere", and a block whose values lie between its
-minimum and maximum has just the outcomes of the steps in between.
+Ranges, IN lists, prefixes, their negations and every AND/OR of them are such functions. Then p implies q if q is TRUE
+wherever p is, and p is a contradiction if it is TRUE nowhere. A block whose values lie between a minimum and a maximum
+has exactly the outcomes of the steps between these two.
 """
 
 from __future__ import annotations
@@ -37,31 +37,32 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.values import Value, prefix_end
 
 Outcome = bool | None
-# A break lies just below (side 0) or just above (side 1) a value.
+# A break is a value and a side: it lies just below or just above the value.
 Break = tuple[Value, int]
+BELOW, ABOVE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """`outcomes[i]` holds between `breaks[i - 1]` and `breaks[i]`; neighbours differ."""
+    """A step function: `outcomes[i]` holds between `breaks[i - 1]` and `breaks[i]`; neighbours differ."""
 
     breaks: tuple[Break, ...]
     outcomes: tuple[Outcome, ...]
     on_null: Outcome
 
     def at(self, value: Value) -> Outcome:
-        return self.outcomes[bisect_right(self.breaks, (value, 0))]
+        return self.outcomes[bisect_right(self.breaks, (value, BELOW))]
 
     def where_true(self, values: Sequence[Value]) -> list[tuple[int, int]]:
-        """Of sorted values those on which this is TRUE, as places: from one to below another."""
-        places = ((bisect_right if side else bisect_left)(values, value) for value, side in self.breaks)
+        """The slices (start, end) of the sorted values on which this is TRUE."""
+        places = ((bisect_right if side == ABOVE else bisect_left)(values, value) for value, side in self.breaks)
         ends = [0, *places, len(values)]
         return [(a, b) for a, b, o in zip(ends[:-1], ends[1:], self.outcomes, strict=True) if o is True and a < b]
 
 
 @dataclass(frozen=True, slots=True)
 class Stepwise:
-    """Steps of a term; `kind` is the kind of its literals, None where only NULL matters (IS NULL, TRUE)."""
+    """The step function of a term; `kind` is the kind of the literals, or None if there are none (IS NULL)."""
 
     term: Term
     kind: str | None
@@ -81,7 +82,7 @@ def not3(a: Outcome) -> Outcome:
 
 
 def _steps(pieces: list[tuple[Break | None, Outcome]], on_null: Outcome) -> Steps:
-    """From (start, outcome) pieces in order, the first starting at None; equal neighbours are joined."""
+    """Steps from (start, outcome) pieces in order, the first with start None; merges equal neighbours."""
     breaks: list[Break] = []
     outcomes: list[Outcome] = []
     for start, outcome in pieces:
@@ -94,7 +95,7 @@ def _steps(pieces: list[tuple[Break | None, Outcome]], on_null: Outcome) -> Step
 
 
 def combine(f: Callable[[Outcome, Outcome], Outcome], a: Steps, b: Steps) -> Steps:
-    """Apply a connective at every point of the line."""
+    """The step function `f(a, b)`, for a connective `f` such as `and3`."""
     pieces: list[tuple[Break | None, Outcome]] = [(None, f(a.outcomes[0], b.outcomes[0]))]
     i = j = 0
     while i < len(a.breaks) or j < len(b.breaks):
@@ -114,7 +115,7 @@ def invert(a: Steps) -> Steps:
 
 
 def _compare(op: str, v: Value) -> Steps:
-    below, above = (v, 0), (v, 1)
+    below, above = (v, BELOW), (v, ABOVE)
     match op:
         case "<":  #   =====v-----
             return Steps((below,), (True, False), None)
@@ -131,7 +132,7 @@ def _compare(op: str, v: Value) -> Steps:
 
 @lru_cache(maxsize=1 << 15)
 def stepwise(p: Predicate) -> Stepwise | None:
-    """The step function of a predicate that speaks of one term with literals of one kind, else None."""
+    """The step function of a predicate about one term with literals of one kind; None for other predicates."""
     match p:
         case Compare(term, op, literal):
             return Stepwise(term, literal.kind, _compare(op, literal.value))
@@ -140,40 +141,40 @@ def stepwise(p: Predicate) -> Stepwise | None:
                 return None
             pieces: list[tuple[Break | None, Outcome]] = [(None, False)]
             for v in sorted({x.value for x in literals}):
-                pieces += [((v, 0), True), ((v, 1), False)]
+                pieces += [((v, BELOW), True), ((v, ABOVE), False)]
             return Stepwise(term, literals[0].kind if literals else None, _steps(pieces, None))
         case Prefix(term, prefix):
             end = prefix_end(prefix)
-            pieces = [(None, prefix == "")] + ([((prefix, 0), True)] if prefix else [])
-            return Stepwise(term, kinds.STRING, _steps(pieces + ([((end, 0), False)] if end else []), None))
+            pieces = [(None, prefix == "")] + ([((prefix, BELOW), True)] if prefix else [])
+            return Stepwise(term, kinds.STRING, _steps(pieces + ([((end, BELOW), False)] if end else []), None))
         case IsNull(term):
             return Stepwise(term, None, Steps((), (False,), True))
         case Not(child):
             inner = stepwise(child)
             return inner and Stepwise(inner.term, inner.kind, invert(inner.steps))
         case And(kids):
-            return joined(and3, kids)
+            return combined_stepwise(and3, kids)
         case Or(kids):
-            return joined(or3, kids)
+            return combined_stepwise(or3, kids)
     return None
 
 
-def joined(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Predicate, ...]) -> Stepwise | None:
-    """The children's common step function, if they speak of one term; constants speak of any."""
+def combined_stepwise(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Predicate, ...]) -> Stepwise | None:
+    """The step function of the children joined by `f`; None unless all are about one term (constants suit any)."""
     parts = [stepwise(k) for k in kids if not isinstance(k, Const)]
-    if not parts or any(part is None for part in parts):
+    functions: list[Stepwise] = [part for part in parts if part]
+    if not functions or len(functions) < len(parts):
         return None
-    found: list[Stepwise] = [part for part in parts if part]
-    seen = {part.kind for part in found} - {None}
-    if len({part.term for part in found}) > 1 or len(seen) > 1:
+    literal_kinds = {function.kind for function in functions} - {None}
+    if len({function.term for function in functions}) > 1 or len(literal_kinds) > 1:
         return None
-    steps = [part.steps for part in found]
+    steps = [function.steps for function in functions]
     steps += [Steps((), (k.value,), k.value) for k in kids if isinstance(k, Const)]
-    return Stepwise(found[0].term, next(iter(seen), None), reduce(lambda a, b: combine(f, a, b), steps))
+    return Stepwise(functions[0].term, next(iter(literal_kinds), None), reduce(lambda a, b: combine(f, a, b), steps))
 
 
 def true_within(a: Steps, b: Steps) -> bool:
-    """Wherever `a` is TRUE, `b` is TRUE."""
+    """Whether `b` is TRUE wherever `a` is TRUE."""
     if a.on_null is True and b.on_null is not True:
         return False
     for i, outcome in enumerate(a.outcomes):
@@ -185,13 +186,14 @@ def true_within(a: Steps, b: Steps) -> bool:
     return True
 
 
-def predicate_of(s: Stepwise) -> Predicate | None:
-    """The shortest predicate with these steps; None where values map to NULL, which no plain atom does.
+def predicate_from_steps(s: Stepwise) -> Predicate | None:
+    """The shortest predicate with these steps; None if some value maps to NULL, since no atom does that.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
-    >>> from hedgerow.core.predicates.sql_text import text
+    >>> from hedgerow.core.predicates.sql_text import predicate_text
     >>> x = col("x")
-    >>> text(predicate_of(stepwise(And((Compare(x, ">=", lit(5)), Compare(x, ">", lit(7)), Compare(x, "<", lit(9)))))))
+    >>> bounds = And((Compare(x, ">=", lit(5)), Compare(x, ">", lit(7)), Compare(x, "<", lit(9))))
+    >>> predicate_text(predicate_from_steps(stepwise(bounds)))
     'x > 7 AND x < 9'
     """
     steps, term = s.steps, s.term
@@ -204,27 +206,28 @@ def predicate_of(s: Stepwise) -> Predicate | None:
         if on_value is on_null:
             return TRUE if on_value else FALSE
         return Not(IsNull(term)) if on_value else IsNull(term)
-    body = _body(term, s.kind or "", steps)
+    body = _value_predicate(term, s.kind or "", steps)
     match steps.on_null:
         case True:
-            return disjunction(*_parts(Or, body), IsNull(term))
+            return disjunction(*_operands(Or, body), IsNull(term))
         case False:
-            return conjunction(*_parts(And, body), Not(IsNull(term)))
+            return conjunction(*_operands(And, body), Not(IsNull(term)))
     return body
 
 
-def _parts(node: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
+def _operands(node: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
     return p.children if isinstance(p, node) else (p,)
 
 
-def _body(term: Term, kind: str, steps: Steps) -> Predicate:
+def _value_predicate(term: Term, kind: str, steps: Steps) -> Predicate:
+    """The predicate with these steps on values, whatever they are on NULL."""
     starts: list[Break | None] = [None, *steps.breaks]
     ends: list[Break | None] = [*steps.breaks, None]
     spans = list(zip(starts, ends, steps.outcomes, strict=True))
     holes = [_point(a, b) for a, b, outcome in spans if outcome is False]
-    if all(hole is not None for hole in holes):  # TRUE but for some values: <> or NOT IN
+    if all(hole is not None for hole in holes):  # TRUE except at some values: <> or NOT IN
         return _one_of(term, kind, [h[0] for h in holes if h], negated=True)
-    if len(holes) == 1:  # TRUE but for one range
+    if len(holes) == 1:  # TRUE except in one range
         a, b = next((a, b) for a, b, outcome in spans if outcome is False)
         if a is not None and isinstance(hole := _range(term, kind, a, b), Prefix):
             return Not(hole)
@@ -234,8 +237,8 @@ def _body(term: Term, kind: str, steps: Steps) -> Predicate:
 
 
 def _point(start: Break | None, end: Break | None) -> tuple[Value] | None:
-    """The single value between two breaks, boxed."""
-    if start is None or end is None or start[1] != 0 or end != (start[0], 1):
+    """The value between two breaks that enclose one value, in a tuple because it may be falsy; else None."""
+    if start is None or end is None or start[1] != BELOW or end != (start[0], ABOVE):
         return None
     return (start[0],)
 
@@ -243,18 +246,18 @@ def _point(start: Break | None, end: Break | None) -> tuple[Value] | None:
 def _one_of(term: Term, kind: str, values: list[Any], negated: bool = False) -> Predicate:
     if len(values) == 1:
         return Compare(term, "<>" if negated else "=", Literal(kind, values[0]))
-    found = In(term, tuple(Literal(kind, v) for v in values))
-    return Not(found) if negated else found
+    listed = In(term, tuple(Literal(kind, v) for v in values))
+    return Not(listed) if negated else listed
 
 
 def _range(term: Term, kind: str, start: Break | None, end: Break | None) -> Predicate:
-    if kind == kinds.STRING and start and start[1] == 0 and start[0]:
+    if kind == kinds.STRING and start and start[1] == BELOW and start[0]:
         following = prefix_end(start[0])
-        if (end is None and following is None) or end == (following, 0):
+        if (end is None and following is None) or end == (following, BELOW):
             return Prefix(term, start[0])
     bounds = []
     if start is not None:
-        bounds.append(Compare(term, ">" if start[1] else ">=", Literal(kind, start[0])))
+        bounds.append(Compare(term, ">" if start[1] == ABOVE else ">=", Literal(kind, start[0])))
     if end is not None:
-        bounds.append(Compare(term, "<=" if end[1] else "<", Literal(kind, end[0])))
+        bounds.append(Compare(term, "<=" if end[1] == ABOVE else "<", Literal(kind, end[0])))
     return conjunction(*bounds)

@@ -1,4 +1,4 @@
-"""Column types as Spark names them, and the few *kinds* that decide how two values compare."""
+"""Column types under Spark's names; each has a *kind*, which decides how its values compare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-# Values of one kind share one total order; values of two kinds are never compared.
+# Values of one kind share one total order; values of different kinds are never compared.
 INT = "int"
 DECIMAL = "decimal"
 FLOAT = "float"
@@ -17,7 +17,7 @@ BOOLEAN = "boolean"
 DATE = "date"
 TIMESTAMP = "timestamp"
 TIMESTAMP_NTZ = "timestamp_ntz"
-TIMESTAMP_LOCAL = "timestamp_local"  # a literal in the session's zone, until `core/bind` knows the zone
+TIMESTAMP_LOCAL = "timestamp_local"  # a literal in the session's zone, until `binding` replaces it
 OTHER = "other"
 
 _KINDS = {
@@ -51,7 +51,7 @@ _ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A Spark SQL type; anything whose comparison we do not know exactly has the kind `other`.
+    """A Spark SQL type; its kind is `other` if Hedgerow does not know exactly how its values compare.
 
     >>> Type.parse("DECIMAL(12, 2)"), Type.parse("array<int>").kind
     (Type(name='decimal', precision=12, scale=2), 'other')
@@ -69,7 +69,7 @@ class Type:
     def parse(text: str) -> Type:
         name = " ".join(text.lower().split())
         if re.fullmatch(r"varchar ?\( ?\d+ ?\)", name):
-            return Type("string")  # compares like a string; CHAR(n) is padded, so it stays `other`
+            return Type("string")  # compares like a string; CHAR(n) is padded, hence `other`
         name = _ALIASES.get(name, name)
         decimal = re.fullmatch(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", name)
         if decimal:
@@ -85,7 +85,7 @@ class Type:
             return Type("decimal", arrow.precision, arrow.scale)
         if t.is_timestamp(arrow):
             if arrow.unit == "ns":
-                return Type("other")  # finer than Spark's microseconds: the order would not survive
+                return Type("other")  # finer than Spark's microseconds: rounding would change the order
             return Type("timestamp" if arrow.tz else "timestamp_ntz")
         if t.is_uint64(arrow):
             return Type("decimal", 20, 0)

@@ -1,8 +1,8 @@
-"""Canonical Python values: one total order per kind, the same order that Spark uses.
+"""Canonical Python values: they have one total order per kind, the same order as in Spark.
 
 int, date (days), timestamp (microseconds)   int
 decimal                                      Decimal
-float                                        float, with -0.0 as 0.0 and NaN as NAN, above all
+float                                        float; -0.0 becomes 0.0, NaN becomes NAN, the greatest
 string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
 """
 
@@ -52,7 +52,7 @@ NAN = _Nan()
 
 
 def canonical(kind: str, value: Any) -> Value:
-    """Bring a Python value to the form above; raises ValueError where it does not fit the kind.
+    """Convert a Python value to the canonical form of a kind; ValueError if it does not fit the kind.
 
     >>> canonical("date", date(1970, 1, 2)), canonical("float", float("nan")), canonical("decimal", 5)
     (1, NaN, Decimal('5'))
@@ -84,7 +84,7 @@ def canonical(kind: str, value: Any) -> Value:
 
 
 def date_text(days: int) -> str:
-    """The proleptic Gregorian date as Spark writes it, also far outside Python's years 1 to 9999."""
+    """The date as Spark writes it, in the proleptic Gregorian calendar; also outside Python's years 1 to 9999."""
     # Civil-from-days over 400-year eras (146,097 days each), counted from 0000-03-01.
     era, day = divmod(days + 719_468, 146_097)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
@@ -105,7 +105,7 @@ def timestamp_text(micros: int) -> str:
 
 
 def prefix_end(prefix: str) -> str | None:
-    """The least string above every string that starts with `prefix`; None where there is none.
+    """The least string above every string that starts with `prefix`; None if there is none.
 
     >>> prefix_end("ab"), prefix_end("a\U0010ffff")
     ('ac', 'b')
@@ -113,13 +113,13 @@ def prefix_end(prefix: str) -> str | None:
     for cut in range(len(prefix), 0, -1):
         last = ord(prefix[cut - 1])
         if last < 0x10FFFF:
-            following = last + 1 if last != 0xD7FF else 0xE000  # surrogates are no characters
+            following = last + 1 if last != 0xD7FF else 0xE000  # skip surrogates, which are no characters
             return prefix[: cut - 1] + chr(following)
     return None
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """The same values in a type whose order is Spark's, but for NaN, and whose Python values are canonical."""
+    """The same values in a type that sorts as in Spark (except NaN) and whose Python values are canonical."""
     type_ = Type.of_arrow(array.type)
     match type_.kind:
         case kinds.DATE:
@@ -136,7 +136,7 @@ def comparable(array: pa.Array) -> pa.Array:
 
 
 def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:
-    """Canonical values as an Arrow array that holds them exactly (NaN excluded by the callers)."""
+    """Canonical values as an Arrow array, exactly; the values must not contain NaN."""
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return pa.array(values, pa.int64())
@@ -146,7 +146,7 @@ def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:
             return pa.array(values, pa.bool_())
         case kinds.BINARY:
             return pa.array(values, pa.large_binary())
-        case kinds.DECIMAL:  # as text: a Decimal's own scale differs from value to value
+        case kinds.DECIMAL:  # as text: every Decimal has its own scale
             return pa.array([format(v, "f") for v in values], pa.large_string())
     return pa.array(values, pa.large_string())
 

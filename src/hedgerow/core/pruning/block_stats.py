@@ -1,7 +1,7 @@
-"""What is known of n entries (blocks, cells, tree leaves, or single rows): column by column, as numpy arrays.
+"""Statistics of n entries (blocks, cells, tree leaves, or single rows), as numpy arrays.
 
-Per term: minimum, maximum, NULLs, NaN and, where they are few, the distinct values. Per feature: which of TRUE,
-FALSE and NULL its rows may have. Everything unknown is written as the widest answer, so nobody can forget to ask.
+For each term: minimum, maximum, NULLs, NaN and, if they are few, the distinct values. For each noted condition: which
+of TRUE, FALSE and NULL it may be. Unknowns are stored as the widest value, so a forgotten check cannot skip data.
 """
 
 from __future__ import annotations
@@ -17,39 +17,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import Value, comparable
 from hedgerow.core.pruning.value_codes import (
     NAN_CODE,
     NULL_CODE,
     Codes,
-    Ranked,
+    RankedColumn,
     code_of,
-    moved,
+    is_rankable_type,
+    merge_values,
+    one_chunk,
     rank_rows,
-    supported,
-    united,
-    whole,
+    recode_tables,
 )
 
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
 BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
-# What NOT makes of each set: TRUE and FALSE change places.
+# NOT of each set of outcomes: TRUE and FALSE change places.
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
 Bits = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-MAX_DISTINCT = 64
+MAX_DISTINCT = 64  # entries with more values get no set of values
 UNKNOWN_NULLS = -1
+UNKNOWN_SET = -1
 
 
 @dataclass(frozen=True)
 class DistinctSets:
-    """Small value sets, each kept once: entry i has the values `codes[offsets[k]:offsets[k + 1]]`, k = `set_of[i]`
-    (k = -1: not known). Codes are odd ranks, see `core/ranks`."""
+    """Small sets of values, each stored once: entry i has the values `codes[offsets[k]:offsets[k + 1]]`, where k is
+    `set_of[i]` (or UNKNOWN_SET). The codes are those of `value_codes`, and odd."""
 
     set_of: Codes
     offsets: Ints
@@ -57,12 +58,12 @@ class DistinctSets:
 
     def of(self, entry: int) -> Codes | None:
         k = self.set_of[entry]
-        return None if k < 0 else self.codes[self.offsets[k] : self.offsets[k + 1]]
+        return None if k == UNKNOWN_SET else self.codes[self.offsets[k] : self.offsets[k + 1]]
 
     @staticmethod
     def build(sets: Sequence[tuple[int, ...] | None]) -> DistinctSets:
         numbers: dict[tuple[int, ...], int] = {}
-        set_of = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in sets]
+        set_of = [UNKNOWN_SET if s is None else numbers.setdefault(s, len(numbers)) for s in sets]
         offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
         codes = np.fromiter((c for s in numbers for c in s), np.int32, int(offsets[-1]))
         return DistinctSets(np.array(set_of, np.int32).reshape(-1), offsets, codes)
@@ -73,7 +74,7 @@ class DistinctSets:
 
 @dataclass(frozen=True)
 class TermStats:
-    """One term over all entries. `low > high` says: no value at all (only NULL, NaN or no rows)."""
+    """The statistics of one term. An entry without values (only NULL, NaN or no rows) has `low > high`."""
 
     type: Type
     values: list[Value]
@@ -104,7 +105,7 @@ class TermStats:
         nan: Sequence[bool] | None = None,
         sets: Sequence[Sequence[Value] | None] | None = None,
     ) -> TermStats:
-        """From Python values, entry by entry; bounds None: the entry holds no value."""
+        """Statistics from Python values, entry by entry; bounds of None mean that the entry has no value."""
         mentioned = {b.value for pair in bounds if pair for b in pair if b.known}
         for s in sets or ():
             mentioned.update(s or ())
@@ -116,21 +117,21 @@ class TermStats:
             coded = DistinctSets.build(
                 [None if s is None else tuple(code_of(values, v) for v in sorted(s)) for s in sets]
             )
-        no_nan = np.full(len(bounds), type_.kind == "float") if nan is None else np.array(nan, bool)
+        may_nan = np.full(len(bounds), type_.kind == "float") if nan is None else np.array(nan, bool)
         return TermStats(
             type_,
             values,
             np.array(low, np.int32).reshape(-1),
             np.array(high, np.int32).reshape(-1),
             np.array(nulls, np.int64).reshape(-1),
-            no_nan.reshape(-1),
+            may_nan.reshape(-1),
             coded,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of an entry's values: at `value`, just below it (gap -1) or just above (gap 1), or not known."""
+    """One end of an entry's values: at `value`, just below it (gap -1), just above it (gap 1), or unknown."""
 
     value: Value = None
     gap: int = 0
@@ -145,8 +146,8 @@ def _code(values: Sequence[Value], bound: Bound, unknown: int) -> int:
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A predicate whose outcomes were noted while rows were written: bits per entry."""
+class NotedCondition:
+    """A predicate that was evaluated on all rows of each entry, and the outcomes seen, as bits."""
 
     predicate: Predicate
     bits: Bits
@@ -154,31 +155,31 @@ class Feature:
 
 @dataclass(frozen=True)
 class Stats:
-    """The statistics of n entries; terms and features are found by their canonical text."""
+    """The statistics of n entries; the keys are the canonical texts of terms and conditions."""
 
     rows: Ints
     terms: Mapping[str, TermStats]
-    features: Mapping[str, Feature]
+    conditions: Mapping[str, NotedCondition]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def memo(self) -> dict[Any, Any]:
-        """Answers worth keeping as long as the statistics live (joint ranks, features by term)."""
+        """A cache for values derived from these statistics (joint codes of two terms, conditions by term)."""
         return {}
 
 
 def collect(
-    columns: Mapping[Term, pa.Array | pa.ChunkedArray | Ranked],
+    columns: Mapping[Term, pa.Array | pa.ChunkedArray | RankedColumn],
     outcomes: Mapping[Predicate, Bits] | None = None,
     entry: npt.ArrayLike | None = None,
     entries: int = 1,
     max_distinct: int = MAX_DISTINCT,
 ) -> Stats:
-    """Statistics from rows: `entry[i]` is the entry of row i (all in entry 0 by default).
+    """Collect statistics from rows: row i belongs to entry `entry[i]` (by default to entry 0).
 
-    `outcomes` holds, for each feature, the outcome bits of each row. Columns of types we do not know are left out.
+    `outcomes` holds the outcome bits of each condition on each row. Columns whose order is unknown are left out.
 
     >>> from hedgerow.core.predicates.nodes import col
     >>> stats = collect({col("x"): pa.array([3, None, 5])})
@@ -186,65 +187,74 @@ def collect(
     >>> [t.values[c // 2] for c in (t.low[0], t.high[0])], int(t.nulls[0])
     ([3, 5], 1)
     """
-    if entry is None and not any(isinstance(c, Ranked) for c in columns.values()):
-        return _collect_whole(columns, outcomes or {}, max_distinct)
-    ranked = {term: c if isinstance(c, Ranked) else rank_rows(c) for term, c in columns.items() if usable(c)}
-    sizes = [len(c) for c in columns.values() if not isinstance(c, Ranked)]
+    if entry is None and not any(isinstance(c, RankedColumn) for c in columns.values()):
+        return _collect_one_entry(columns, outcomes or {}, max_distinct)
+    ranked = {term: c if isinstance(c, RankedColumn) else rank_rows(c) for term, c in columns.items() if is_rankable(c)}
+    sizes = [len(c) for c in columns.values() if not isinstance(c, RankedColumn)]
     sizes += [len(c.places) for c in ranked.values()] + [len(b) for b in (outcomes or {}).values()]
-    of = np.zeros(sizes[0], np.int64) if entry is None else np.asarray(entry, np.int64)
-    order = np.argsort(of, kind="stable")
-    rows = np.bincount(of, minlength=entries)
-    terms = {term_text(term): _collect_term(c, of, order, rows, max_distinct) for term, c in ranked.items()}
-    features = {text(p): Feature(p, _reduce(np.bitwise_or, b[order], rows, 0)) for p, b in (outcomes or {}).items()}
-    return Stats(rows, terms, features)
+    entry_of = np.zeros(sizes[0], np.int64) if entry is None else np.asarray(entry, np.int64)
+    order = np.argsort(entry_of, kind="stable")
+    rows = np.bincount(entry_of, minlength=entries)
+    terms = {term_text(term): _collect_term(c, entry_of, order, rows, max_distinct) for term, c in ranked.items()}
+    conditions = {
+        predicate_text(p): NotedCondition(p, _reduce(np.bitwise_or, b[order], rows, 0))
+        for p, b in (outcomes or {}).items()
+    }
+    return Stats(rows, terms, conditions)
 
 
-def _collect_whole(
+def _collect_one_entry(
     columns: Mapping[Term, pa.Array | pa.ChunkedArray], outcomes: Mapping[Predicate, Bits], max_distinct: int
 ) -> Stats:
-    """All rows in one entry: no ranks are needed, and Arrow finds minimum and maximum by itself."""
+    """Statistics of all rows as one entry; faster, since Arrow finds minimum and maximum without ranks."""
     sizes = [len(c) for c in (*columns.values(), *outcomes.values())]
-    terms = {term_text(t): _whole_term(whole(c), max_distinct) for t, c in columns.items() if usable(c)}
-    features = {text(p): Feature(p, np.bitwise_or.reduce(b, keepdims=True)) for p, b in outcomes.items()}
-    return Stats(np.array(sizes[:1] or [0], np.int64), terms, features)
+    terms = {
+        term_text(t): _collect_term_of_one_entry(one_chunk(c), max_distinct)
+        for t, c in columns.items()
+        if is_rankable(c)
+    }
+    conditions = {
+        predicate_text(p): NotedCondition(p, np.bitwise_or.reduce(b, keepdims=True)) for p, b in outcomes.items()
+    }
+    return Stats(np.array(sizes[:1] or [0], np.int64), terms, conditions)
 
 
-def _whole_term(array: pa.Array, max_distinct: int) -> TermStats:
-    found = comparable(pc.dictionary_decode(array) if pa.types.is_dictionary(array.type) else array)
+def _collect_term_of_one_entry(array: pa.Array, max_distinct: int) -> TermStats:
+    values = comparable(pc.dictionary_decode(array) if pa.types.is_dictionary(array.type) else array)
     has_nan = False
-    if pa.types.is_floating(found.type):
-        is_nan = pc.is_nan(found)
+    if pa.types.is_floating(values.type):
+        is_nan = pc.is_nan(values)
         has_nan = pc.any(is_nan).as_py() or False
-        found = pc.if_else(is_nan, None, found) if has_nan else found
-    ends = pc.min_max(found).as_py()
+        values = pc.if_else(is_nan, None, values) if has_nan else values
+    ends = pc.min_max(values).as_py()
     distinct = None
-    few = max_distinct and len(pc.unique(found[: 4 * max_distinct])) <= max_distinct + 1
-    if few:
-        values = pc.unique(found).drop_null()
-        distinct = values.to_pylist() if len(values) <= max_distinct else None
+    may_be_few = max_distinct and len(pc.unique(values[: 4 * max_distinct])) <= max_distinct + 1
+    if may_be_few:
+        unique = pc.unique(values).drop_null()
+        distinct = unique.to_pylist() if len(unique) <= max_distinct else None
     bounds = None if ends["min"] is None else (Bound(ends["min"]), Bound(ends["max"]))
     return TermStats.build(
         Type.of_arrow(array.type), [bounds], [array.null_count], [has_nan], [distinct] if max_distinct else None
     )
 
 
-def usable(column: pa.Array | pa.ChunkedArray | Ranked) -> bool:
-    """Whether we know how values of the column's type compare."""
-    return isinstance(column, Ranked) or supported(column.type)
+def is_rankable(column: pa.Array | pa.ChunkedArray | RankedColumn) -> bool:
+    """Whether Hedgerow knows the order of the column's values in Spark."""
+    return isinstance(column, RankedColumn) or is_rankable_type(column.type)
 
 
-def _collect_term(column: Ranked, entry: Ints, order: Ints, rows: Ints, max_distinct: int) -> TermStats:
+def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, max_distinct: int) -> TermStats:
     values, places = column.values, column.places
     n = len(rows)
-    plain = places >= 0
-    here = order[plain[order]]
-    counts = np.bincount(entry[plain], minlength=n)
-    low = _reduce(np.minimum, places[here], counts, 0) * 2 + 1
-    high = _reduce(np.maximum, places[here], counts, -1) * 2 + 1
+    has_value = places >= 0  # not NULL, not NaN
+    sorted_rows = order[has_value[order]]
+    counts = np.bincount(entry[has_value], minlength=n)
+    low = _reduce(np.minimum, places[sorted_rows], counts, 0) * 2 + 1
+    high = _reduce(np.maximum, places[sorted_rows], counts, -1) * 2 + 1
     high[counts == 0] = 0
     sets = None
     if max_distinct:
-        pairs = np.unique(entry[plain] * max(len(values), 1) + places[plain])
+        pairs = np.unique(entry[has_value] * max(len(values), 1) + places[has_value])
         owner, value = np.divmod(pairs, max(len(values), 1))
         sizes = np.bincount(owner, minlength=n)
         ends = np.cumsum(sizes)
@@ -254,7 +264,7 @@ def _collect_term(column: Ranked, entry: Ints, order: Ints, rows: Ints, max_dist
                 for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
             ]
         )
-    return compact(
+    return drop_unused_values(
         TermStats(
             column.type,
             values,
@@ -268,7 +278,7 @@ def _collect_term(column: Ranked, entry: Ints, order: Ints, rows: Ints, max_dist
 
 
 def _reduce(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> npt.NDArray[Any]:
-    """Reduce consecutive runs of `counts` rows; runs of none give `empty`."""
+    """Reduce consecutive runs of `counts` rows with `f`; a run of no rows gives `empty`."""
     out = np.full(len(counts), empty, rows.dtype)
     filled = counts > 0
     if filled.any():
@@ -277,52 +287,52 @@ def _reduce(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> np
     return out
 
 
-def compact(term: TermStats) -> TermStats:
-    """Forget values that no bound and no set mentions."""
+def drop_unused_values(term: TermStats) -> TermStats:
+    """The same statistics without the values that no bound and no set needs."""
     used = np.zeros(len(term.values), bool)
     for codes in (term.low, term.high, term.sets.codes if term.sets else term.low):
-        # a gap is described by its neighbours, so both stay
+        # A gap is described by its neighbours, so both are needed.
         for c in (codes, codes[codes % 2 == 0] - 1, codes[codes % 2 == 0] + 1):
             inside = c[(c % 2 == 1) & (c > 0) & (c < 2 * len(term.values))]
             used[inside // 2] = True
     if used.all():
         return term
     kept = np.flatnonzero(used)
-    odd = np.full(2 * len(term.values) + 2, -1, np.int32)
-    odd[kept * 2 + 1] = np.arange(len(kept), dtype=np.int32) * 2 + 1
-    even = np.cumsum(np.concatenate([[0], used])).astype(np.int32) * 2  # values kept below each gap
-    odd[0::2] = even
+    new_code = np.full(2 * len(term.values) + 2, -1, np.int32)
+    new_code[kept * 2 + 1] = np.arange(len(kept), dtype=np.int32) * 2 + 1
+    kept_below_gap = np.cumsum(np.concatenate([[0], used])).astype(np.int32)
+    new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
         values=[term.values[i] for i in kept],
-        low=np.where(term.has_value, odd[term.low], 1).astype(np.int32),
-        high=np.where(term.has_value, odd[term.high], 0).astype(np.int32),
-        sets=term.sets and term.sets.recoded(odd),
+        low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
+        high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
+        sets=term.sets and term.sets.recoded(new_code),
     )
 
 
 def concat(parts: Sequence[Stats]) -> Stats:
-    """The entries of all parts one after the other; what one part does not know stays unknown for its entries."""
+    """The entries of all parts, one part after the other; terms and conditions that a part lacks become unknown."""
     if len(parts) == 1:
         return parts[0]
-    names = {name: s.terms[name].type for s in parts for name in s.terms}
+    types = {name: s.terms[name].type for s in parts for name in s.terms}
     terms = {}
-    for name, type_ in names.items():
-        found = [s.terms.get(name) or TermStats.unknown(type_, len(s)) for s in parts]
-        if len({t.type.kind for t in found}) == 1:
-            terms[name] = _concat_term(found)
-    features = {}
-    for name, feature in ((n, f) for s in parts for n, f in s.features.items()):
-        bits = [s.features[name].bits if name in s.features else np.full(len(s), ANY, np.uint8) for s in parts]
-        features[name] = Feature(feature.predicate, np.concatenate(bits))
-    return Stats(np.concatenate([s.rows for s in parts]), terms, features)
+    for name, type_ in types.items():
+        term_parts = [s.terms.get(name) or TermStats.unknown(type_, len(s)) for s in parts]
+        if len({t.type.kind for t in term_parts}) == 1:
+            terms[name] = _concat_term(term_parts)
+    conditions = {}
+    for name, condition in ((n, f) for s in parts for n, f in s.conditions.items()):
+        bits = [s.conditions[name].bits if name in s.conditions else np.full(len(s), ANY, np.uint8) for s in parts]
+        conditions[name] = NotedCondition(condition.predicate, np.concatenate(bits))
+    return Stats(np.concatenate([s.rows for s in parts]), terms, conditions)
 
 
 def _concat_term(parts: Sequence[TermStats]) -> TermStats:
-    values = united(*(t.values for t in parts))
+    values = merge_values(*(t.values for t in parts))
     lows, highs, sets = [], [], []
     for t in parts:
-        low, high = moved(t.values, values)
+        low, high = recode_tables(t.values, values)
         lows.append(np.where(t.has_value, low[np.minimum(t.low, len(low) - 1)], 1))
         highs.append(np.where(t.has_value, high[np.minimum(t.high, len(high) - 1)], 0))
         recoded = t.sets.recoded(low) if t.sets else None
@@ -340,23 +350,23 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
     )
 
 
-def agree(said: Stats, fresh: Stats) -> Bools:
-    """Of each entry, whether two looks at it say the same; only the fresh one has to have sets of values."""
-    n, both = len(said), concat([said, fresh])
+def agree(stored: Stats, fresh: Stats) -> Bools:
+    """For each entry: are its stored and its fresh statistics equal? The stored ones may lack sets of values."""
+    n, both = len(stored), concat([stored, fresh])
     same: Bools = both.rows[:n] == both.rows[n:]
     for t in both.terms.values():
         for values in (t.low, t.high, t.nulls, t.nan):
             same = same & (values[:n] == values[n:])
         if t.sets:
-            said_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
-            same = same & ((said_set < 0) | (said_set == fresh_set))
-    for feature in both.features.values():
-        same = same & (feature.bits[:n] == feature.bits[n:])
+            stored_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
+            same = same & ((stored_set == UNKNOWN_SET) | (stored_set == fresh_set))
+    for condition in both.conditions.values():
+        same = same & (condition.bits[:n] == condition.bits[n:])
     return same
 
 
 def repeat(stats: Stats, owner: Ints) -> Stats:
-    """Entry i of the result is what is known of entry `owner[i]`."""
+    """Statistics whose entry i equals entry `owner[i]` of the given ones."""
     terms = {
         name: replace(
             t,
@@ -368,48 +378,48 @@ def repeat(stats: Stats, owner: Ints) -> Stats:
         )
         for name, t in stats.terms.items()
     }
-    features = {name: replace(f, bits=f.bits[owner]) for name, f in stats.features.items()}
-    return Stats(stats.rows[owner], terms, features)
+    conditions = {name: replace(f, bits=f.bits[owner]) for name, f in stats.conditions.items()}
+    return Stats(stats.rows[owner], terms, conditions)
 
 
 def regroup(stats: Stats, to: npt.ArrayLike, n: int, max_distinct: int = MAX_DISTINCT) -> Stats:
-    """Join entries: entry i becomes a part of entry `to[i]` of n (cells into blocks, files into tables)."""
+    """Merge entries into n larger ones (cells into blocks, files into tables): entry i goes into entry `to[i]`."""
     target = np.asarray(to, np.int64)
     order = np.argsort(target, kind="stable")
     counts = np.bincount(target, minlength=n)
     terms = {name: _regroup_term(t, target, order, n, max_distinct) for name, t in stats.terms.items()}
-    features = {
-        name: Feature(f.predicate, _reduce(np.bitwise_or, f.bits[order], counts, 0))
-        for name, f in stats.features.items()
+    conditions = {
+        name: NotedCondition(f.predicate, _reduce(np.bitwise_or, f.bits[order], counts, 0))
+        for name, f in stats.conditions.items()
     }
-    return Stats(np.bincount(target, weights=stats.rows, minlength=n).astype(np.int64), terms, features)
+    return Stats(np.bincount(target, weights=stats.rows, minlength=n).astype(np.int64), terms, conditions)
 
 
 def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct: int) -> TermStats:
     counts = np.bincount(target, minlength=n)
-    filled = order[t.has_value[order]]
-    values_in = np.bincount(target[filled], minlength=n)
-    low = _reduce(np.minimum, t.low[filled], values_in, 1)
-    high = _reduce(np.maximum, t.high[filled], values_in, 0)
+    with_value = order[t.has_value[order]]
+    counts_with_value = np.bincount(target[with_value], minlength=n)
+    low = _reduce(np.minimum, t.low[with_value], counts_with_value, 1)
+    high = _reduce(np.maximum, t.high[with_value], counts_with_value, 0)
     nulls = _reduce(np.add, t.nulls[order], counts, 0)
-    unsure = _reduce(np.logical_or, (t.nulls == UNKNOWN_NULLS)[order], counts, 0)
+    nulls_unknown = _reduce(np.logical_or, (t.nulls == UNKNOWN_NULLS)[order], counts, 0)
     sets = None
     if t.sets:
-        joined: list[set[int] | None] = [set() for _ in range(n)]
+        merged: list[set[int] | None] = [set() for _ in range(n)]
         for i, k in enumerate(target.tolist()):
-            codes, so_far = t.sets.of(i), joined[k]
+            codes, so_far = t.sets.of(i), merged[k]
             if so_far is not None:
                 so_far.update([] if codes is None else codes.tolist())
                 if codes is None or len(so_far) > max_distinct:
-                    joined[k] = None
-        sets = DistinctSets.build([None if s is None else tuple(sorted(s)) for s in joined])
-    return compact(
+                    merged[k] = None
+        sets = DistinctSets.build([None if s is None else tuple(sorted(s)) for s in merged])
+    return drop_unused_values(
         TermStats(
             t.type,
             t.values,
             low,
             high,
-            np.where(unsure, UNKNOWN_NULLS, nulls),
+            np.where(nulls_unknown, UNKNOWN_NULLS, nulls),
             _reduce(np.logical_or, t.nan[order], counts, 0).astype(bool),
             sets,
         )

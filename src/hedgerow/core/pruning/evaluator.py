@@ -1,15 +1,15 @@
-"""The one evaluator: which of TRUE, FALSE and NULL may a predicate have on the rows of each entry?
+"""Evaluate a predicate on statistics: which of TRUE, FALSE and NULL may it be on the rows of each entry?
 
-An entry is skipped only when TRUE is not among them. The answer is a set of three bits per entry, and every source
-of evidence may only take bits away, so sources are intersected and what is unknown takes nothing:
+The answer is a set of three bits per entry; an entry is skipped only if TRUE is not in its set. Every source of
+evidence can only remove bits, so the sources are intersected, and an unknown removes nothing:
 
     bounds        x > 7          min------max             no TRUE
                                               7
     distinct set  x = 5          {3, 8}                   no TRUE, though 3 < 5 < 8
-    features      x < 5          "x < 10": never TRUE     no TRUE, for x < 5 implies x < 10
+    conditions    x < 5          "x < 10": never TRUE     no TRUE, since x < 5 implies x < 10
     structure     p AND q        sets combined value by value
 
-The same function serves observed statistics and promised regions, "may match" and "must match", blocks and rows.
+The same function serves collected statistics and the regions of layouts, "may match" and "must match", blocks and rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.normal_form import grouped, normalise
 from hedgerow.core.predicates.row_truth import OPS
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.predicates.step_functions import Outcome, Steps, Stepwise, and3, joined, or3, stepwise
+from hedgerow.core.predicates.step_functions import Outcome, Steps, Stepwise, and3, combined_stepwise, or3, stepwise
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import (
     ANY,
@@ -54,14 +54,14 @@ from hedgerow.core.pruning.block_stats import (
     Stats,
     TermStats,
 )
-from hedgerow.core.pruning.noted_conditions import has_features, narrow_by_features
-from hedgerow.core.pruning.value_codes import Codes, moved, thresholds, united
+from hedgerow.core.pruning.noted_conditions import has_noted_conditions, narrow_by_noted_conditions
+from hedgerow.core.pruning.value_codes import Codes, merge_values, recode_tables, thresholds
 
 Connective = Callable[[Outcome, Outcome], Outcome]
 
 
 def _table(f: Connective) -> Bits:
-    """An 8 x 8 table that combines two sets of outcomes with a connective on outcomes."""
+    """The 8 x 8 table, flat, that extends a connective from outcomes to sets of outcomes."""
     table = np.zeros((8, 8), np.uint8)
     for a in range(8):
         for b in range(8):
@@ -73,11 +73,11 @@ def _table(f: Connective) -> Bits:
 
 
 _AND, _OR = _table(and3), _table(or3)
-_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
+_HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 
 
 def may_match(p: Predicate, stats: Stats) -> Bools:
-    """Entries that may hold a row on which `p` is TRUE: the ones to open.
+    """For each entry: may it contain a row on which `p` is TRUE? Only these entries need to be opened.
 
     >>> import pyarrow as pa
     >>> from hedgerow.core.predicates.nodes import col, lit
@@ -86,52 +86,54 @@ def may_match(p: Predicate, stats: Stats) -> Bools:
     >>> may_match(Compare(col("x"), ">", lit(5)), stats)
     array([False,  True])
     """
-    found: Bools = outcomes(p, stats) & T_BIT > 0
-    return found
+    matches: Bools = possible_outcomes(p, stats) & T_BIT > 0
+    return matches
 
 
 def must_match(p: Predicate, stats: Stats) -> Bools:
-    """Entries on all of whose rows `p` is TRUE."""
-    found: Bools = outcomes(p, stats) & (F_BIT | N_BIT) == 0
-    return found
+    """For each entry: is `p` TRUE on all its rows?"""
+    matches: Bools = possible_outcomes(p, stats) & (F_BIT | N_BIT) == 0
+    return matches
 
 
-def outcomes(p: Predicate, stats: Stats) -> Bits:
-    """The set of outcomes `p` may have on the rows of each entry; empty for an entry without rows."""
-    found = _outcomes(normalise(p), stats)
-    found[stats.rows == 0] = 0
-    return found
+def possible_outcomes(p: Predicate, stats: Stats) -> Bits:
+    """For each entry: the set of outcomes that `p` may have on its rows; empty if the entry has no rows."""
+    bits = _outcomes(normalise(p), stats)
+    bits[stats.rows == 0] = 0
+    return bits
 
 
 def _outcomes(p: Predicate, stats: Stats) -> Bits:
     match p:
         case And(kids):
-            found = _together(kids, and3, stats)
+            bits = _together(kids, and3, stats)
         case Or(kids):
-            found = _together(kids, or3, stats)
+            bits = _together(kids, or3, stats)
         case Not(child):
-            found = NOT_BITS[_outcomes(child, stats)]
+            bits = NOT_BITS[_outcomes(child, stats)]
         case Const(value):
-            found = np.full(len(stats), BIT[value], np.uint8)
+            bits = np.full(len(stats), BIT[value], np.uint8)
         case Compare() | In() | Prefix() | IsNull():
-            found = _by_steps(stepwise(p), stats)
+            bits = _by_steps(stepwise(p), stats)
         case CompareTerms():
-            found = _by_two_terms(p, stats)
+            bits = _by_two_terms(p, stats)
         case SemiJoin() | Opaque():
-            found = np.full(len(stats), ANY, np.uint8)
+            bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
-    narrow_by_features(p, found, stats)
-    return found
+    narrow_by_noted_conditions(p, bits, stats)
+    return bits
 
 
 def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats) -> Bits:
-    """Children combined; those about one term as the one step function they are together."""
-    parts = [_outcomes(g[0], stats) if len(g) == 1 else _by_steps(joined(f, g), stats) for g in grouped(kids)]
-    found = _combined(f, parts)
-    if len(parts) < len(kids) and any(has_features(k, stats) for k in kids):
-        found &= _combined(f, [_outcomes(k, stats) for k in kids])
-    return found
+    """The outcomes of the children under a connective; children about one term are evaluated as one step function."""
+    parts = [
+        _outcomes(g[0], stats) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats) for g in grouped(kids)
+    ]
+    bits = _combined(f, parts)
+    if len(parts) < len(kids) and any(has_noted_conditions(k, stats) for k in kids):
+        bits &= _combined(f, [_outcomes(k, stats) for k in kids])
+    return bits
 
 
 def _combined(f: Connective, parts: list[Bits]) -> Bits:
@@ -142,10 +144,11 @@ def _combined(f: Connective, parts: list[Bits]) -> Bits:
 # --- bounds and distinct sets ---------------------------------------------------------------------
 
 
-def _by_steps(found: Stepwise | None, stats: Stats) -> Bits:
-    if found is None or (term := _comparable(found.term, found.kind, stats)) is None:
+def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
+    """The outcomes of a step function, by bounds, sets of values, NULLs and NaN; all three where a term is unknown."""
+    if function is None or (term := _comparable(function.term, function.kind, stats)) is None:
         return np.full(len(stats), ANY, np.uint8)
-    steps = found.steps
+    steps = function.steps
     low, high = thresholds(term.values, steps.breaks)
     bits = _between(steps, low, high, term.low, term.high)
     if not term.has_value.all():
@@ -155,25 +158,25 @@ def _by_steps(found: Stepwise | None, stats: Stats) -> Bits:
     if term.may_null.any():
         bits[term.may_null] |= BIT[steps.on_null]
     if term.nan.any():
-        bits[term.nan] |= BIT[steps.at(NAN)] if found.kind else BIT[steps.outcomes[0]]
+        bits[term.nan] |= BIT[steps.at(NAN)] if function.kind else BIT[steps.outcomes[0]]
     return bits
 
 
 def _comparable(term: Term, kind: str | None, stats: Stats) -> TermStats | None:
-    """The term's statistics, if they and the literals share one order."""
+    """The term's statistics, if their values and the literals have the same kind."""
     known = stats.terms.get(term_text(term))
     return known if known is not None and kind in (None, known.type.kind) else None
 
 
 def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -> Bits:
-    """The outcomes of all steps from the one that holds the minimum to the one that holds the maximum."""
+    """The outcomes of all steps from the step of the minimum to the step of the maximum."""
     if not len(low):
         return np.full(len(first), BIT[steps.outcomes[0]], np.uint8)
     start, end = _steps_passed(low, first), _steps_passed(high, last)
     bits = np.zeros(len(first), np.uint8)
     n = len(steps.outcomes)
     for outcome in set(steps.outcomes):
-        # the first step from each on that has this outcome; n where none follows
+        # For each step: the next step, itself included, with this outcome; n if there is none.
         places = [i if o is outcome else n for i, o in enumerate(steps.outcomes)]
         following = np.minimum.accumulate(places[::-1])[::-1]
         bits += (following[start] <= end).view(np.uint8) * np.uint8(BIT[outcome])
@@ -181,23 +184,24 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
 
 
 def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) -> None:
-    """Where bounds leave several outcomes open and the values are known, the outcomes of just those values."""
-    open_ = np.flatnonzero(_SEVERAL[bits] & (sets.set_of >= 0))
-    if not len(open_):
+    """Remove from `bits`, in place, the outcomes that none of an entry's known values has."""
+    undecided = np.flatnonzero(_HAS_SEVERAL[bits] & (sets.set_of >= 0))
+    if not len(undecided):
         return
-    asked = np.zeros(len(sets.offsets) - 1, bool)
-    asked[sets.set_of[open_]] = True
-    wanted = np.flatnonzero(asked)
-    starts, sizes = sets.offsets[wanted], sets.offsets[wanted + 1] - sets.offsets[wanted]
+    is_needed = np.zeros(len(sets.offsets) - 1, bool)
+    is_needed[sets.set_of[undecided]] = True
+    needed = np.flatnonzero(is_needed)
+    starts, sizes = sets.offsets[needed], sets.offsets[needed + 1] - sets.offsets[needed]
     ends = np.cumsum(sizes)
     codes = sets.codes[np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)]
-    by_step = np.array([BIT[o] for o in steps.outcomes], np.uint8)
-    seen = np.bitwise_or.reduceat(by_step[_steps_passed(low, codes)], ends - sizes)  # open entries have values
-    bits[open_] &= seen[(np.cumsum(asked) - 1)[sets.set_of[open_]]]
+    bit_of_step = np.array([BIT[o] for o in steps.outcomes], np.uint8)
+    # No set is empty here: undecided entries have values.
+    bits_of_set = np.bitwise_or.reduceat(bit_of_step[_steps_passed(low, codes)], ends - sizes)
+    bits[undecided] &= bits_of_set[(np.cumsum(is_needed) - 1)[sets.set_of[undecided]]]
 
 
 def _steps_passed(breaks: Codes, codes: Codes) -> npt.NDArray[np.intp]:
-    """How many breaks lie at or below each code."""
+    """For each code: the number of breaks at or below it."""
     if len(breaks) > 8:
         return np.searchsorted(breaks, codes, side="right")
     passed = np.zeros(len(codes), np.intp)
@@ -217,30 +221,30 @@ def _by_two_terms(p: CompareTerms, stats: Stats) -> Bits:
     bits[~(a.has_value & b.has_value)] = 0
     bits[a.may_null | b.may_null] |= N_BIT
     for x, y, here in ((1, 0, a.nan & b.has_value), (0, 1, a.has_value & b.nan), (1, 1, a.nan & b.nan)):
-        bits[here] |= BIT[OPS[p.op](x, y)]  # NaN is above every value, and equal to itself
+        bits[here] |= BIT[OPS[p.op](x, y)]  # 1 stands for NaN and 0 for a value: NaN is the greatest, and equals itself
     return bits
 
 
 def _joint(a: TermStats, b: TermStats) -> tuple[Codes, Codes, Codes, Codes]:
-    """Both terms' bounds over one common list of values."""
-    values = united(a.values, b.values)
+    """The lower and upper bounds of both terms, as codes over one common list of values."""
+    values = merge_values(a.values, b.values)
     spans: list[Codes] = []
     for term in (a, b):
-        low, high = moved(term.values, values)
+        low, high = recode_tables(term.values, values)
         spans += [low[np.minimum(term.low, len(low) - 1)], high[np.minimum(term.high, len(high) - 1)]]
     return spans[0], spans[1], spans[2], spans[3]
 
 
 def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: Codes) -> Bits:
-    """Two values within the same gap may be in any order: only strictly smaller codes, or equal odd ones, are sure."""
+    """The outcomes of `a op b` by bounds. Values in one gap may be in any order: equal even codes decide nothing."""
 
     def never_less(x_low: Codes, y_high: Codes) -> Bools:  # x < y for no pair:  y......y  x......x
-        found: Bools = x_low + (x_low % 2 == 1) > y_high
-        return found
+        never: Bools = x_low + (x_low % 2 == 1) > y_high
+        return never
 
     def always_less(x_high: Codes, y_low: Codes) -> Bools:  #                    x......x  y......y
-        found: Bools = x_high < y_low
-        return found
+        always: Bools = x_high < y_low
+        return always
 
     match op:
         case "<":

@@ -1,10 +1,10 @@
-"""Bounds as ranks: every value of a term that statistics mention gets an odd code, every gap an even one.
+"""Bounds as small integers: every value in a term's statistics has an odd code, every gap between values an even one.
 
     values          b         f         k
     codes      0    1    2    3    4    5    6
 
-A value known exactly has its odd code; "anything above f" starts in gap 4; "unknown" spans 0 to 6. Whatever the
-type, comparing bounds is comparing small integers, and a literal costs one bisection, not one comparison a block.
+An exact bound has the odd code of its value; "anything above f" starts in gap 4; "unknown" spans 0 to 6. So bounds of
+all types are compared as small integers, and a literal needs one bisection instead of one comparison per block.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ NAN_CODE = -2
 
 
 def code_of(values: Sequence[Value], value: Value, gap: int = 0) -> int:
-    """The code of a value, or of the gap just below (-1) or above (1) it; a stranger's code is the gap it lies in."""
+    """The code of a value, or of the gap just below (-1) or above (1) it; an unlisted value has the code of its gap."""
     at = bisect_left(values, value)
-    found = at < len(values) and values[at] == value
-    return 2 * at + 1 + gap if found else 2 * at
+    is_listed = at < len(values) and values[at] == value
+    return 2 * at + 1 + gap if is_listed else 2 * at
 
 
 def thresholds(values: Sequence[Value], breaks: Sequence[Break]) -> tuple[Codes, Codes]:
-    """For each break the least code, as a lower and as an upper bound, that surely (may) lie behind it.
+    """For each break: the least code of a lower bound that is surely above it, and of an upper bound that may be.
 
-    The two differ where the break falls inside a gap: a lower bound there may still be before the break, an upper
-    bound may already be behind it.
+    The two differ if the break falls inside a gap: a lower bound in that gap may still lie below the break, and an
+    upper bound may already lie above it.
     """
     low = np.empty(len(breaks), np.int32)
     high = np.empty(len(breaks), np.int32)
@@ -52,10 +52,10 @@ def thresholds(values: Sequence[Value], breaks: Sequence[Break]) -> tuple[Codes,
     return low, high
 
 
-def moved(old: Sequence[Value], new: Sequence[Value]) -> tuple[Codes, Codes]:
-    """Tables from codes over `old` to codes over `new` (a superset), for lower and for upper bounds."""
-    place: dict[Any, int] = {v: i for i, v in enumerate(new)}
-    odd = np.fromiter((2 * place[v] + 1 for v in old), np.int32, len(old))
+def recode_tables(old: Sequence[Value], new: Sequence[Value]) -> tuple[Codes, Codes]:
+    """Tables from codes over `old` to codes over its superset `new`: one for lower bounds, one for upper bounds."""
+    index: dict[Any, int] = {v: i for i, v in enumerate(new)}
+    odd = np.fromiter((2 * index[v] + 1 for v in old), np.int32, len(old))
     low = np.zeros(2 * len(old) + 1, np.int32)
     high = np.full(2 * len(old) + 1, 2 * len(new), np.int32)
     low[1::2] = high[1::2] = odd
@@ -64,49 +64,52 @@ def moved(old: Sequence[Value], new: Sequence[Value]) -> tuple[Codes, Codes]:
     return low, high
 
 
-def united(*lists: Sequence[Value]) -> list[Value]:
-    """One sorted list of all values."""
+def merge_values(*lists: Sequence[Value]) -> list[Value]:
+    """All values in one sorted list, without duplicates."""
     if len(lists) == 2 and list(lists[0]) == list(lists[1]):
         return list(lists[0])
     return sorted(set().union(*lists))
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A column of rows by rank: its sorted distinct values, and each row's place among them or NULL_CODE, NAN_CODE."""
+class RankedColumn:
+    """A column as its sorted distinct values and, for each row, the place of its value, NULL_CODE or NAN_CODE."""
 
     type: Type
     values: list[Value]
     places: Codes
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Ranked:
-        return Ranked(self.type, self.values, self.places[rows])
+    def take(self, rows: npt.NDArray[np.intp]) -> RankedColumn:
+        return RankedColumn(self.type, self.values, self.places[rows])
 
 
-def whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The array in one contiguous piece."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # older pyarrow, no chunks at all
+    if isinstance(array, pa.ChunkedArray):  # older pyarrow, for an array without chunks
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     return array
 
 
-def rank_rows(array: pa.Array | pa.ChunkedArray) -> Ranked:
-    array = whole(array)
+def rank_rows(array: pa.Array | pa.ChunkedArray) -> RankedColumn:
+    """Rank the rows of a column; equal values have equal places, whatever Arrow's own dictionary holds."""
+    array = one_chunk(array)
     encoded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
-    found = comparable(encoded.dictionary)
-    order = pc.sort_indices(found).to_numpy()  # NaN after the numbers, NULL last
-    nan = pc.sum(pc.is_nan(found)).as_py() or 0 if pa.types.is_floating(found.type) else 0
-    numbers = len(found) - found.null_count - nan
-    values = found.take(order[:numbers])
-    is_new = np.ones(numbers, bool)
+    entries = comparable(encoded.dictionary)
+    order = pc.sort_indices(entries).to_numpy()  # NaN after the other values, NULL last
+    nans = pc.sum(pc.is_nan(entries)).as_py() or 0 if pa.types.is_floating(entries.type) else 0
+    count = len(entries) - entries.null_count - nans
+    values = entries.take(order[:count])
+    is_new = np.ones(count, bool)
     is_new[1:] = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
-    table = np.full(len(found) + 1, NULL_CODE, np.int32)
-    table[order[:numbers]] = np.cumsum(is_new) - 1
-    table[order[numbers : numbers + nan]] = NAN_CODE
-    indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(found)).to_numpy(zero_copy_only=False)
-    return Ranked(Type.of_arrow(array.type), values.filter(pa.array(is_new)).to_pylist(), table[indices])
+    place_of_entry = np.full(len(entries) + 1, NULL_CODE, np.int32)
+    place_of_entry[order[:count]] = np.cumsum(is_new) - 1
+    place_of_entry[order[count : count + nans]] = NAN_CODE
+    indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(entries)).to_numpy(zero_copy_only=False)
+    return RankedColumn(Type.of_arrow(array.type), values.filter(pa.array(is_new)).to_pylist(), place_of_entry[indices])
 
 
-def supported(array_type: pa.DataType) -> bool:
+def is_rankable_type(array_type: pa.DataType) -> bool:
+    """Whether Hedgerow knows the order of the type's values in Spark."""
     return Type.of_arrow(array_type).kind != OTHER

@@ -7,9 +7,9 @@ from typing import Literal as Choice
 from typing import get_args
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.predicates.nodes import Const, Predicate, atoms, walk
+from hedgerow.core.predicates.nodes import Const, Predicate, atoms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 
 Kind = Choice["atoms", "atoms+subtrees"]
 
@@ -24,7 +24,7 @@ def cuts_of(
 
     >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
     >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
-    >>> [text(c) for c in cuts_of([p], kind="atoms+subtrees")]
+    >>> [predicate_text(c) for c in cuts_of([p], kind="atoms+subtrees")]
     ['x >= 5', 'x >= 5 AND y = 1', 'y = 1']
     """
     if kind not in get_args(Kind):
@@ -33,8 +33,8 @@ def cuts_of(
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
         whole = normalise(p)
-        for cut in set(atoms(whole) if kind == "atoms" else walk(whole)):
+        for cut in set(atoms_of(whole) if kind == "atoms" else walk(whole)):
             if not isinstance(cut, Const):
                 found[cut] = found.get(cut, 0.0) + weight
-    kept = sorted(found, key=lambda cut: (-found[cut], text(cut)))[:limit]
-    return tuple(sorted(kept, key=text))
+    kept = sorted(found, key=lambda cut: (-found[cut], predicate_text(cut)))[:limit]
+    return tuple(sorted(kept, key=predicate_text))

@@ -16,7 +16,7 @@ from hedgerow.core.predicates.nodes import TRUE, Compare, In, Opaque, Predicate,
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
-from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 
@@ -131,7 +131,7 @@ class Workload:
         """Queries that need the same rows and columns become one with the sum of their weights."""
         found: dict[Any, Query] = {}
         for q in self:
-            key = tuple((s.table, text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
+            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
             old = found.get(key)
             found[key] = replace(old, weight=old.weight + q.weight) if old else q
         return replace(self, queries=tuple(found.values()))
@@ -164,7 +164,7 @@ def shape(p: Predicate) -> str:
         case Opaque(sql):
             return _STRING.sub("?", sql)
     kids = children(p)
-    return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else text(p)
+    return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else predicate_text(p)
 
 
 def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Query:

@@ -16,9 +16,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.core.predicates.nodes import TRUE, And, Column, Const, Not, Or, Predicate, columns
+from hedgerow.core.predicates.nodes import TRUE, And, Column, Const, Not, Or, Predicate, columns_of
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bools, Ints
 
 Matrix = npt.NDArray[np.float32]
@@ -68,8 +68,8 @@ class Clauses:
     def of(cuts: Sequence[Predicate], predicates: Sequence[Predicate], weights: Sequence[float]) -> Clauses:
         """Queries that ask the same count as one; those that skip nothing or everything, whatever the rows, are left
         out."""
-        place = {text(cut): i for i, cut in enumerate(cuts)}
-        about = [columns(cut) for cut in cuts]
+        place = {predicate_text(cut): i for i, cut in enumerate(cuts)}
+        about = [columns_of(cut) for cut in cuts]
         asked: dict[frozenset[Clause], float] = {}
         for p, weight in zip(predicates, weights, strict=True):
             needs = _clauses(normalise(p), place, about)
@@ -114,11 +114,11 @@ class Clauses:
 
 def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
     """All have to hold on some row of a set that the query cannot skip; none: it may always match."""
-    if text(p) in place:
-        return frozenset([frozenset([2 * place[text(p)]])])
+    if predicate_text(p) in place:
+        return frozenset([frozenset([2 * place[predicate_text(p)]])])
     match p:
-        case Not(kid) if text(kid) in place:
-            return frozenset([frozenset([2 * place[text(kid)] + 1])])
+        case Not(kid) if predicate_text(kid) in place:
+            return frozenset([frozenset([2 * place[predicate_text(kid)] + 1])])
         case And(kids):
             return frozenset().union(*(_clauses(kid, place, about) for kid in kids))
         case Or(kids):

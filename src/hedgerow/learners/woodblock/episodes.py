@@ -20,7 +20,7 @@ from numba import njit
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
-from hedgerow.core.parallel import in_parts
+from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Listed
 from hedgerow.learners.woodblock.region_bits import Pieces
@@ -266,7 +266,7 @@ class Forest:
             w = wave.of(own)
             look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own], ratios[own])
 
-        in_parts(some, len(legal))
+        parallel_map_slices(some, len(legal))
         return legal, ratios
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
@@ -278,7 +278,7 @@ class Forest:
             rows = ids, w.tree, w.start, w.end
             divide(*rows, cut[own], self.by_cut, self.by_row, SPREAD, w.counts, left[own], right[own])
 
-        in_parts(some, len(cut))
+        parallel_map_slices(some, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
         number = before + np.arange(len(cut))
         sides = self.pieces.sides

@@ -25,7 +25,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import cells_of, eps_of, greedy, tree_of
-from hedgerow.core.progress import Telling
+from hedgerow.core.progress import Progress
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.woodblock.agent import Agent, compiled
 from hedgerow.learners.woodblock.episodes import Episodes, Forest, following
@@ -94,7 +94,7 @@ class Woodblock:
         except KeyboardInterrupt:
             if not search.has_grown:
                 raise
-            search.telling.now("interrupted: the best tree so far is taken")
+            search.progress.report("interrupted: the best tree so far is taken")
         return Found(self._finished(problem, search), tuple(search.curve))
 
     def _check(self) -> None:
@@ -146,7 +146,7 @@ class _Search:
     """Rounds of growing and learning; what was best so far."""
 
     def __init__(self, settings: Woodblock, problem: Problem) -> None:
-        self.telling = Telling("woodblock")
+        self.progress = Progress("woodblock")
         self.settings = settings
         self.problem = problem
         self.cells = settings.cells or cells_of(problem)
@@ -178,7 +178,7 @@ class _Search:
     def late(self, share: float = 1.0) -> bool:
         """Whether this share of the budget is gone."""
         budget = self.settings.budget_seconds
-        return budget is not None and self.telling.seconds >= share * budget
+        return budget is not None and self.progress.seconds >= share * budget
 
     def begin(self) -> None:
         """With greedy trees, by both criteria; by the usual one alone if that takes half the budget."""
@@ -208,8 +208,8 @@ class _Search:
                 pass
         if self.elites:
             self.agent.imitate(self.elites[int(self.random.integers(len(self.elites)))])
-        self.curve.append(Point(self.telling.seconds, self.trees, self.read, self._read(float(grown.total.mean()))))
-        self.telling.sometimes(self.curve[-1].told)
+        self.curve.append(Point(self.progress.seconds, self.trees, self.read, self._read(float(grown.total.mean()))))
+        self.progress.report_sometimes(self.curve[-1].told)
 
     def _replayed(self, nodes: list[list[int]]) -> Episodes:
         return self.forest.grown(following(nodes), self.forest.root(1), keep=True)

@@ -28,7 +28,7 @@ from hedgerow.core.predicates.step_functions import Stepwise, stepwise
 from hedgerow.core.predicates.types import FLOAT
 from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, Ranked
+from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
 
 Keys = npt.NDArray[np.uint64]
 Box = tuple[Stepwise, ...]
@@ -119,11 +119,11 @@ def boxes_of(p: Predicate) -> list[Box]:
 class _Known:
     """A column of the sample, and its values in order, NaN among them."""
 
-    rows: Ranked
+    rows: RankedColumn
     values: list[Value]
 
     @staticmethod
-    def of(rows: Ranked) -> _Known:
+    def of(rows: RankedColumn) -> _Known:
         return _Known(rows, [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values)
 
 

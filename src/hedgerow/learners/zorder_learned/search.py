@@ -38,8 +38,8 @@ from hedgerow.core.learning.curves.order import (
     woven,
 )
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.predicates.nodes import columns
-from hedgerow.core.progress import Telling
+from hedgerow.core.predicates.nodes import columns_of
+from hedgerow.core.progress import Progress
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.zorder_learned.scan_cost import Zones
 
@@ -79,7 +79,7 @@ class ZOrderLearned:
         axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
         if not axes:
             return order(problem, (), ())
-        widths = [len(columns(p)) if self.cost == "cells" else 1 for p in problem.predicates]
+        widths = [len(columns_of(p)) if self.cost == "cells" else 1 for p in problem.predicates]
         zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
         until = monotonic() + self.seconds if self.seconds else inf
         tried = Tried(problem, axes, zones, self.curve, self.iterations, until)
@@ -87,7 +87,7 @@ class ZOrderLearned:
             with suppress(Spent):
                 self._look(tried, Random(problem.seed))
         except KeyboardInterrupt:
-            tried.telling.now("interrupted: the best order so far is taken")
+            tried.progress.report("interrupted: the best order so far is taken")
         found = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return found
@@ -137,7 +137,7 @@ class Tried:
     left: int
     until: float
     best: Pattern = field(init=False)
-    telling: Telling = field(default_factory=lambda: Telling("zorder_learned"))
+    progress: Progress = field(default_factory=lambda: Progress("zorder_learned"))
     costs: dict[Pattern, float] = field(default_factory=dict)
     shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add
 
@@ -161,13 +161,13 @@ class Tried:
             if cost < self.costs.get(self.best, inf):
                 self.best = real
             self.costs[real] = cost
-            self.telling.sometimes(self._told)
+            self.progress.report_sometimes(self._told)
         return self.costs[real]
 
     def _told(self) -> str:
         n = len(self.costs)
         least = self.costs[self.best] / max(1e-9, self.zones.weights.sum() * len(self.problem.sample))
-        return f"{n:,} orders, {n / self.telling.seconds:.0f} a second; the best reads {100 * least:.2f} %"
+        return f"{n:,} orders, {n / self.progress.seconds:.0f} a second; the best reads {100 * least:.2f} %"
 
     def _keys(self, pattern: Pattern) -> Keys:
         """Of terms whose bits go where they went before, what each rank adds to a key is known already."""

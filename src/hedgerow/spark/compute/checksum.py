@@ -1,6 +1,6 @@
-"""A checksum of all rows and all columns that does not depend on their order: the proof that nothing was lost.
+"""A checksum of all rows and columns that does not depend on row order: it proves that no row was lost or changed.
 
-It adds up, so the checksum of a table after an append is the sum of the two.
+Checksums add up: after an append, a table's checksum is the sum of the old one and that of the new rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-_HALF = (1 << 32) - 1
+_LOW_32_BITS = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ def checksum(frame: DataFrame) -> Checksum:
 
 
 def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written: DataFrame) -> Checksum:
-    """The checksum of both; HedgerowError if the rows that were written are not those that were read.
+    """The checksum of both; HedgerowError if the written rows differ from those that were read.
 
-    What a query observes in passing counts a task twice that ran twice, so a difference is looked at again.
+    A checksum observed during a write counts a task twice if it ran twice, so a difference is checked by a new pass.
     """
     if went_in != came_out:
         went_in, came_out = checksum(source), checksum(written)
@@ -59,18 +59,18 @@ def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written:
 
 @contextmanager
 def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[DataFrame, list[Checksum]]]:
-    """The frame, and a list that has the checksum of some columns once it was written: no pass of its own."""
+    """The frame, and a list that gets the checksum of the columns `of` when the frame is written; no second pass."""
     from pyspark.sql import Observation
 
-    noted = Observation()
-    found: list[Checksum] = []
-    hashed = frame.withColumn(_NAME, _hash(frame.select(*of))).observe(noted, *_sums()).drop(_NAME)
-    yield hashed, found
-    found.append(_checksum(noted.get))
+    observation = Observation()
+    checksums: list[Checksum] = []
+    hashed = frame.withColumn(_HASH, _hash(frame.select(*of))).observe(observation, *_sums()).drop(_HASH)
+    yield hashed, checksums
+    checksums.append(_checksum(observation.get))
 
 
-_NAME = helper_name("hash")
-_ODD = re.compile(r"map<|variant|collate")  # types whose values Spark's hash refuses, or takes for equal to others
+_HASH = helper_name("hash")
+_SPECIAL_TYPES = re.compile(r"map<|variant|collate")  # Spark's hash refuses these types, or ignores differences
 
 
 def _sums() -> list[Column]:
@@ -78,34 +78,36 @@ def _sums() -> list[Column]:
 
     return [
         f.expr("count(*)").alias("rows"),
-        f.expr(f"sum({_NAME} & {_HALF}L)").alias("low"),
-        f.expr(f"sum(shiftrightunsigned({_NAME}, 32))").alias("high"),
+        f.expr(f"sum({_HASH} & {_LOW_32_BITS}L)").alias("low"),
+        f.expr(f"sum(shiftrightunsigned({_HASH}, 32))").alias("high"),
     ]
 
 
-def _checksum(found: dict[str, Any]) -> Checksum:
-    return Checksum(found["rows"], found["low"] or 0, found["high"] or 0)
+def _checksum(sums: dict[str, Any]) -> Checksum:
+    return Checksum(sums["rows"], sums["low"] or 0, sums["high"] or 0)
 
 
 def _hash(frame: DataFrame) -> Column:
-    """Spark's hash skips NULLs, takes no maps and variants, and texts of a collation as the collation compares them.
+    """A 64-bit hash of each row, in which every difference counts.
 
-    NULLs are hashed as a mask, maps as lists of entries, variants as their JSON and types, such texts as bytes.
+    Spark's own hash skips NULLs, refuses maps and variants, and hashes collated strings as their collation compares
+    them. So a mask of NULLs is added, maps become lists of entries, variants JSON and type, such strings bytes.
     """
     from pyspark.sql import functions as f
 
     names = [(quote_name(field.name), field.dataType) for field in frame.schema.fields]
     values = ", ".join(_hashable(name, type_) for name, type_ in names)
     nulls = ", ".join(f"{name} IS NULL" for name, _ in names)
-    return f.expr(f"xxhash64({values}, {nulls})").alias(_NAME)
+    return f.expr(f"xxhash64({values}, {nulls})").alias(_HASH)
 
 
 def _hashable(value: str, type_: DataType, depth: int = 0) -> str:
+    """The SQL of a value in a form that Spark's hash takes and tells apart from all others."""
     from pyspark.sql import types as t
 
     x = f"x{depth}"
     match type_:
-        case _ if not _ODD.search(type_.simpleString()):
+        case _ if not _SPECIAL_TYPES.search(type_.simpleString()):
             return value
         case t.StringType():
             return f"CAST({value} AS BINARY)"

@@ -1,6 +1,6 @@
-"""Statistics of written files in one pass over just the columns that queries filter on.
+"""Collects statistics of written files in one pass over just the columns that queries filter on.
 
-Each task sums up its rows file by file with core's own collector and sends the small result; the driver only merges.
+Each task summarises its rows file by file with core's own collector; the driver only merges the small results.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.sql_text import quote_name, text
+from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import Feature, Stats, TermStats, collect, concat, regroup
+from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.compute.evaluate import (
     Computed,
     Item,
-    bits_of,
-    columns,
+    analysable,
+    batch_outcomes,
     computed,
-    divided,
-    failing,
-    lasting,
-    outcomes,
+    failing_items,
+    outcome_columns,
+    row_outcomes,
     rows_of,
-    seen,
     settings_of,
-    usable,
+    spark_columns,
+    split_by_evaluator,
+    without_user_functions,
 )
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
@@ -43,7 +43,7 @@ from hedgerow.spark.start.session import configured
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_BATCH = 1 << 16
+_BATCH_ROWS = 1 << 16
 _FILE = helper_name("file")
 
 
@@ -54,9 +54,9 @@ def collect_files(
     files: Sequence[str],
     known: Mapping[str, TermStats] | None = None,
 ) -> Stats:
-    """Entry i of the result is `files[i]`, a path below the table's; `frame` reads just these files.
+    """Statistics of files: entry i describes `files[i]`, a path below the table's. `frame` reads just these files.
 
-    `known`: of which terms nothing has to be collected.
+    `known`: statistics of some terms, which are not collected again.
     """
     return _by_file(frame, file_name(frame), wanted, schema, files, known)
 
@@ -71,13 +71,13 @@ def collect_files_and_rows(
     """As `collect_files`, and the checksum of all rows, in the same pass."""
     from pyspark.sql import functions as f
 
-    # Whatever is tried and fails above an observation would end it, so that is tried before.
-    items, _ = usable(frame, lasting(wanted), schema)
-    # The file's name becomes a column first: above an observation it cannot be asked for.
+    # Unusable items are left out first: an analysis that fails above an observation would end it.
+    items, _ = analysable(frame, without_user_functions(wanted), schema)
+    # The file's name becomes a column first: above an observation it is not available.
     named = frame.withColumn(_FILE, file_name(frame))
-    with observed(named, list(map(quote_name, frame.columns))) as (noted, found):
-        stats = _by_file(noted, f.col(_FILE), items, schema, files, known)
-    return stats, found[0]
+    with observed(named, list(map(quote_name, frame.columns))) as (watched, checksums):
+        stats = _by_file(watched, f.col(_FILE), items, schema, files, known)
+    return stats, checksums[0]
 
 
 def file_name(frame: DataFrame) -> Column:
@@ -97,34 +97,34 @@ def _by_file(
 
     settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
     names = [name.rsplit("/", 1)[-1] for name in files]
-    # Every row carries its key to Python: a number where that tells the files apart, for names are long.
-    short = [str(crc32(name.encode())) for name in names]
-    if len(set(short)) == len(short):
-        names, key = short, f.crc32(key.cast("binary"))
-    keys, found = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
+    # Every row carries its key to Python. Names are long, so the key is their CRC where no two files share one.
+    numbers = [str(crc32(name.encode())) for name in names]
+    if len(set(numbers)) == len(numbers):
+        names, key = numbers, f.crc32(key.cast("binary"))
+    keys, stats = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
     place = {name: i for i, name in enumerate(names)}
-    collected = regroup(found, [place[name] for name in keys], len(files))
+    collected = regroup(stats, [place[name] for name in keys], len(files))
     return replace(collected, terms={**collected.terms, **settled})
 
 
 def collect_by(
     frame: DataFrame, key: Column, wanted: Sequence[Item], schema: Mapping[str, Type]
 ) -> tuple[list[str], Stats]:
-    """Statistics of the rows of each key, a number or a text without line ends; a key may come several times."""
-    items, _ = usable(frame, lasting(wanted), schema)
+    """Statistics of the rows of each key, a number or a text without line ends; the same key may come several times."""
+    items, _ = analysable(frame, without_user_functions(wanted), schema)
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [(name, _sum(part, terms, predicates)) for batch in batches for name, part in _by_key(batch)]
+        parts = [(name, _batch_stats(part, terms, predicates)) for batch in batches for name, part in _by_key(batch)]
         if parts:
             own = sorted({name for name, _ in parts})
             joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
             data = index_bytes(BlockIndex((View(joined),)))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
-    read = frame.select(key.alias("_key"), *columns(terms), *outcomes(predicates))
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings_of(items)):
+    read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
         results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
@@ -133,29 +133,29 @@ def collect_by(
 
 
 def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:
-    """Entry i of the result is block i of the layout, before anything is written."""
-    items, _ = usable(frame, lasting(wanted), schema)
+    """Statistics of the blocks that the layout would make, before anything is written; entry i describes block i."""
+    items, _ = analysable(frame, without_user_functions(wanted), schema)
     terms = computed(item for item in items if not isinstance(item, Predicate))
-    asked, plain = divided(items)
+    by_spark, by_core = split_by_evaluator(items)
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = list(batches)
-        if not sum(map(len, found)):
+        received = list(batches)
+        if not sum(map(len, received)):
             return
-        table = pa.Table.from_batches(found).combine_chunks()
+        table = pa.Table.from_batches(received).combine_chunks()
         own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
         rows = rows_of(table, terms)
-        bits = {**bits_of(table, asked), **{p: rows.evaluate(p) for p in plain}}
+        bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
         stats = collect(rows.ranked, bits, entry, len(own))
-        unknown = {sql_of(t) for t in failing(table, terms)}
+        unknown = {sql_of(t) for t in failing_items(table, terms)}
         known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
         data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
         yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
-    routed = with_block(frame, layout, schema).select(BLOCK, *columns(terms), *outcomes(asked))
+    routed = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
     read = routed.repartition(BLOCK)
     settings = {**settings_for(layout), **settings_of(items)}
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH, **settings):
+    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
         return Stats(np.zeros(layout.blocks, np.int64), {}, {})
@@ -175,12 +175,12 @@ def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield str(codes.dictionary[ids[start]]), batch.slice(start, end - start)
 
 
-def _sum(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
-    found = collect(rows_of(batch, terms).columns)
-    unknown = {sql_of(t) for t in failing(batch, terms)}
-    known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in found.terms.items()}
+def _batch_stats(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
+    stats = collect(rows_of(batch, terms).columns)
+    unknown = {sql_of(t) for t in failing_items(batch, terms)}
+    known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in stats.terms.items()}
     features = {
-        text(p): Feature(p, np.array([bits], np.uint8))
-        for p, bits in zip(predicates, seen(batch, predicates), strict=True)
+        predicate_text(p): NotedCondition(p, np.array([bits], np.uint8))
+        for p, bits in zip(predicates, batch_outcomes(batch, predicates), strict=True)
     }
     return Stats(np.array([batch.num_rows]), known, features)

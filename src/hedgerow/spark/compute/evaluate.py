@@ -1,7 +1,7 @@
-"""Terms and predicates as columns that Spark computes, and back as rows that core can reason about.
+"""Turns terms and predicates into columns that Spark computes, and the computed columns into core's `Rows`.
 
-Core compares plain columns by itself; what only Spark understands (LIKE, functions, UDFs) becomes a column here. An
-expression that is not steady may fail on a row that its query would never have shown it, so it travels in a struct:
+Core compares plain columns by itself; expressions that only Spark understands (LIKE, functions, UDFs) become columns
+here. An expression that is not session-safe may fail on rows that its query never evaluates, so it travels in a struct:
 
     {value}    the value, which may be NULL        NULL    the expression failed on this row
 """
@@ -9,7 +9,7 @@ expression that is not steady may fail on a row that its query would never have 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.core.index.session_safe import steady
+from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms, terms
-from hedgerow.core.predicates.sql_text import term_text, text
+from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms_of, terms_of
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT, Bits
 from hedgerow.core.pruning.row_batch import Rows
@@ -31,37 +31,39 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Item = Term | Predicate
-_NAME, _CALLED = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
-# Words that may stand before a bracket and are no functions.
-_SYNTAX = frozenset(("and", "or", "not", "in", "like", "ilike", "rlike", "is", "case", "when", "then", "else", "as"))
-_SYNTAX |= {"cast", "decimal", "between", "any", "all", "div"}
+_WORD, _FUNCTION_CALL = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
+_STRING_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'")
+# Words before a bracket that are not functions.
+_KEYWORDS_BEFORE_BRACKET = frozenset(
+    ("and", "or", "not", "in", "like", "ilike", "rlike", "is", "case", "when", "then", "else", "as")
+)
+_KEYWORDS_BEFORE_BRACKET |= {"cast", "decimal", "between", "any", "all", "div"}
 _VOID = re.compile(r"\bvoid\b(?!:)")
-A_WORD = 20  # predicates whose outcomes fit a BIGINT
+OUTCOMES_PER_WORD = 20  # predicates whose outcomes fit a BIGINT
 Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
 
 def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Item]:
     """Every term, and every atom that only Spark can evaluate, in the order of their texts."""
-    found: dict[str, Item] = {term_text(t): t for t in more}
+    items: dict[str, Item] = {term_text(t): t for t in more}
     for p in predicates:
-        found.update({term_text(t): t for t in terms(p)})
-        found.update({text(a): a for a in atoms(p) if isinstance(a, Opaque)})
-    return [found[key] for key in sorted(found)]
+        items.update({term_text(t): t for t in terms_of(p)})
+        items.update({predicate_text(a): a for a in atoms_of(p) if isinstance(a, Opaque)})
+    return [items[key] for key in sorted(items)]
 
 
-def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type]) -> tuple[list[Item], list[str]]:
-    """Those that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
-    listed = [item for item in wanted if isinstance(item, Predicate) or _comparable(item, schema)]
-    try:  # all at once, for one analysis costs as much as a hundred expressions
-        return _typed(frame, listed)
+def analysable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type]) -> tuple[list[Item], list[str]]:
+    """Items that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
+    listed = [item for item in wanted if isinstance(item, Predicate) or _is_comparable(item, schema)]
+    try:  # all at once: one analysis costs as much as a hundred expressions
+        return _split_by_type(frame, listed)
     except spark_errors():
         pass
     kept: list[Item] = []
     refused: list[str] = []
     for item in listed:
         try:
-            typed, untyped = _typed(frame, [item])
+            typed, untyped = _split_by_type(frame, [item])
             kept += typed
             refused += untyped
         except spark_errors() as error:
@@ -69,144 +71,175 @@ def usable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type])
     return kept, refused
 
 
-def _typed(frame: DataFrame, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
-    """The items whose values have a type, and a sentence for each other one: `array()` has none, nor has Arrow."""
-    fields = frame.select(*columns(computed(items))).schema.fields
+def _split_by_type(frame: DataFrame, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
+    """The items whose values have a type, and a sentence for each of the others: Arrow cannot hold `array()`."""
+    fields = frame.select(*spark_columns(computed(items))).schema.fields
     untyped = [i for i, f in zip(items, fields, strict=True) if _VOID.search(f.dataType.simpleString())]
     return [i for i in items if i not in untyped], [f"{sql_of(i)} is left out: it has no type" for i in untyped]
 
 
-def _comparable(term: Term, schema: Mapping[str, Type]) -> bool:
-    """A column of a known type, or an expression over columns without a collation, which it would inherit."""
+def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
+    """Whether the term is a column of a known type, or an expression that inherits no collation from its columns."""
     if isinstance(term, Column):
         return schema.get(term_text(term), Type(OTHER)).kind != OTHER
     inner = term.columns if isinstance(term, Expr) else (term.column,)
     return not any("collate" in schema.get(term_text(c), Type(OTHER)).name for c in inner)
 
 
-def divided(items: Iterable[Item]) -> tuple[list[Predicate], list[Predicate]]:
-    """The predicates that Spark has to evaluate, and those that core can from the terms among the items: hundreds
-    of conditions in one query take Spark longer to compile than to evaluate."""
-    held = {item for item in items if not isinstance(item, Predicate) and steady(item)}
-    asked: list[Predicate] = []
-    plain: list[Predicate] = []
+def split_by_evaluator(items: Iterable[Item]) -> tuple[list[Predicate], list[Predicate]]:
+    """The predicates that Spark has to evaluate, and those that core can evaluate from the terms among the items.
+
+    Spark takes longer to compile hundreds of conditions in one query than to evaluate them."""
+    safe_terms = {item for item in items if not isinstance(item, Predicate) and is_session_safe(item)}
+    by_spark: list[Predicate] = []
+    by_core: list[Predicate] = []
     for p in (item for item in items if isinstance(item, Predicate)):
-        by_core = terms(p) <= held and not any(isinstance(a, Opaque | SemiJoin) for a in atoms(p))
-        (plain if by_core else asked).append(p)
-    return asked, plain
+        suits_core = terms_of(p) <= safe_terms and not any(isinstance(a, Opaque | SemiJoin) for a in atoms_of(p))
+        (by_core if suits_core else by_spark).append(p)
+    return by_spark, by_core
 
 
-def lasting(items: Iterable[Item]) -> list[Item]:
-    """Without those that call a user's function: tomorrow its name may stand for another."""
+def without_user_functions(items: Iterable[Item]) -> list[Item]:
+    """The items that call built-in functions only: the name of a user's function may be rebound later."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.active()
     jvm: Any = spark._jvm
     builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction().mkString(" ")
     ours = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
-    known = (set(_NAME.findall(builtin.lower())) | _SYNTAX) - set(_NAME.findall(ours.lower()))
-    return [i for i in items if steady(i) or set(_CALLED.findall(_STRING.sub("", sql_of(i)).lower())) <= known]
+    known = (set(_WORD.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET) - set(_WORD.findall(ours.lower()))
+    return [
+        i
+        for i in items
+        if is_session_safe(i) or set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", sql_of(i)).lower())) <= known
+    ]
 
 
 def settings_of(items: Iterable[Item]) -> dict[str, int | bool]:
-    """With which `configured` lets Spark evaluate many expressions, fast and each by itself.
+    """The settings, for `configured`, under which Spark evaluates many expressions fast and each by itself.
 
-    Spark makes one Java method of a whole stage, and Java never compiles one of more than 8000 bytes. What several
-    expressions share Spark would evaluate before any of them, outside of the TryEval where it may fail.
+    Spark turns a whole stage into one Java method, and Java never compiles a method of more than 8000 bytes. Spark
+    also evaluates a part that several expressions share once before them, outside of the TryEval that guards it.
     """
-    shared = {} if all(map(steady, items)) else {"subexpressionElimination__enabled": False}
+    shared = {} if all(map(is_session_safe, items)) else {"subexpressionElimination__enabled": False}
     return {"codegen__hugeMethodLimit": 8000, **shared}
 
 
 def computed(items: Iterable[Item]) -> dict[str, Item]:
+    """Gives each item the name of its computed column."""
     return {f"_h{i}": item for i, item in enumerate(items)}
 
 
-def columns(items: Computed) -> list[SparkColumn]:
+def spark_columns(items: Computed) -> list[SparkColumn]:
+    """The items as columns for `select`, under their names."""
     from pyspark.sql import functions as f
 
     return [
-        (f.expr(sql_of(item)) if steady(item) else tried(f"named_struct('v', {sql_of(item)})")).alias(name)
+        (f.expr(sql_of(item)) if is_session_safe(item) else struct_or_null(sql_of(item))).alias(name)
         for name, item in items.items()
     ]
 
 
-def tried(sql: str) -> SparkColumn:
-    """The expression, or NULL on rows where it fails: what is inside Spark's `try_` functions."""
+def value_or_null(sql: str) -> SparkColumn:
+    """The value of the expression, NULL where it is NULL or fails."""
+    return _tried(lambda expressions, parse: parse(sql))
+
+
+def struct_or_null(sql: str) -> SparkColumn:
+    """A struct with the value of the expression as `v`; NULL on rows where the expression fails."""
+
+    def in_struct(expressions: Any, parse: Callable[[str], Any]) -> Any:
+        # Arrow refuses a NULL struct around a field that is never NULL.
+        fields = [parse("'v'"), expressions.KnownNullable(parse(sql))]
+        jvm: Any = SparkSession.active()._jvm
+        return expressions.CreateNamedStruct(jvm.org.apache.spark.api.python.PythonUtils.toSeq(fields))
+
+    from pyspark.sql import SparkSession
+
+    return _tried(in_struct)
+
+
+def _tried(made: Callable[[Any, Callable[[str], Any]], Any]) -> SparkColumn:
+    """An expression inside Spark's own TryEval, which makes failures NULL."""
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import SparkSession
 
     spark = SparkSession.active()
-    jvm: Any = spark._jvm
-    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(sql)
-    whole = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
-    return SparkColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(whole))
+    sql: Any = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    expressions = sql.catalyst.expressions
+    whole = expressions.TryEval(made(expressions, spark._jsparkSession.sessionState().sqlParser().parseExpression))
+    return SparkColumn(sql.classic.ExpressionUtils.column(whole))
 
 
-def outcomes(predicates: Sequence[Predicate]) -> list[SparkColumn]:
-    """The outcome bits of many predicates on a row, three bits each, `A_WORD` of them to a BIGINT.
+def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
+    """The outcomes of many predicates on each row, three bits per predicate, `OUTCOMES_PER_WORD` to a BIGINT column.
 
-    To hand a hundred columns to Python would take longer than to evaluate them.
+    Sending a hundred columns to Python would take longer than evaluating them.
     """
     from pyspark.sql import functions as f
 
-    words = [predicates[i : i + A_WORD] for i in range(0, len(predicates), A_WORD)]
-    codes = [[f.shiftleft(_outcome(p).cast("bigint"), 3 * i) for i, p in enumerate(word)] for word in words]
+    words = [predicates[i : i + OUTCOMES_PER_WORD] for i in range(0, len(predicates), OUTCOMES_PER_WORD)]
+    codes = [[f.shiftleft(_outcome_column(p).cast("bigint"), 3 * i) for i, p in enumerate(word)] for word in words]
     return [reduce(lambda a, b: a.bitwiseOR(b), word).alias(f"_o{k}") for k, word in enumerate(codes)]
 
 
-def _outcome(p: Predicate) -> SparkColumn:
-    """FALSE 1, TRUE 2, NULL 4; where it fails, all three."""
+def _outcome_column(p: Predicate) -> SparkColumn:
+    """The predicate's outcome as bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails."""
     from pyspark.sql import functions as f
 
-    if steady(p):
-        return f.coalesce(f.expr(text(p)).cast("int") + T_BIT - 1, f.lit(N_BIT))
-    found = tried(f"named_struct('v', {text(p)})")
-    return f.when(found.isNull(), ANY).otherwise(f.coalesce(found["v"].cast("int") + T_BIT - 1, f.lit(N_BIT)))
+    if is_session_safe(p):
+        return f.coalesce(f.expr(predicate_text(p)).cast("int") + T_BIT - 1, f.lit(N_BIT))
+    guarded = struct_or_null(predicate_text(p))
+    return f.when(guarded.isNull(), ANY).otherwise(f.coalesce(guarded["v"].cast("int") + T_BIT - 1, f.lit(N_BIT)))
 
 
-def seen(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
-    """The outcomes that each predicate has on some row of the batch, from the columns that `outcomes` made."""
-    count = -(-len(predicates) // A_WORD)
+def batch_outcomes(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
+    """Each predicate's outcomes on the rows of a batch, joined by OR; reads the columns of `outcome_columns`."""
+    count = -(-len(predicates) // OUTCOMES_PER_WORD)
     words = [int(np.bitwise_or.reduce(batch.column(f"_o{k}").to_numpy())) for k in range(count)]
-    return [words[i // A_WORD] >> 3 * (i % A_WORD) & ANY for i in range(len(predicates))]
+    return [words[i // OUTCOMES_PER_WORD] >> 3 * (i % OUTCOMES_PER_WORD) & ANY for i in range(len(predicates))]
 
 
-def bits_of(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predicate, Bits]:
-    """Each predicate's outcome on each row, from the same columns."""
-    words = [batch.column(f"_o{k}").to_numpy() for k in range(-(-len(predicates) // A_WORD))]
-    return {p: (words[i // A_WORD] >> 3 * (i % A_WORD) & ANY).astype(np.uint8) for i, p in enumerate(predicates)}
+def row_outcomes(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predicate, Bits]:
+    """Each predicate's outcome on each row; reads the columns of `outcome_columns`."""
+    words = [batch.column(f"_o{k}").to_numpy() for k in range(-(-len(predicates) // OUTCOMES_PER_WORD))]
+    return {
+        p: (words[i // OUTCOMES_PER_WORD] >> 3 * (i % OUTCOMES_PER_WORD) & ANY).astype(np.uint8)
+        for i, p in enumerate(predicates)
+    }
 
 
 def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
-    """The computed columns of an Arrow batch as core's rows; NULL where an expression failed, or bytes are no text."""
+    """The computed columns of an Arrow batch as core's rows: NULL where an expression failed or text is not UTF-8."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
     truths: dict[Predicate, Bits] = {}
     for name, item in items.items():
-        value = _value(batch.column(name), item)
+        value = _value_of_struct(batch.column(name), item)
         if isinstance(item, Predicate):
-            truths[item] = _bits(value)
+            truths[item] = _outcome_bits(value)
         else:
             values[item] = value if _is_text(value) else pa.nulls(len(value), value.type)
     return Rows(values, truths)
 
 
-def failing(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Item]:
-    """Those of which nothing can be said: they failed on some row, or hold bytes that are no UTF-8, which Python cannot
-    order as Spark does."""
+def failing_items(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Item]:
+    """The items without statistics for this batch: they failed on some row, or hold text that is not UTF-8.
+
+    Python cannot order such text as Spark does."""
     return [
         item
         for name, item in items.items()
-        if (not steady(item) and batch.column(name).null_count) or not _is_text(_value(batch.column(name), item))
+        if (not is_session_safe(item) and batch.column(name).null_count)
+        or not _is_text(_value_of_struct(batch.column(name), item))
     ]
 
 
-def _value(column: pa.Array | pa.ChunkedArray, item: Item) -> pa.Array | pa.ChunkedArray:
-    return column if steady(item) else pc.struct_field(column, [0])
+def _value_of_struct(column: pa.Array | pa.ChunkedArray, item: Item) -> pa.Array | pa.ChunkedArray:
+    return column if is_session_safe(item) else pc.struct_field(column, [0])
 
 
 def _is_text(array: pa.Array | pa.ChunkedArray) -> bool:
-    """False only of strings that are no UTF-8."""
+    """False only for strings that are not UTF-8."""
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return True
     try:
@@ -216,7 +249,7 @@ def _is_text(array: pa.Array | pa.ChunkedArray) -> bool:
     return True
 
 
-def _bits(array: pa.Array | pa.ChunkedArray) -> Bits:
+def _outcome_bits(array: pa.Array | pa.ChunkedArray) -> Bits:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     truth = array.fill_null(False).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Draw a sample in one Spark job, with everything in it evaluated that only Spark understands."""
+"""Draws a sample in one Spark job, and evaluates there the expressions that only Spark understands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.session_safe import steady
+from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.spark.compute.evaluate import Item, columns, computed, needed, rows_of, settings_of, usable
+from hedgerow.spark.compute.evaluate import Item, analysable, computed, needed, rows_of, settings_of, spark_columns
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.storage.source import Source
 
@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-LEAST_SAMPLE, MOST_SAMPLE, SAMPLE_PER_BLOCK = 10_000, 1_000_000, 100
+MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS, SAMPLE_ROWS_PER_BLOCK = 10_000, 1_000_000, 100
 
 
 def sample_size(table_rows: int, block_rows: int) -> int:
-    """100 sample rows for each least block, within reason."""
-    return min(table_rows, max(LEAST_SAMPLE, min(MOST_SAMPLE, SAMPLE_PER_BLOCK * -(-table_rows // block_rows))))
+    """The default number of sample rows: 100 for each block of the least size, within limits."""
+    wanted = SAMPLE_ROWS_PER_BLOCK * -(-table_rows // block_rows)
+    return min(table_rows, max(MIN_SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, wanted)))
 
 
 def draw(
     source: Source, predicates: Sequence[Predicate], rows: int, seed: int, terms: Sequence[Term] = ()
 ) -> tuple[Sample, list[str]]:
-    """About `rows` rows, and what Spark could not evaluate, a sentence each."""
+    """A sample of about `rows` rows, and a sentence for each item that Spark could not evaluate."""
     if not source.rows:
         raise HedgerowError(f"the table {source.name} is empty, so there is nothing to learn from")
-    items, refused = usable(source.frame, needed(predicates, terms), source.schema)
+    items, refused = analysable(source.frame, needed(predicates, terms), source.schema)
     if not items:
         raise HedgerowError(f"no query filters {source.name} on a column that Hedgerow can compare")
     drawn = source.frame.sample(rows / source.rows, seed) if rows < source.rows else source.frame
@@ -45,22 +46,22 @@ def draw(
 
 
 def _evaluated(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
-    """The items' values on the rows, without those that bring the job down, such as a user's function."""
+    """The items' values on the rows, and why some items are missing: a user's function may fail the whole job."""
     with configured(frame.sparkSession, **settings_of(items)):
-        return _tried(frame, items)
+        return _without_failing(frame, items)
 
 
-def _tried(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
+def _without_failing(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
     try:
-        return frame.select(*columns(computed(items))).toArrow(), {}
+        return frame.select(*spark_columns(computed(items))).toArrow(), {}
     except spark_errors() as error:
-        if all(map(steady, items)):
+        if all(map(is_session_safe, items)):
             raise HedgerowError(f"the table cannot be sampled: {first_line(error)}") from error
     failed: dict[Item, str] = {}
-    for item in (i for i in items if not steady(i)):
+    for item in (i for i in items if not is_session_safe(i)):
         try:
-            frame.select(*columns(computed([item]))).toArrow()
+            frame.select(*spark_columns(computed([item]))).toArrow()
         except spark_errors() as error:
             failed[item] = first_line(error)
     kept = [item for item in items if item not in failed]
-    return frame.select(*columns(computed(kept))).toArrow(), failed
+    return frame.select(*spark_columns(computed(kept))).toArrow(), failed

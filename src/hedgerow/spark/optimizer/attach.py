@@ -1,6 +1,6 @@
-"""The optimizer rule of a session: for one query that asks for it, or, once attached, for every query.
+"""Installs the optimizer rule in a session, where it prunes single routed queries or, once attached, every query.
 
-The rule is Java, for only the JVM's optimizer sees every query; Spark brings a compiler (Janino), so no jar is needed.
+The rule is Java, because only the JVM's optimizer sees every query. Spark brings a compiler, Janino: no jar is needed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_OURS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
-# Who answers the rule stands above this package, so it is found by its name.
+_RULE_CLASS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
+# The class that answers the rule is in a layer above this one, so it is imported by name.
 _ANSWERS = "hedgerow.tables.session_pruning", "Answers"
 
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What one scan of a managed table opens; `seconds` is what the decision took.
+    """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    `reason`: why the index was not used, None if it was.
+    `reason`: why the index was not used; None if it was.
     """
 
     table: str
@@ -40,24 +40,24 @@ class ScanReport:
 
 
 def install(spark: SparkSession) -> None:
-    """From now on every query of the session skips files."""
+    """Makes every query of the session skip files from now on."""
     needs_jvm(spark, "attach")
     remove(spark)
     _rule(spark).attached(True)
 
 
 def remove(spark: SparkSession) -> None:
-    """Queries read as ever; nothing happens if the session is not attached."""
+    """Removes the rule from the session; nothing happens if it is not attached."""
     needs_jvm(spark, "detach")
     _set_rules(spark, [rule for rule in _rules(spark) if not _is_ours(rule)])
 
 
 def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """The same query, which skips files whether or not the session is attached."""
+    """The same query, made to skip files even if the session is not attached."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
     rule, query = _rule(spark), frame._jdf.queryExecution()
-    # What the session has cached stays cached: a marked relation would no longer be known as the cached one.
+    # Cached data is put in first: Spark would not recognise a marked relation as a cached one.
     plan = rule.marked(query.withCachedData())
     if plan is None:
         return frame
@@ -66,26 +66,26 @@ def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
 
 
 def last_query(spark: SparkSession) -> list[ScanReport]:
-    """What each scan of a managed table in the session's last query opened; empty if there was none."""
-    return [ScanReport(**told) for told in json.loads(rule_of(spark).last())]
+    """The files that each scan of a managed table in the session's last query opened; empty if there was none."""
+    return [ScanReport(**scan) for scan in json.loads(rule_of(spark).last())]
 
 
 def rule_of(spark: SparkSession) -> Any:
     """The session's rule, in the JVM."""
     needs_jvm(spark, "ask about queries")
-    found = [rule for rule in _rules(spark) if _is_ours(rule)]
-    if not found:
+    ours = [rule for rule in _rules(spark) if _is_ours(rule)]
+    if not ours:
         raise HedgerowError("this session is not attached: call hedgerow.attach(spark) first")
-    return found[0]
+    return ours[0]
 
 
 def _rule(spark: SparkSession) -> Any:
-    """The session's rule, which is installed if there is none."""
+    """The session's rule; installs one if there is none."""
     from pyspark.java_gateway import ensure_callback_server_started
 
-    found = [rule for rule in _rules(spark) if _is_ours(rule)]
-    if found:
-        return found[0]
+    ours = [rule for rule in _rules(spark) if _is_ours(rule)]
+    if ours:
+        return ours[0]
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     module, name = _ANSWERS
@@ -99,12 +99,12 @@ def _rule(spark: SparkSession) -> Any:
 
 
 def _is_ours(rule: Any) -> bool:
-    return _OURS.fullmatch(str(rule.getClass().getName())) is not None
+    return _RULE_CLASS.fullmatch(str(rule.getClass().getName())) is not None
 
 
 def _rules(spark: SparkSession) -> list[Any]:
-    found = spark._jsparkSession.experimental().extraOptimizations()
-    return [found.apply(i) for i in range(found.size())]
+    rules = spark._jsparkSession.experimental().extraOptimizations()
+    return [rules.apply(i) for i in range(rules.size())]
 
 
 def _set_rules(spark: SparkSession, rules: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The optimizer rule's Java class, compiled once for each JVM, and the settings of a session as the rule sees them."""
+"""Compiles the optimizer rule's Java class once for each JVM, and reads a session's settings as the rule sees them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DELTA = re.compile(r"import \S+; // Delta\n|// --- Delta begins.*// --- Delta ends ---", re.DOTALL)
-# Noted with a table even at their defaults: these differ from one machine or release to the next.
-_ALWAYS_NOTED = (
+# Stored with a table even at their defaults, which differ between machines and releases.
+_ALWAYS_STORED = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.caseSensitive",
@@ -37,7 +37,7 @@ def rule_class(spark: SparkSession) -> Any:
     jvm: Any = spark._jvm
     key = id(spark.sparkContext._gateway), loaded(jvm)
     if key not in _classes:
-        # Py4J remembers methods by the name of their class, so no two of ours may have the same.
+        # Py4J caches methods by the name of their class, so each compiled class needs a name of its own.
         package = f"hedgerow.rule_{uuid4().hex}"
         source = rule_source() if key[1] else _DELTA.sub("", rule_source())
         try:
@@ -51,18 +51,18 @@ def rule_class(spark: SparkSession) -> Any:
 
 
 def new_rule(spark: SparkSession) -> Any:
-    """A rule that nobody answers yet."""
+    """A rule that is not connected to `Answers` yet."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     values = gateway.new_array(jvm.java.lang.Object, 1)
-    values[0] = json.dumps({**json.loads(as_json()), "always": _ALWAYS_NOTED})
+    values[0] = json.dumps({**json.loads(as_json()), "always": _ALWAYS_STORED})
     return rule_class(spark).getConstructors()[0].newInstance(values)
 
 
 def settings(spark: SparkSession) -> dict[str, str]:
-    """Those that decide what expressions mean and what is read: some always, others where they are not at default."""
+    """The settings that decide what expressions mean and what is read: some always, others if not at their default."""
     if is_remote(spark):
-        found = {key: value for key, value in spark.conf.getAll.items() if kind_of_setting(key) != "harmless"}
-        found |= {key: str(spark.conf.get(key)) for key in _ALWAYS_NOTED}
-        return {**found, "spark.version": ".".join(spark.version.split(".")[:2])}
+        values = {key: value for key, value in spark.conf.getAll.items() if kind_of_setting(key) != "harmless"}
+        values |= {key: str(spark.conf.get(key)) for key in _ALWAYS_STORED}
+        return {**values, "spark.version": ".".join(spark.version.split(".")[:2])}
     return dict(json.loads(new_rule(spark).settings(spark._jsparkSession.sessionState().conf())))

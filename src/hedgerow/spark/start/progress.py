@@ -1,4 +1,4 @@
-"""What long work shows in a terminal: one bar a step, moved by Spark's finished tasks. Elsewhere nothing."""
+"""Shows long work in a terminal: one bar per step, moved by Spark's finished tasks. Elsewhere it shows nothing."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.progress import Progress, TaskID
 
-_EVERY = 0.2  # seconds
+_REFRESH_SECONDS = 0.2
 
 
 @contextmanager
 def step(spark: SparkSession, title: str) -> Iterator[None]:
-    """A bar on standard error while the body runs."""
+    """Shows a bar on standard error while the body runs."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    shown = Progress(
+    bars = Progress(
         TextColumn("{task.description:<24}"), BarColumn(), TimeElapsedColumn(), console=Console(file=sys.stderr)
     )
     done = Event()
-    with shown:
-        task = shown.add_task(title, total=None)
-        watcher = Thread(target=_watch, args=(spark, shown, task, done), daemon=True)
+    with bars:
+        task = bars.add_task(title, total=None)
+        watcher = Thread(target=_watch, args=(spark, bars, task, done), daemon=True)
         watcher.start()
         try:
             yield
         finally:
             done.set()
             watcher.join()
-        shown.update(task, total=1, completed=1)
+        bars.update(task, total=1, completed=1)
 
 
-def _watch(spark: SparkSession, shown: Progress, task: TaskID, done: Event) -> None:
+def _watch(spark: SparkSession, bars: Progress, task: TaskID, done: Event) -> None:
+    """Moves the bar by the finished tasks of the active stages, until the step is done."""
     status = spark.sparkContext.statusTracker()
-    while not done.wait(_EVERY):
+    while not done.wait(_REFRESH_SECONDS):
         stages = [s for s in map(status.getStageInfo, status.getActiveStageIds()) if s is not None]
         total = sum(s.numTasks for s in stages)
-        shown.update(task, total=total or None, completed=sum(s.numCompletedTasks for s in stages))
+        bars.update(task, total=total or None, completed=sum(s.numCompletedTasks for s in stages))

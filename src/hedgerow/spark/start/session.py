@@ -1,4 +1,4 @@
-"""A Spark session for people who have none, and what of a session decides what predicates mean."""
+"""Starts a Spark session, sets its settings for a while, and reads those that decide the meaning of predicates."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ from hedgerow.spark.start.java import NO_JAVA, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Under these a text means something else to Spark than to our reader.
+# Under these settings Spark parses a SQL text otherwise than we do.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
-    """A local session, with a Java found by ourselves; settings as `spark_sql_shuffle_partitions="8"`."""
+    """Starts a local session, on a Java that is found by itself; settings as `spark_sql_shuffle_partitions="8"`."""
     return _started(memory, master, _dotted(settings))
 
 
 def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
-    """A local session that reads Delta tables too, if their jars can be had: `spark/jars` says where they come from.
+    """Starts a local session that also reads Delta tables, if `spark/start/delta_jars` finds their jars.
 
-    Without them, or where an earlier session's JVM runs without them, it is a session like any other, and what needs
-    Delta says so.
+    Without the jars, or if an earlier session started a JVM without them, the session works but cannot read Delta.
     """
     from pyspark import SparkContext
 
     given = _dotted(settings)
-    late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
-    delta = {} if late else delta_settings(given, fetch=True)
+    is_too_late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
+    delta = {} if is_too_late else delta_settings(given, fetch=True)
     try:
         return _started(memory, master, {**given, **delta})
     except spark_errors():
         if PACKAGES not in delta:
             raise
-    return _started(memory, master, given)  # Maven is out of reach
+    return _started(memory, master, given)  # Maven cannot be reached
 
 
 def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
@@ -53,7 +52,7 @@ def _started(memory: str, master: str, settings: Mapping[str, str]) -> SparkSess
     if home is None:
         raise HedgerowError(NO_JAVA)
     os.environ["JAVA_HOME"] = str(home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the packages that we have
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("hedgerow")
@@ -70,27 +69,28 @@ def _started(memory: str, master: str, settings: Mapping[str, str]) -> SparkSess
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """A Spark Connect session: no JVM at hand, only queries and their results."""
+    """Whether this is a Spark Connect session, which gives access to queries and their results but to no JVM."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def needs_jvm(spark: SparkSession, what: str) -> None:
+def needs_jvm(spark: SparkSession, task: str) -> None:
+    """HedgerowError if the session is one of Spark Connect; `task` is a verb for the message."""
     if is_remote(spark):
-        raise HedgerowError(f"to {what} takes a classic Spark session; over Spark Connect, read and route work")
+        raise HedgerowError(f"to {task} takes a classic Spark session; over Spark Connect, read and route work")
 
 
 def same_grammar(spark: SparkSession) -> bool:
-    """Whether Spark reads SQL texts as we do."""
+    """Whether Spark parses SQL texts as we do."""
     return not any(str(spark.conf.get(key)).lower() == "true" for key in _OTHER_GRAMMAR)
 
 
 def meaning(spark: SparkSession) -> Session:
-    """What literals and casts mean in this session."""
+    """The settings that decide the meaning of literals and casts in this session."""
     return Session(zone=spark.conf.get("spark.sql.session.timeZone"))
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark raises, on either side of the bridge."""
+    """The exceptions that Spark raises, from Python or from the JVM."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -98,26 +98,28 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def first_line(error: BaseException) -> str:
-    """What went wrong at the bottom of it, in one line."""
+    """The message of an error in one line: of Java's exception if there is one."""
     java = getattr(error, "java_exception", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()
-    told = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
-    if "Traceback (most recent call last):" in told:
-        return told[-1]  # of a Python function: the exception is at the end
-    return told[0] if told else type(error).__name__
+    lines = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
+    if "Traceback (most recent call last):" in lines:
+        return lines[-1]  # a Python function failed: its exception is at the end
+    return lines[0] if lines else type(error).__name__
 
 
 @contextmanager
 def configured(spark: SparkSession, **values: object) -> Iterator[None]:
-    """For a while the session has these SQL settings; names as `codegen__hugeMethodLimit` for spark.sql.codegen..."""
-    with having(spark, {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}):
+    """Sets SQL settings while the body runs; `codegen__maxFields` stands for spark.sql.codegen.maxFields."""
+    with temporary_settings(
+        spark, {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}
+    ):
         yield
 
 
 @contextmanager
-def having(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """For a while the session has these settings."""
+def temporary_settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Sets these settings while the body runs."""
     before = {key: old for key, value in wanted.items() if (old := spark.conf.get(key, None)) != value}
     for key in before:
         spark.conf.set(key, wanted[key])

@@ -1,4 +1,4 @@
-"""Where do rows and their files lie?
+"""Where are rows and files stored?
 
 In: a path, a table name or a DataFrame. Out: folders on any file system (`folder`), Parquet footers (`footers`), the
 log of a Delta table (`delta_log`), and the table as a source of rows (`source`). Imports `start`.

@@ -1,10 +1,10 @@
-"""Delta's log through Py4J: snapshots, reading just some files, and a rewrite in the steps that OPTIMIZE takes.
+"""Works on Delta's log through Py4J: snapshots, reading some files, and a rewrite in the steps of OPTIMIZE.
 
     snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
-                                             appends of others meanwhile: kept
+                                             others appended meanwhile: their rows are kept
                                              others removed a file we read: Conflict, and nothing is changed
 
-A file is called what its action in the log calls it: a path relative to the table, URL-encoded, or an absolute one.
+A file's name is the path in its log action: relative to the table and URL-encoded, or absolute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hedgerow.spark.storage.folder import Folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What the rewrite was tried with. Any other feature may ask of writers what we do not do.
+# The features that the rewrite was tested with. Any other may demand something of writers that we do not do.
 FEATURES = frozenset(
     """
     appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns timestampNtz
@@ -41,24 +41,24 @@ FEATURES = frozenset(
     """.split()  # noqa: SIM905
 )
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
-# Of other types Delta keeps no minimum and maximum.
+# Delta keeps minimum and maximum of these types only.
 _MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
 _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
-_REMEMBERED = 4  # versions whose files need not be listed again
+_MAX_CACHED_SNAPSHOTS = 4  # versions whose files need not be listed again
 _PATH_COLUMN = helper_name("path")
 _PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 
 class Conflict(HedgerowError):
-    """Somebody else changed meanwhile what a rewrite had read; nothing was changed by us."""
+    """Another transaction changed data that a rewrite had read; the rewrite changed nothing."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """The data files of one snapshot; `rows` without those that a deletion vector marks, -1 where the log says none."""
+    """The data files of one snapshot; `rows` excludes deleted rows and is -1 where the log has no count."""
 
     names: tuple[str, ...]
     sizes: Ints
@@ -72,7 +72,7 @@ class Files:
 
 @dataclass(frozen=True)
 class DeltaLog:
-    """A Delta table; open with `delta_log`. `catalog` is its entry in Spark's catalog, as a Scala option."""
+    """A Delta table's log; open it with `delta_log`. `catalog` is its entry in Spark's catalog, as a Scala option."""
 
     spark: SparkSession
     path: str
@@ -80,7 +80,7 @@ class DeltaLog:
     catalog: Any
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """The newest, or that of a version."""
+        """The newest snapshot, or that of a version."""
         none = self._jvm.scala.Option.empty()
         try:
             if version is None:
@@ -89,15 +89,15 @@ class DeltaLog:
                 java = self.java.getSnapshotAt(version, none, self.catalog, False)
         except spark_errors() as error:
             raise HedgerowError(f"version {version} of {self.path} cannot be read: {first_line(error)}") from error
-        key = (int(java.version()), str(java.metadata().id()))  # a table made anew begins with version 0 again
-        if key not in self._seen:
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[key] = Snapshot(self, java)
-        return self._seen[key]
+        key = (int(java.version()), str(java.metadata().id()))  # a recreated table starts at version 0 again
+        if key not in self._snapshots:
+            if len(self._snapshots) >= _MAX_CACHED_SNAPSHOTS:
+                self._snapshots.clear()
+            self._snapshots[key] = Snapshot(self, java)
+        return self._snapshots[key]
 
     @cached_property
-    def _seen(self) -> dict[tuple[int, str], Snapshot]:
+    def _snapshots(self) -> dict[tuple[int, str], Snapshot]:
         return {}
 
     @property
@@ -108,8 +108,8 @@ class DeltaLog:
     def sql_name(self) -> str:
         return "delta.`" + self.path.replace("`", "``") + "`"
 
-    def place_of(self, name: str) -> str:
-        """Where the file of this name lies; those of a shallow clone lie elsewhere."""
+    def full_path(self, name: str) -> str:
+        """The full path of a file; those of a shallow clone lie outside of the table."""
         return unquote(name if ":" in name else f"{self.path}/{name}")
 
     def history(self) -> DataFrame:
@@ -137,17 +137,17 @@ class Snapshot:
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        """Top-level columns, each as Delta's own JSON."""
+        """Top-level columns by name, each as Delta's own JSON."""
         return {field["name"]: field for field in json.loads(self.java.metadata().schemaString())["fields"]}
 
     @cached_property
     def physical(self) -> dict[str, str]:
-        """What a top-level column is called in the data files, to what it is called by users."""
+        """Maps the names of top-level columns in the data files to the names that users see."""
         return {f["metadata"].get("delta.columnMapping.physicalName", name): name for name, f in self.fields.items()}
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        return columns_of(list(self.fields.values()))
+        return column_identities(list(self.fields.values()))
 
     @cached_property
     def features(self) -> set[str]:
@@ -159,21 +159,22 @@ class Snapshot:
     def files(self) -> Files:
         rows = "coalesce(CAST(get_json_object(stats, '$.numRecords') AS BIGINT), -1) AS rows"
         deleted = "coalesce(deletionVector.cardinality, 0) AS deleted"
-        found = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr("path", "size", rows, deleted).toArrow()
-        rows_, gone = found["rows"].to_numpy(), found["deleted"].to_numpy()
-        names = tuple(found["path"].to_pylist())
-        return Files(names, found["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
+        frame = _as_frame(self.log.spark, self.java.allFiles().toDF())
+        listed = frame.selectExpr("path", "size", rows, deleted).toArrow()
+        rows_, gone = listed["rows"].to_numpy(), listed["deleted"].to_numpy()
+        names = tuple(listed["path"].to_pylist())
+        return Files(names, listed["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
-        """All rows of these files (None: of all), read as this version says."""
+        """All rows of these files (None: of all files), read under this version's schema."""
         return self._frame_of(self.log._jvm.org.apache.spark.api.python.PythonUtils.toSeq(self._adds(names)), why)
 
     def _frame_of(self, adds: Any, why: str) -> DataFrame:
         some = self.log._jvm.scala.Option.apply(why)
-        return _frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
+        return _as_frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
 
     def _adds(self, names: Sequence[str] | None) -> Any:
-        """The log's actions, as a Java list."""
+        """The log's actions for these files (None: for all), as a Java list."""
         if names is None or set(names) == set(self.files.names):
             return self.java.allFiles().collectAsList()
         others = set(self.files.names) - set(names)
@@ -182,7 +183,7 @@ class Snapshot:
         return self.java.allFiles().filter(wanted).collectAsList()
 
     def names_where(self, where: str) -> list[str]:
-        """The files of the partitions that a condition picks."""
+        """The files in the partitions that match a condition."""
         if not self.partition_columns:
             raise HedgerowError(f"{self.log.path} has no partitions, so where= has to be a list of files")
         casts = [
@@ -191,14 +192,14 @@ class Snapshot:
             if name in self.partition_columns
         ]
         try:
-            frame = _frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(f"path AS {_PATH_COLUMN}", *casts)
+            frame = _as_frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(f"path AS {_PATH_COLUMN}", *casts)
             return [row[0] for row in frame.where(where).select(_PATH_COLUMN).collect()]
         except spark_errors() as error:
             columns = ", ".join(self.partition_columns)
             raise HedgerowError(f"where= picks whole partitions, by {columns} alone: {first_line(error)}") from error
 
     def refuse(self) -> None:
-        """A sentence for what a rewrite could harm."""
+        """HedgerowError if the table has a feature that a rewrite could harm."""
         if "clustering" in self.features:
             raise HedgerowError(
                 f"{self.log.path} uses liquid clustering, which would undo any other layout: "
@@ -211,13 +212,13 @@ class Snapshot:
     # --- statistics that every reader uses ---
 
     def cover(self, columns: Sequence[str]) -> None:
-        """Delta keeps minimum and maximum of these columns too, from the next file on.
+        """Makes Delta keep minimum and maximum of these columns too, from the next written file on.
 
-        By itself it does so for the first 32 columns. Only if that is not enough the property is set, for a change of
-        properties makes writes that are under way fail.
+        By default Delta keeps them for the first 32 columns. The property is set only if a column lies beyond, because
+        a change of properties makes concurrent writes fail.
         """
-        found = self._measured_columns()
-        kept = {path_of(c.lower()) for c in found}
+        measured = self._measured_columns()
+        kept = {path_of(c.lower()) for c in measured}
         missing = [
             c
             for c in dict.fromkeys(columns)
@@ -226,7 +227,7 @@ class Snapshot:
         ]
         if not missing:
             return
-        value = ",".join([*found, *missing]).replace("'", "''")
+        value = ",".join([*measured, *missing]).replace("'", "''")
         change = f"ALTER TABLE {self.log.sql_name} SET TBLPROPERTIES ('{_STATS_COLUMNS}' = '{value}')"
         try:
             self.log.spark.sql(change)
@@ -236,73 +237,72 @@ class Snapshot:
             ) from error
 
     def _measured_columns(self) -> list[str]:
-        """Those that it keeps by now."""
+        """The columns of which Delta keeps minimum and maximum now."""
         stated = self.properties.get(_STATS_COLUMNS)
         if stated is not None:
             return [c.strip() for c in stated.split(",") if c.strip()]
-        most = int(self.properties.get(_STATS_COUNT, "32"))
+        limit = int(self.properties.get(_STATS_COUNT, "32"))
         leaves = [
             (path, leaf)
             for name, field in self.fields.items()
             if name not in self.partition_columns
             for path, leaf in _leaves(quote_name(name), field)
         ]
-        some = leaves if most < 0 else leaves[:most]
-        return [path for path, leaf in some if _MEASURED.match(type_text(leaf))]
+        covered = leaves if limit < 0 else leaves[:limit]
+        return [path for path, leaf in covered if _MEASURED.match(type_text(leaf))]
 
     def _field(self, path: str) -> Any:
         for name, field in self.fields.items():
             if name not in self.partition_columns:
-                for found, leaf in _leaves(quote_name(name), field):
-                    if found == path:
+                for leaf_path, leaf in _leaves(quote_name(name), field):
+                    if leaf_path == path:
                         return leaf
         return {"type": "none"}
 
     # --- rewriting ---
 
     def rewrite(self) -> Rewrite:
-        none = self.log._jvm.scala.Option
-        return Rewrite(self, self.log.java.startTransaction(self.log.catalog, none.apply(self.java)))
+        option = self.log._jvm.scala.Option
+        return Rewrite(self, self.log.java.startTransaction(self.log.catalog, option.apply(self.java)))
 
     def with_row_ids(self, frame: DataFrame) -> DataFrame:
-        """The frame with the columns in which a rewrite keeps row ids, if the table tracks rows."""
+        """Adds the columns that carry row ids through a rewrite, if the table tracks rows."""
         tracking = self.log._jvm.org.apache.spark.sql.delta.RowTracking
-        return _frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
+        return _as_frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A transaction that changes files and no row."""
+    """A transaction that replaces files and changes no row."""
 
     snapshot: Snapshot
     java: Any
 
     def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
-        """New files with the frame's rows; nobody sees them before `commit`."""
+        """Writes the frame's rows into new files, which are invisible until `commit`."""
         jvm, log = self.snapshot.log._jvm, self.snapshot.log
         utils = jvm.org.apache.spark.api.python.PythonUtils
         conf = log.spark._jsparkSession.sessionState().conf()
         delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
         some = jvm.scala.Option.apply(delta_options)
-        found = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
-        return Written(self.snapshot, [self._quiet(found.apply(i)) for i in range(found.size())])
+        actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
+        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
 
-    def _quiet(self, add: Any) -> tuple[dict[str, Any], Any]:
-        """`writeFiles` marks files as new data: then every append would conflict, and the change feed show all rows."""
-        found = json.loads(add.json())["add"]
-        return self._again({**found, "dataChange": False})
+    def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
+        """The action as JSON and in Java, not marked as new data.
 
-    def _again(self, add: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        `writeFiles` marks it so: then every append would conflict, and the change feed would show all rows."""
+        add_json = {**json.loads(add.json())["add"], "dataChange": False}
         action = self.snapshot.log._jvm.org.apache.spark.sql.delta.actions.Action
-        return add, action.fromJson(json.dumps({"add": add}))
+        return add_json, action.fromJson(json.dumps({"add": add_json}))
 
     def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
-        """Files of an older version, as they were."""
+        """The files of an older version, ready to be committed again."""
         listed = older._adds(names)
-        return Written(self.snapshot, [self._quiet(listed.get(i)) for i in range(listed.size())])
+        return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
 
     def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
-        """The new version's number; Conflict names who was faster."""
+        """Commits the rewrite and returns the new version; Conflict if another transaction came first."""
         jvm, log = self.snapshot.log._jvm, self.snapshot.log
         utils, none, now = (
             jvm.org.apache.spark.api.python.PythonUtils,
@@ -314,7 +314,7 @@ class Rewrite:
         self.java.trackFilesRead(utils.toSeq(gone))
         self.java.trackReadPredicates(utils.toSeq([]), False, True)
         sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
-        self._measure(
+        self._set_metrics(
             numAddedFiles=len(sizes),
             numRemovedFiles=len(removed),
             numAddedBytes=sum(sizes),
@@ -336,17 +336,17 @@ class Rewrite:
         kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
         return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
 
-    def _measure(self, **metrics: int) -> None:
-        """What DESCRIBE HISTORY shows beside the operation."""
+    def _set_metrics(self, **metrics: int) -> None:
+        """Sets the metrics that DESCRIBE HISTORY shows beside the operation."""
         spark, jvm = self.snapshot.log.spark, self.snapshot.log._jvm
-        found = {}
+        java_metrics = {}
         for name, value in metrics.items():
             made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
                 spark._jsparkSession.sparkContext(), name
             )
-            getattr(made, "set")(value)  # noqa: B009  # a keyword of no language here, but mypy knows `set`
-            found[name] = made
-        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
+            getattr(made, "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
+            java_metrics[name] = made
+        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_metrics)
         self.java.registerSQLMetrics(spark._jsparkSession, scala)
 
 
@@ -366,10 +366,10 @@ class Written:
         return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
 
     def delete(self) -> None:
-        """Of a rewrite that came to nothing."""
+        """Deletes the files, for a rewrite that failed."""
         folder = Folder(self.snapshot.log.spark, "")
         for name in self.sizes:
-            folder.delete(self.snapshot.log.place_of(name))
+            folder.delete(self.snapshot.log.full_path(name))
 
 
 # --- finding tables ---
@@ -382,7 +382,7 @@ def has_delta(spark: SparkSession) -> bool:
 
 
 def is_delta(spark: SparkSession, target: str) -> bool:
-    """Whether a path or a catalog name is of a Delta table."""
+    """Whether a path or a catalog name belongs to a Delta table."""
     path = _path_of(spark, target)
     if path is not None:
         return Folder(spark, path).exists("_delta_log")
@@ -391,7 +391,7 @@ def is_delta(spark: SparkSession, target: str) -> bool:
 
 
 def delta_log(spark: SparkSession, target: str) -> DeltaLog:
-    """The table at a path or of a catalog name."""
+    """Opens the Delta table at a path or of a catalog name."""
     needs_jvm(spark, "work on a Delta table")
     if not has_delta(spark):
         raise HedgerowError(NO_DELTA)
@@ -412,10 +412,10 @@ def delta_log(spark: SparkSession, target: str) -> DeltaLog:
 
 
 def _path_of(spark: SparkSession, target: str) -> str | None:
-    """The path that a name is; None for a name of the catalog."""
-    found = _PATH.match(target)
-    if found or "/" in target:
-        return (found[1] if found else target).rstrip("/")
+    """The path in a table's name; None for a name of the catalog."""
+    match = _PATH.match(target)
+    if match or "/" in target:
+        return (match[1] if match else target).rstrip("/")
     try:
         _catalog_table(spark, target)
     except spark_errors():
@@ -424,7 +424,7 @@ def _path_of(spark: SparkSession, target: str) -> str | None:
 
 
 def plain_path(path: str) -> str:
-    """As people write it."""
+    """The path without `file:`, as users write it."""
     return re.sub(r"^file:/+", "/", path)
 
 
@@ -438,27 +438,27 @@ def _catalog_table(spark: SparkSession, name: str) -> Any:
     )
 
 
-def _frame(spark: SparkSession, java: Any) -> DataFrame:
+def _as_frame(spark: SparkSession, java: Any) -> DataFrame:
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
     return Classic(java, spark)
 
 
 def _conflict(error: BaseException, path: str) -> Conflict | None:
-    """One sentence if somebody else was faster, and what they did."""
+    """The error as a Conflict if Delta reports a concurrent transaction, else None."""
     java = getattr(error, "java_exception", None)
     while java is not None and not str(java.getClass().getName()).startswith("io.delta.exceptions."):
         java = java.getCause()
     if java is None:
         return None
-    found = _WINNER.search(str(java.getMessage()))
+    match = _WINNER.search(str(java.getMessage()))
     kind = str(java.getClass().getSimpleName()).removesuffix("Exception")
-    what = (found[1] or found[2] if found else kind).upper() if found else kind
-    return Conflict(f"{path} was not changed: meanwhile another {what} changed it ({kind}); apply again")
+    operation = (match[1] or match[2]).upper() if match else kind
+    return Conflict(f"{path} was not changed: meanwhile another {operation} changed it ({kind}); apply again")
 
 
-def columns_of(fields: Sequence[Any]) -> dict[str, str]:
-    """What makes a top-level column the same in another version: its type and its identity in data files."""
+def column_identities(fields: Sequence[Any]) -> dict[str, str]:
+    """Each top-level column's type and identity in data files: equal texts mean the same column in two versions."""
     return {quote_name(field["name"]): json.dumps(_identity(field), sort_keys=True) for field in fields}
 
 
@@ -482,7 +482,7 @@ def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
 
 
 def type_text(field: Any) -> str:
-    """As in SQL; types of Delta's JSON are called as Spark's JSON calls them."""
+    """The SQL name of a column's type, from Delta's JSON."""
     names = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
     kind = field["type"]
     return names.get(kind, kind) if isinstance(kind, str) else "nested"

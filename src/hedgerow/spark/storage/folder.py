@@ -1,4 +1,4 @@
-"""Small files beside a table, on whatever file system Spark can reach."""
+"""Reads and writes small files beside a table, on any file system that Spark reaches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
-# What the JVM answers in more than 8 kB (of base64) comes in two parts, the second 40 ms later, for it waits for an
-# acknowledgement that we delay. So small files are read piece by piece.
-_PIECE, _PIECES = 6000, 50
-_LISTED = 25  # files, told in as much text
+# An answer of the JVM over 8 kB (of base64) comes in two parts, the second 40 ms late: it waits for our delayed TCP
+# acknowledgement. So small files are read in pieces that fit one part.
+_PIECE_BYTES, _MAX_PIECES = 6000, 50
+_FILES_PER_PIECE = 25  # entries of a listing that fit one part
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class Folder:
         return bool(fs.exists(path))
 
     def sizes(self, name: str = "") -> dict[str, int]:
-        """What lies directly in the folder: files with their lengths, folders with -1."""
+        """The entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
             return self._remote_sizes(name)
         path, fs = self._path(name)
         if not fs.exists(path):
             return {}
         jvm: Any = self.spark._jvm
-        found = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
-        # One text for many: each question to the JVM costs a tenth of a millisecond.
-        n = len(found)
-        step = _LISTED if n <= _PIECES * _LISTED else n
-        parts = (found.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
-        told = [status for part in parts for status in _STATUS.findall(part)]
-        if len(told) != n:
-            told = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in found]
-        return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in told}
+        listed = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
+        # One text for many entries: each call into the JVM costs a tenth of a millisecond.
+        n = len(listed)
+        step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
+        parts = (listed.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
+        entries = [status for part in parts for status in _STATUS.findall(part)]
+        if len(entries) != n:
+            entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
+        return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
 
     def size(self, name: str) -> int:
         path, fs = self._path(name)
@@ -90,16 +90,16 @@ class Folder:
         parts = []
         try:
             stream.seek(start)
-            for _ in range(_PIECES):
-                parts.append(bytes(stream.readNBytes(_PIECE)))
-                if len(parts[-1]) < _PIECE:
+            for _ in range(_MAX_PIECES):
+                parts.append(bytes(stream.readNBytes(_PIECE_BYTES)))
+                if len(parts[-1]) < _PIECE_BYTES:
                     return b"".join(parts)
             return b"".join([*parts, bytes(stream.readAllBytes())])
         finally:
             stream.close()
 
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
-        """The file appears whole or not at all; with `new` not if there is one. Says whether it was written."""
+        """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
         path, fs = self._path(name)
         partial, _ = self._path(name + ".partial")
         stream = fs.create(partial, True)
@@ -123,7 +123,7 @@ class Folder:
         fs.delete(path, True)
 
     def move(self, name: str, to: str) -> None:
-        """Rename; both are below `root`, '' being `root` itself."""
+        """Renames a file or folder; both paths are below `root`, '' is `root` itself."""
         source, fs = self._path(name)
         target, _ = self._path(to)
         if not fs.rename(source, target):

@@ -1,4 +1,4 @@
-"""What a user points at, as a DataFrame with a name and a schema that core understands."""
+"""Opens a user's table (path, files, catalog name or DataFrame) as a DataFrame with a name and a schema for core."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-# Bytes of a value where no file tells.
+# Assumed bytes of a value where no footer gives them.
 _WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
-_FOOTERS = 64
+_MAX_FOOTERS = 64  # read to estimate widths
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
 class Source:
-    """`origin` says where the rows come from, in the user's words; `is_files`: they are Parquet files as they lie.
+    """The rows that a user's table holds.
 
-    `sizes`: these files and their bytes, where somebody knows them.
+    `origin`: the place of the rows, in the user's words. `is_files`: the rows are read from plain Parquet files.
+    `sizes`: these files and their bytes, where they are known already.
     """
 
     frame: DataFrame
@@ -59,24 +60,24 @@ class Source:
             return {}
         folder = Folder(self.frame.sparkSession, "")
         files = [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
-        some = files[:: -(-len(files) // _FOOTERS)] if files else []
+        some = files[:: -(-len(files) // _MAX_FOOTERS)] if files else []
         return mean_widths(footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some}))
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
-    """A Parquet directory, a list of files, a catalog table or a DataFrame."""
+    """Opens a Parquet directory, a list of files, a catalog table or a DataFrame."""
     needs_jvm(spark, "learn, score or apply")
     if not same_grammar(spark):
         raise HedgerowError(
-            "under spark.sql.parser.escapedStringLiterals or spark.sql.ansi.doubleQuotedIdentifiers texts mean other "
-            "things than Hedgerow reads in them: unset both to learn and to write"
+            "spark.sql.parser.escapedStringLiterals and spark.sql.ansi.doubleQuotedIdentifiers change how Spark reads "
+            "SQL texts: unset both to learn and to write"
         )
     origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
     own, is_files = "", True
     try:
         if isinstance(source, str):
             if is_delta(spark, source):
-                return _delta(spark, source, name)
+                return _delta_source(spark, source, name)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(source) if is_path else spark.table(source)
             own = _own_name(source, is_path)
@@ -96,35 +97,35 @@ def _own_name(source: str, is_path: bool) -> str:
     return source.rsplit(".", 1)[-1].strip("`")
 
 
-def _delta(spark: SparkSession, source: str, name: str | None) -> Source:
+def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
     snapshot = delta_log(spark, source).snapshot()
     frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
     sizes = {
-        snapshot.log.place_of(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
+        snapshot.log.full_path(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
     }
     own = name or _own_name(source, "/" in source)
     return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:
-    """Names and types; fields of structs under dotted names."""
-    found: dict[str, Any] = {}
-    known: set[str] = set()
+    """Column names and types; the fields of structs have dotted names."""
+    types: dict[str, Any] = {}
+    lower_names: set[str] = set()
 
     def add(prefix: str, fields: Any) -> None:
         for field in fields:
             key = prefix + quote_name(field.name)
-            if key.lower() in known:
+            if key.lower() in lower_names:
                 raise SchemaError(
                     f"two columns are called {field.name}: names that differ in case only are not supported"
                 )
-            known.add(key.lower())
-            # CHAR(n) is a string to Spark's types, but compares padded
-            found[key] = (field.metadata or {}).get(_CHAR) or field.dataType.simpleString()
+            lower_names.add(key.lower())
+            # CHAR(n) has Spark's type string, but compares padded.
+            types[key] = (field.metadata or {}).get(_CHAR) or field.dataType.simpleString()
             if hasattr(field.dataType, "fields"):
                 add(key + ".", field.dataType.fields)
 
     add("", struct.fields)
-    if not found:
+    if not types:
         raise SchemaError("the table has no columns")
-    return as_schema(found)
+    return as_schema(types)

@@ -1,4 +1,4 @@
-"""Write one file per block: Spark moves rows to the task of their block, and the task's number is the block's."""
+"""Writes one file per block: Spark sends each row to the task with the number of its block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.core.predicates.types import FLOAT, Type
 from hedgerow.spark.compute.assign_blocks import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.judged import WRITING
-from hedgerow.spark.start.session import configured, having
+from hedgerow.spark.start.session import configured, temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,43 +29,50 @@ def write_blocks(
     options: Mapping[str, str] | None = None,
     by_key: bool = False,
 ) -> Checksum:
-    """`part-<block>-...` for each block that has rows, a block over `max_block_rows` in several; what went in."""
+    """Writes a file `part-<block>-...` for each block that has rows; returns the checksum of the rows that went in.
+
+    A block with more than `max_block_rows` rows becomes several files.
+    """
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
-    with exact_writing(spark, schema), configured(spark, **settings_for(layout)), observed(frame) as (noted, found):
-        routed = with_block(noted, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
-        inside = order_inside(layout, sort_by, by_key)
-        if inside:
-            routed = routed.sortWithinPartitions(*inside)
+    with (
+        exact_writing(spark, schema),
+        configured(spark, **settings_for(layout)),
+        observed(frame) as (watched, checksums),
+    ):
+        routed = with_block(watched, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+        order = order_inside(layout, sort_by, by_key)
+        if order:
+            routed = routed.sortWithinPartitions(*order)
         writer = routed.write.mode("append").options(**(options or {}))
         if max_block_rows:
             writer = writer.option("maxRecordsPerFile", max_block_rows)
         writer.parquet(path)
-    return found[0]
+    return checksums[0]
 
 
 @contextmanager
 def exact_writing(
     spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """Files get the very values that are written, whatever the session's settings for writers say.
+    """While the body runs, files get exactly the values that are written, whatever the session's writer settings.
 
-    Columns that may hold -0.0 are written without a dictionary. There Parquet takes it for another value than 0.0: a
-    file whose dictionary has but one of them would be skipped by who asks for the other.
+    Columns that may hold -0.0 are written without a dictionary. In a dictionary, Parquet treats -0.0 and 0.0 as
+    different values: a query for one of them would skip a file whose dictionary has only the other.
 
-    `physical`: what top-level columns are called in the files, if not as in the schema.
+    `physical`: the names of top-level columns in the files, where they differ from the schema's.
     """
     paths = [path_of(name) for name, type_ in schema.items() if type_.kind == FLOAT]
     names = physical or {}
-    inside = [(names.get(top, top), *rest) for top, *rest in paths]
-    plain = not any("." in part for path in inside for part in path) and not any(names and len(p) > 1 for p in inside)
-    keys = ["#" + ".".join(path) for path in inside] if plain else [""]  # a path that cannot be told apart: no column
-    with having(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
+    stored = [(names.get(top, top), *rest) for top, *rest in paths]
+    plain = not any("." in part for path in stored for part in path) and not any(names and len(p) > 1 for p in stored)
+    keys = ["#" + ".".join(path) for path in stored] if plain else [""]  # an ambiguous path: no column has a dictionary
+    with temporary_settings(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
         yield
 
 
 def block_of_file(name: str) -> int:
-    """The block in a file's name, -1 if it is not a file of ours."""
-    found = re.match(r"part-(\d+)-", name)
-    return int(found[1]) if found else -1
+    """The block in a file's name, -1 if the name holds none."""
+    match = re.match(r"part-(\d+)-", name)
+    return int(match[1]) if match else -1

@@ -1,7 +1,7 @@
-"""Which file each row goes to: its block's, or in a table with partitions one of its partition's.
+"""Sends each row to the task that writes its file: its block's file, or in a partitioned table one of its partition's.
 
-A layout knows nothing of partitions, so a block may be scattered over many of them. Inside a partition neighbouring
-blocks share a file until it has the rows that a block should have:
+A layout ignores partitions, so the rows of a block may lie in many of them. Inside a partition, neighbouring blocks
+share a file until it has the rows of a full block:
 
     partition 2024-05   blocks  3: 900   4: 50   9: 80   12: 1200     rows
                         files   [3, 4, 9]                [12]         at 1000 rows a file
@@ -31,7 +31,7 @@ FILE, _ROWS, _BLOCK, _PART = map(helper_name, ("file", "rows", "known_block", "p
 def placed(
     frame: DataFrame, layout: Layout, schema: Mapping[str, Type], partitions: Sequence[str], block_rows: int
 ) -> DataFrame:
-    """The frame's rows, each in the Spark partition that writes its file, and those of one table partition only."""
+    """Repartitions the frame: one Spark partition per file, each with rows of one table partition only."""
     from pyspark.sql import functions as f
 
     routed = with_block(frame, layout, schema)
@@ -44,21 +44,21 @@ def placed(
     keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
     places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())))
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
-    # An outer join: a row that finds no place must fail, not vanish.
+    # An outer join: a row without a file number makes the write fail, where an inner join would drop it.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
     return joined.repartitionById(int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)
 
 
 def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:
-    """The file of each counted (partition, block), in the table's order."""
+    """The file number of each counted (partition, block), in the table's order."""
     places = [tuple(row) for row in zip(*(counts[c].to_pylist() for c in partitions), strict=True)]
     numbers = {place: i for i, place in enumerate(dict.fromkeys(places))}
     owner = np.array([numbers[place] for place in places], np.int64)
     blocks, rows = counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy()
-    found = np.zeros(len(rows), np.int64)
+    files = np.zeros(len(rows), np.int64)
     file, filled, before = -1, 0, -1
     for i in np.lexsort((blocks, owner)).tolist():
         if owner[i] != before or filled >= block_rows:
             file, filled = file + 1, 0
-        found[i], filled, before = file, filled + int(rows[i]), owner[i]
-    return found
+        files[i], filled, before = file, filled + int(rows[i]), owner[i]
+    return files

@@ -1,5 +1,5 @@
-"""A managed Delta table.
+"""How is a managed Delta table indexed and changed?
 
-`table` is the class that users hold, `segments` stores what is known of the files, `rewrite` changes the table, and
+`table` has the class that users hold, `segments` stores the index of each write, `rewrite` changes the table, and
 `snapshot_files` describes the files of one version.
 """

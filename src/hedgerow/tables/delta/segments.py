@@ -1,10 +1,10 @@
-"""What is written down about a Delta table's files, in `_hedgerow/`: segments, and a numbered list of them.
+"""Stores the index of a Delta table in `_hedgerow/`: segments, and a numbered list of them.
 
     layout-<id>.json  index-<id>.arrow  files-<id>.arrow     one segment: the files of one write
-    delta-3.json                                             the newest list of segments, and what was done
+    delta-3.json                                             the newest list of segments, and the operations so far
 
-Files are known by name and size, so a segment holds in every version in which its files are, and says nothing in any
-other. It is written down before its files are committed: if that fails, it speaks of files that no version has.
+A segment describes files by name and size, so it holds in every version that has these files, and in no other. It is
+written before its files are committed: if the commit fails, it describes files that no version has.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
-from hedgerow.core.predicates.nodes import Cast, Column, Predicate, columns
+from hedgerow.core.predicates.nodes import Cast, Column, Predicate, columns_of
 from hedgerow.core.predicates.predicate_json import decode
-from hedgerow.core.predicates.sql_text import quote_name, term_text, text
+from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.evaluate import Item
@@ -34,14 +34,14 @@ from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.settings_fit import difference, fitting_index
 
 VERSION = 1
-_KEPT = 10  # older lists, for readers that are still at work; and segments without a file, for older versions
-_DAY = 24 * 3600
+_MAX_KEPT = 10  # older lists, for readers that still use them, and segments without a file, for older versions
+_DAY_SECONDS = 24 * 3600
 _LIST = re.compile(r"delta-(\d{1,18})\.json")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The files of one write and what is known of them; `meta` is its entry in the manifest."""
+    """The files of one write and their index; `meta` is the segment's entry in the list."""
 
     side: Folder
     meta: Mapping[str, Any]
@@ -71,13 +71,13 @@ class Segment:
         return {}
 
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
-        """As far as it holds under these settings and for the columns that are still what they were."""
+        """The part of the index that holds under these settings and for these columns (name -> identity)."""
         differs = difference(self.meta["settings"], now)
-        gone = {name.lower() for name, what in self.meta["columns"].items() if columns.get(name) != what}
-        key = (differs and differs[0], frozenset(gone))
+        replaced = {name.lower() for name, identity in self.meta["columns"].items() if columns.get(name) != identity}
+        key = (differs and differs[0], frozenset(replaced))
         if key not in self._indexes:
-            found = fitting_index(self.stored, self.schema, key[0])
-            self._indexes[key] = _without(found, self.items, gone) if gone else found
+            index = fitting_index(self.stored, self.schema, key[0])
+            self._indexes[key] = _without_columns(index, self.items, replaced) if replaced else index
         return self._indexes[key]
 
     @cached_property
@@ -85,69 +85,69 @@ class Segment:
         return {name: Type.parse(kind) for name, kind in self.meta["schema"].items()}
 
 
-def _without(index: BlockIndex, items: Sequence[Item], gone: set[str]) -> BlockIndex:
-    """What of the index does not speak of columns that are other ones by now."""
-    lost = {text(i) if isinstance(i, Predicate) else term_text(i) for i in items if speaks_of(i, gone)}
+def _without_columns(index: BlockIndex, items: Sequence[Item], replaced: set[str]) -> BlockIndex:
+    """The index without statistics of items that mention a replaced column."""
+    lost = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, replaced)}
     views = []
     for view in index.views:
         terms = {name: t for name, t in view.stats.terms.items() if name not in lost}
-        features = {name: f for name, f in view.stats.features.items() if not speaks_of(f.predicate, gone)}
+        features = {name: f for name, f in view.stats.conditions.items() if not mentions(f.predicate, replaced)}
         views.append(View(Stats(view.stats.rows, terms, features), view.membership))
     return BlockIndex(tuple(views))
 
 
-def speaks_of(item: Item, names: set[str]) -> bool:
-    """Whether any of these columns, in lower case, is in it."""
+def mentions(item: Item, names: set[str]) -> bool:
+    """Whether the item has any of these columns, given in lower case."""
     match item:
         case Column():
             own: Any = (item,)
         case Cast(column=column):
             own = (column,)
         case _:
-            own = columns(item) if isinstance(item, Predicate) else item.columns
+            own = columns_of(item) if isinstance(item, Predicate) else item.columns
     return any({quote_name(c.path[0]).lower(), c.path[0].lower()} & names for c in own)
 
 
 # --- the side folder ---
 
 
-def side_of(log: DeltaLog) -> Folder:
+def side_folder(log: DeltaLog) -> Folder:
     return Folder(log.spark, f"{log.path}/{SIDE}")
 
 
-def newest(side: Folder) -> int:
+def newest_list(side: Folder) -> int:
     """The number of the newest list, 0 if there is none."""
     return max((int(m[1]) for m in map(_LIST.fullmatch, side.sizes()) if m), default=0)
 
 
 def read_list(side: Folder, number: int) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(side.read(f"delta-{number}.json"))
-        newer = found["format"] > VERSION
-        found["segments"][:0], found["operations"][:0]
+        listed: dict[str, Any] = json.loads(side.read(f"delta-{number}.json"))
+        newer = listed["format"] > VERSION
+        listed["segments"][:0], listed["operations"][:0]
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"the list {side.root}/delta-{number}.json is damaged") from error
     if newer:
-        raise FormatError(f"{side.root} was written by a newer Hedgerow (format {found['format']})")
-    return found
+        raise FormatError(f"{side.root} was written by a newer Hedgerow (format {listed['format']})")
+    return listed
 
 
-def note(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """A new list after the newest, whoever wrote that."""
-    side = side_of(log)
+def update_list(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Writes a changed list after the newest one; if another writer takes that number first, starts again."""
+    side = side_folder(log)
     while True:
-        number = newest(side)
+        number = newest_list(side)
         empty: dict[str, Any] = {"format": VERSION, "segments": [], "operations": []}
-        found = change(read_list(side, number) if number else empty)
-        if side.write(f"delta-{number + 1}.json", json.dumps(found, indent=1).encode(), new=True):
+        changed = change(read_list(side, number) if number else empty)
+        if side.write(f"delta-{number + 1}.json", json.dumps(changed, indent=1).encode(), new=True):
             break
-    used = {part for meta in found["segments"] for part in (meta["id"], meta["layout"])}
+    used = {part for meta in changed["segments"] for part in (meta["id"], meta["layout"])}
     for name in side.sizes():
         kind, _, key = name.partition(".")[0].partition("-")
         if kind == "delta" and key.isdigit():
-            is_old = int(key) <= number + 1 - _KEPT
-        else:  # of a run that was killed, or of one that is about to name it
-            is_old = kind in ("index", "files", "layout") and key not in used and side.age(name) > _DAY
+            is_old = int(key) <= number + 1 - _MAX_KEPT
+        else:  # left by a killed run; a younger file may belong to a run that will still list it
+            is_old = kind in ("index", "files", "layout") and key not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             side.delete(name)
 
@@ -155,8 +155,8 @@ def note(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]]) -> N
 def write_segment(
     log: DeltaLog, meta: Mapping[str, Any], layout: Layout | None, stats: Stats, files: KnownFiles
 ) -> dict[str, Any]:
-    """The segment's entry for a list; without a layout it shares that of `meta`."""
-    side, own = side_of(log), uuid4().hex[:12]
+    """Writes a segment's files and returns its entry for the list; without a layout it shares that of `meta`."""
+    side, own = side_folder(log), uuid4().hex[:12]
     if layout is not None:
         side.write(f"layout-{own}.json", layout_to_json(layout).encode())
     side.write(f"index-{own}.arrow", index_bytes(BlockIndex((View(stats),))))
@@ -165,33 +165,33 @@ def write_segment(
 
 
 def with_segment(
-    found: dict[str, Any], segment: dict[str, Any], snapshot: Snapshot, operation: dict[str, Any]
+    listed: dict[str, Any], segment: dict[str, Any], snapshot: Snapshot, operation: dict[str, Any]
 ) -> dict[str, Any]:
-    """The list with one more; of segments whose files are all gone only the newest stay, for older versions."""
-    side = side_of(snapshot.log)
+    """The list with one more segment; of segments without any existing file, only the newest are kept."""
+    side = side_folder(snapshot.log)
 
     def is_there(meta: dict[str, Any]) -> bool:
         return any(name in snapshot.files.place for name in Segment(side, meta).known.names)
 
-    dead = [meta["id"] for meta in found["segments"] if not is_there(meta)][:-_KEPT]
-    kept = [meta for meta in found["segments"] if meta["id"] not in dead]
-    return {**found, "segments": [*kept, segment], "operations": [*found["operations"], operation]}
+    dead = [meta["id"] for meta in listed["segments"] if not is_there(meta)][:-_MAX_KEPT]
+    kept = [meta for meta in listed["segments"] if meta["id"] not in dead]
+    return {**listed, "segments": [*kept, segment], "operations": [*listed["operations"], operation]}
 
 
-def without_segment(found: dict[str, Any], own: str) -> dict[str, Any]:
-    """The list as if a write that came to nothing had never begun."""
+def without_segment(listed: dict[str, Any], segment_id: str) -> dict[str, Any]:
+    """The list without the segment of a failed write and its operation."""
     return {
-        **found,
-        "segments": [meta for meta in found["segments"] if meta["id"] != own],
-        "operations": [o for o in found["operations"] if o.get("segment") != own],
+        **listed,
+        "segments": [meta for meta in listed["segments"] if meta["id"] != segment_id],
+        "operations": [o for o in listed["operations"] if o.get("segment") != segment_id],
     }
 
 
-def operation(what: str, version: int | None, segment: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What was done, for the table's history."""
-    found: dict[str, Any] = {"operation": what, "time": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+def operation(verb: str, version: int | None, segment: Mapping[str, Any] | None) -> dict[str, Any]:
+    """An entry for the table's history."""
+    entry: dict[str, Any] = {"operation": verb, "time": datetime.now(timezone.utc).isoformat(timespec="seconds")}
     if version is not None:
-        found["version"] = version
+        entry["version"] = version
     if segment is not None:
-        found |= {"segment": segment["id"], **{k: segment[k] for k in ("learner", "workload") if k in segment}}
-    return found
+        entry |= {"segment": segment["id"], **{k: segment[k] for k in ("learner", "workload") if k in segment}}
+    return entry

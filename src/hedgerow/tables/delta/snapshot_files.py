@@ -1,4 +1,4 @@
-"""The schema and the files of one version of a Delta table, in the terms of the index."""
+"""Describes the schema and the files of one version of a Delta table in the terms of the index."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ def schema_at(snapshot: Snapshot) -> dict[str, Type]:
 
 
 def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
-    """From the columns as Delta writes them down."""
+    """The schema, from the columns in Delta's JSON."""
     from pyspark.sql.types import StructType
 
-    return schema_of(StructType.fromJson({"type": "struct", "fields": deepcopy(fields)}))  # which it would change
+    return schema_of(StructType.fromJson({"type": "struct", "fields": deepcopy(fields)}))  # fromJson changes its input
 
 
 def file_names(names: Iterable[str]) -> list[str]:
-    """The last part of each file's path, as rows know it."""
+    """The last part of each file's path, as in the column `_metadata.file_name`."""
     return [unquote(name).rsplit("/", 1)[-1] for name in names]
 
 
 def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: Any) -> KnownFiles:
     """The files with the bytes of each column, from their footers."""
-    footers = footers_of(Folder(snapshot.log.spark, ""), {snapshot.log.place_of(n): size for n, size in sizes.items()})
+    footers = footers_of(Folder(snapshot.log.spark, ""), {snapshot.log.full_path(n): size for n, size in sizes.items()})
     names = {quote_name(p): quote_name(name) for p, name in snapshot.physical.items()}
-    found = {
+    column_bytes = {
         names[p]: np.array([f.columns.get(p, 0) for f in footers], np.int64)
         for p in dict.fromkeys(c for f in footers for c in f.columns)
         if p in names
     }
-    return KnownFiles(tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, found)
+    return KnownFiles(
+        tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, column_bytes
+    )

@@ -1,10 +1,10 @@
-"""A managed Delta table: the table stays Delta's, and `_hedgerow/` in it says what some of its files cannot contain.
+"""A managed Delta table: Delta keeps the table, and `_hedgerow/` in it describes what some files cannot contain.
 
-    orders/  _delta_log/ ...   the truth about which files there are
+    orders/  _delta_log/ ...   the list of files in each version
              part-00000-....   written by us or by others
-             _hedgerow/        see `tables/segments`; Delta neither reads nor vacuums it
+             _hedgerow/        see `tables/delta/segments`; Delta neither reads nor vacuums it
 
-The list of files always comes from the snapshot that is read. What no segment knows is read.
+The list of files always comes from the snapshot that is read. Files that no segment describes are always read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score import QueryScore, Score, top
-from hedgerow.core.predicates.nodes import Predicate, columns
+from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.workload.queries import Workload
@@ -32,20 +32,20 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.tables.delta.rewrite import append, roll_back
-from hedgerow.tables.delta.segments import Segment, newest, read_list, side_of
+from hedgerow.tables.delta.segments import Segment, newest_list, read_list, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, measured, schema_at
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.settings_fit import under
+from hedgerow.tables.settings_fit import settings_as_written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_VERIFIED_FILES = 8
+_MAX_CHECKED_FILES = 8
 
 
 @dataclass(frozen=True)
 class DeltaTable:
-    """Open with `hedgerow.table`; `manifest` is the newest `_hedgerow/delta-<n>.json`."""
+    """A managed Delta table; open it with `hedgerow.table`. `manifest` is the newest `_hedgerow/delta-<n>.json`."""
 
     spark: SparkSession
     log: DeltaLog
@@ -67,16 +67,16 @@ class DeltaTable:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """The newest last."""
-        return [Segment(side_of(self.log), meta) for meta in self.manifest["segments"]]
+        """The segments, the newest last."""
+        return [Segment(side_folder(self.log), meta) for meta in self.manifest["segments"]]
 
     @property
-    def newest(self) -> Segment:
-        """That of the last write that came to its end."""
-        return next((s for s in reversed(self.segments) if self._has_ended(s.id)), self.segments[-1])
+    def newest_segment(self) -> Segment:
+        """The segment of the last write that was completed."""
+        return next((s for s in reversed(self.segments) if self._was_committed(s.id)), self.segments[-1])
 
-    def _has_ended(self, segment: str) -> bool:
-        """Its commit was noted; or there are its files, and who made them was killed before the note."""
+    def _was_committed(self, segment: str) -> bool:
+        """Whether the write was committed: its version is listed, or its files exist (killed before the listing)."""
         if any(o.get("segment") == segment and "version" in o for o in self.manifest["operations"]):
             return True
         here = self.snapshot().files.place
@@ -84,47 +84,47 @@ class DeltaTable:
 
     @property
     def layout(self) -> Layout:
-        return self.newest.layout
+        return self.newest_segment.layout
 
     @property
     def known(self) -> KnownFiles:
-        """The indexed files that are there now."""
+        """The indexed files that still exist."""
         snapshot = self.snapshot()
         places = [j for _, theirs in self.places(snapshot) for j in theirs.tolist()]
         return self.current(snapshot).take(sorted(set(places)))
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """The table as it is now, or as it was."""
+        """The newest snapshot of the table, or that of a version."""
         return self.log.snapshot(version)
 
     # --- reading ---
 
     def files(self, where: str | None = None, version: int | None = None) -> list[str]:
-        """The names of the files that a query with this condition opens, those that no segment knows included."""
+        """The names of the files that a query with this condition opens, unindexed files included."""
         opened = set(map(plain_path, self.read(where, version=version).inputFiles()))
-        return [n for n in self.snapshot(version).files.names if plain_path(self.log.place_of(n)) in opened]
+        return [n for n in self.snapshot(version).files.names if plain_path(self.log.full_path(n)) in opened]
 
     def skipped(self, p: Predicate, snapshot: Snapshot) -> Bools:
-        """For each file of the snapshot, whether some segment knows that it has no row on which `p` is TRUE."""
-        found = np.zeros(len(snapshot.files.names), bool)
+        """For each file of the snapshot, whether a segment proves that it has no row on which `p` is TRUE."""
+        skipped = np.zeros(len(snapshot.files.names), bool)
         now = settings(self.spark)
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             if len(mine):
-                found[theirs] |= ~segment.index(now, snapshot.columns).to_open(p)[mine]
-        return found
+                skipped[theirs] |= ~segment.index(now, snapshot.columns).to_open(p)[mine]
+        return skipped
 
     def places(self, snapshot: Snapshot) -> list[tuple[Any, Any]]:
-        """For each segment, which of its files are in the snapshot, and where there."""
-        found = []
+        """For each segment, the places of its files that are in the snapshot: in the segment, and in the snapshot."""
+        places = []
         for segment in self.segments:
             at = [
                 (i, j)
-                for i, (name, size) in enumerate(segment.known.by_name.items())
+                for i, (name, size) in enumerate(segment.known.sizes_by_name.items())
                 if (j := snapshot.files.place.get(name)) is not None and snapshot.files.sizes[j] == size
             ]
             pairs = np.array(at, np.int64).reshape(-1, 2)
-            found.append((pairs[:, 0], pairs[:, 1]))
-        return found
+            places.append((pairs[:, 0], pairs[:, 1]))
+        return places
 
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
@@ -139,7 +139,7 @@ class DeltaTable:
     # --- measuring ---
 
     def current(self, snapshot: Snapshot) -> KnownFiles:
-        """Every file of the snapshot, those that no segment knows with block -1; in the snapshot's order."""
+        """All files of the snapshot, in its order; unindexed files have block -1."""
         files = snapshot.files
         parts: list[KnownFiles] = []
         places: list[list[int]] = []
@@ -150,77 +150,79 @@ class DeltaTable:
         unknown = sorted(set(range(len(files.names))) - set().union(*places))
         sizes = {files.names[j]: int(files.sizes[j]) for j in unknown}
         parts.append(measured(snapshot, sizes, files.rows[unknown], np.full(len(unknown), -1, np.int64)))
-        found = parts[0]
+        all_files = parts[0]
         for part in parts[1:]:
-            found = found + part
-        back = np.argsort([j for some in (*places, unknown) for j in some])
-        return found.take(back.tolist())
+            all_files = all_files + part
+        order = np.argsort([j for some in (*places, unknown) for j in some])
+        return all_files.take(order.tolist())
 
     def score(self, workload: Workload) -> Score:
-        """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
+        """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
         snapshot = self.snapshot()
         files, schema = self.current(snapshot), schema_at(snapshot)
-        rows = self._rows(snapshot)
-        found, weights = [], []
+        rows = self._rows_of_files(snapshot)
+        scores, weights = [], []
         bound = workload.on(self.name).bind({self.name: schema}, meaning(self.spark))
         for query in bound:
             p = query.predicate(self.name)
             opened = ~self.skipped(p, snapshot)
-            share = float(rows[opened].sum() / max(1, rows.sum()))
+            row_share = float(rows[opened].sum() / max(1, rows.sum()))
             reads = query.columns(self.name)
-            read = None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns(p))})
-            part = files.bytes_read(read, opened) / max(1, files.total(read))
-            found.append(QueryScore(query.id, share, float(opened.mean()), part, None))
+            read = (
+                None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})
+            )
+            byte_share = files.bytes_read(read, opened) / max(1, files.total(read))
+            scores.append(QueryScore(query.id, row_share, float(opened.mean()), byte_share, None))
             weights.append(query.weight)
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
-        return Score.mean(found, weights, len(rows))
+        return Score.mean(scores, weights, len(rows))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
-        """The share of the rows that each predicate reads."""
+        """For each predicate, the share of the rows that it reads."""
         snapshot = self.snapshot()
-        rows = self._rows(snapshot)
+        rows = self._rows_of_files(snapshot)
         return [float(rows[~self.skipped(p, snapshot)].sum() / max(1, rows.sum())) for p in predicates]
 
-    def _rows(self, snapshot: Snapshot) -> Ints:
-        """Of each file, by Delta's own word where it tells."""
-        found: Ints = np.where(snapshot.files.rows < 0, self.current(snapshot).rows, snapshot.files.rows)
-        return found
+    def _rows_of_files(self, snapshot: Snapshot) -> Ints:
+        """The rows of each file, from Delta's log if it has the count."""
+        rows: Ints = np.where(snapshot.files.rows < 0, self.current(snapshot).rows, snapshot.files.rows)
+        return rows
 
     def describe(self) -> dict[str, Any]:
-        """What the table is, where its layout came from, and how much of it is still in place."""
+        """The table's facts, the origin of its layout, and how much of the layout is still in place."""
         snapshot = self.snapshot()
-        files, newest = snapshot.files, self.newest.meta
-        told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
+        files, meta = snapshot.files, self.newest_segment.meta
+        shown = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         stored = [segment.stored.blocks for segment in self.segments]
-        rows = np.sort(self.newest.known.rows).astype(int).tolist() or [0]
+        rows = np.sort(self.newest_segment.known.rows).astype(int).tolist() or [0]
         return {
             "path": self.path,
             "table": self.name,
             "format": "delta",
             "version": snapshot.version,
-            **{key: newest[key] for key in told if key in newest},
+            **{key: meta[key] for key in shown if key in meta},
             "layout": self.layout.kind,
             "blocks": len(rows),
             "rows": int(np.maximum(files.rows, 0).sum()),
             "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
             "files": len(files.names),
             "bytes": int(files.sizes.sum()),
-            **self._in_place(snapshot),
+            **self._still_in_place(snapshot),
             "statistics": sorted({name for stats in stored for name in stats.terms}),
-            "features": len({name for stats in stored for name in stats.features}),
+            "features": len({name for stats in stored for name in stats.conditions}),
             "steady_only": any(settings(self.spark) != segment.meta["settings"] for segment in self.segments),
         }
 
-    def _in_place(self, snapshot: Snapshot) -> dict[str, Any]:
-        """How much of the newest layout, and of all, is still there."""
+    def _still_in_place(self, snapshot: Snapshot) -> dict[str, Any]:
+        """How many files of the newest layout still exist, and how many files are not indexed."""
         files, places = snapshot.files, self.places(snapshot)
         known = np.zeros(len(files.names), bool)
         for _, theirs in places:
             known[theirs] = True
         rows = np.maximum(files.rows, 0)
         unknown = [n for n, k in zip(files.names, known, strict=True) if not k]
-        names = self.newest.known.names
-        left = places[self.segments.index(self.newest)][0].tolist()
+        names = self.newest_segment.known.names
+        left = places[self.segments.index(self.newest_segment)][0].tolist()
         return {
             "layout_files": len(names),
             "layout_files_left": len(left),
@@ -230,9 +232,9 @@ class DeltaTable:
         }
 
     def verify(self, seed: int = 0) -> dict[str, Any]:
-        """Prove what can be proved: the rows of every write that is still whole, and what the index says of some files.
+        """Checks the rows of every write whose files are all unchanged, and the statistics of some files.
 
-        HedgerowError names what is wrong; the result says what was checked, and how much of the layout is left.
+        Returns a report of what was checked and how much of the layout is left; HedgerowError names a difference.
         """
         snapshot = self.snapshot()
         wrong: list[str] = []
@@ -242,21 +244,21 @@ class DeltaTable:
             if untouched and segment.meta.get("checksum") and self._same_columns(segment, snapshot):
                 with step(self.spark, "comparing all rows"):
                     names = [segment.known.names[i] for i in mine]
-                    found = checksum(snapshot.frame(names).select(*map(quote_name, segment.meta["hashed"])))
+                    actual = checksum(snapshot.frame(names).select(*map(quote_name, segment.meta["hashed"])))
                 expected = Checksum(**segment.meta["checksum"])
                 whole += expected.rows
-                if found != expected:
-                    wrong.append(f"its rows are not what was written: {found}, but {expected} went in")
+                if actual != expected:
+                    wrong.append(f"its rows are not what was written: {actual}, but {expected} went in")
             plain = [i for i, j in zip(mine.tolist(), theirs.tolist(), strict=True) if not snapshot.files.deleted[j]]
-            some = sorted(random.Random(seed).sample(plain, min(_VERIFIED_FILES, len(plain))))
+            some = sorted(random.Random(seed).sample(plain, min(_MAX_CHECKED_FILES, len(plain))))
             if some and not wrong and self._same_columns(segment, snapshot):
                 with step(self.spark, "comparing statistics"):
-                    wrong += self._lies(segment, some, snapshot)
+                    wrong += self._wrong_statistics(segment, some, snapshot)
                 compared += len(some)
         if wrong:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
-        found_here = self._in_place(snapshot)
+        in_place = self._still_in_place(snapshot)
         return {
             "path": self.path,
             "version": snapshot.version,
@@ -264,50 +266,50 @@ class DeltaTable:
             "rows_compared": whole,
             "files": len(snapshot.files.names),
             "files_with_statistics_checked": compared,
-            **{key: len(v) if isinstance(v, list) else v for key, v in found_here.items()},
+            **{key: len(v) if isinstance(v, list) else v for key, v in in_place.items()},
         }
 
     def _same_columns(self, segment: Segment, snapshot: Snapshot) -> bool:
-        return all(snapshot.columns.get(name) == what for name, what in segment.meta["columns"].items())
+        return all(snapshot.columns.get(name) == identity for name, identity in segment.meta["columns"].items())
 
-    def _lies(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
-        """Of these files, a sentence for each of which the index does not say what a fresh look does."""
+    def _wrong_statistics(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
+        """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
         names = [segment.known.names[i] for i in places]
-        with under(self.spark, segment.meta["settings"]):
+        with settings_as_written(self.spark, segment.meta["settings"]):
             fresh = collect_files(snapshot.frame(names), segment.items, schema_at(snapshot), file_names(names))
         return differences(repeat(segment.stored.blocks, np.array(places)), fresh, names)
 
     # --- writing ---
 
     def append(self, frame: DataFrame) -> DeltaTable:
-        """New rows through the newest layout, in an append of Delta's own; the index grows by their files."""
-        append(self.log, self.newest, frame)
+        """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
+        append(self.log, self.newest_segment, frame)
         return open_log(self.log)
 
     def rollback(self) -> DeltaTable:
-        """Put back the files that the last rewrite replaced; rows that came since then stay."""
+        """Puts back the files that the last rewrite replaced; rows appended since then stay."""
         roll_back(self.log, self.manifest, self.segments)
         return open_log(self.log)
 
     def history(self) -> list[dict[str, Any]]:
-        """What Hedgerow did to the table, the newest first, each with the table's version and its score.
+        """Hedgerow's operations on the table, the newest first, each with the table's version and its score.
 
         The version is None where a run was killed right after its commit.
         """
-        done = [o for o in self.manifest["operations"] if "version" in o or self._has_ended(o.get("segment", ""))]
+        done = [o for o in self.manifest["operations"] if "version" in o or self._was_committed(o.get("segment", ""))]
         return [{"version": None, **o} for o in reversed(done)]
 
 
-def differences(said: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:
-    """A sentence for each file of which two looks say different things."""
-    same = agree(said, fresh)
+def differences(stored: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:
+    """A sentence for each file whose stored and fresh statistics differ."""
+    same = agree(stored, fresh)
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
 
 
 def open_log(log: DeltaLog) -> DeltaTable:
     """The managed table, with the newest list of its segments."""
-    side = side_of(log)
-    number = newest(side)
+    side = side_folder(log)
+    number = newest_list(side)
     manifest = read_list(side, number) if number else {}
     if not manifest.get("segments"):
         raise HedgerowError(

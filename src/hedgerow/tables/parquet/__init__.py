@@ -1,5 +1,5 @@
-"""A managed Parquet table.
+"""How is a managed Parquet table stored and changed?
 
-`stored` reads what lies on disk, `write` changes it, `replicas` and `verify` do what their names say, and `table` is
-the class that users hold.
+`stored` reads its files, `write` changes them, `replicas` keeps full copies in other layouts, `verify` checks the
+table, and `table` has the class that users hold.
 """

@@ -1,4 +1,4 @@
-"""What lies on disk of a managed Parquet table: Parquet files, and `_hedgerow/` with the layout and the index.
+"""Reads a managed Parquet table from disk: Parquet files, and `_hedgerow/` with the layout and the index.
 
     orders/  part-00000-....parquet ...          any engine reads these
              _hedgerow/layout.json
@@ -8,8 +8,8 @@
                        files-2-<id>.arrow        names, sizes, rows
                        manifest-2.json           written last; names all the rest
 
-A table is whole or is none, for the manifest comes last. Files that it does not name were written by others: they are
-always read.
+The manifest is written last, so an unfinished table has none. Files that it does not name were written by others and
+are always read.
 """
 
 from __future__ import annotations
@@ -45,13 +45,21 @@ if TYPE_CHECKING:
 VERSION = 1
 _MANIFEST = re.compile(r"manifest-(\d{1,18})\.json")
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
-_PARTS = {"number": int, "name": str, "schema": dict, "settings": dict, "statistics": list, "files": str, "index": str}
+_KEYS = {
+    "number": int,
+    "name": str,
+    "schema": dict,
+    "settings": dict,
+    "statistics": list,
+    "files": str,
+    "index": str,
+}
 Opened = TypeVar("Opened", bound="StoredParquet")
 
 
 @dataclass(frozen=True)
 class StoredParquet:
-    """The table as one manifest says, by default the newest."""
+    """A managed Parquet table in the state of one manifest, by default the newest."""
 
     spark: SparkSession
     path: str
@@ -59,14 +67,14 @@ class StoredParquet:
 
     @classmethod
     def open(cls: type[Opened], spark: SparkSession, path: str, number: int = 0) -> Opened:
-        """The table as its newest manifest says, or that of a number."""
+        """Opens the table in the state of its newest manifest, or of the manifest `number`."""
         number = number or newest_manifest(Folder(spark, f"{path}/{SIDE}"))
         if not number:
             raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
         try:
             manifest = json.loads(Folder(spark, f"{path}/{SIDE}").read(f"manifest-{number}.json"))
             newer = manifest["version"] > VERSION
-            is_whole = all(isinstance(manifest[key], kind) for key, kind in _PARTS.items())
+            is_whole = all(isinstance(manifest[key], kind) for key, kind in _KEYS.items())
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"the manifest of {path} is damaged") from error
         if newer:
@@ -90,11 +98,11 @@ class StoredParquet:
 
     @property
     def index(self) -> BlockIndex:
-        """What the files cannot contain, as far as it holds under the session's settings."""
+        """The part of the index that holds under the session's settings."""
         return self.index_under(settings(self.spark))
 
     def index_under(self, now: Mapping[str, str]) -> BlockIndex:
-        """As far as it holds under these settings."""
+        """The part of the index that holds under these settings."""
         differs = difference(self.manifest["settings"], now)
         kind = differs and differs[0]
         if kind not in self._indexes:
@@ -117,7 +125,7 @@ class StoredParquet:
     def spark_schema(self) -> StructType:
         from pyspark.sql.types import StructType
 
-        return StructType.fromJson(deepcopy(self.manifest["schema"]))  # which it would change
+        return StructType.fromJson(deepcopy(self.manifest["schema"]))  # fromJson changes its input
 
     @cached_property
     def side(self) -> Folder:
@@ -128,14 +136,15 @@ class StoredParquet:
         return [decode(item) for item in self.manifest["statistics"]]
 
     def present(self) -> dict[str, int]:
-        """The data files that are there now, known or not, with their sizes; of the hidden ones those that we know."""
-        found = data_files(self.spark, self.path)
-        if not is_remote(self.spark) and not self.known.own.all():
+        """The sizes of the data files that exist now, indexed or not; of the hidden files, the indexed ones only."""
+        sizes = data_files(self.spark, self.path)
+        if not is_remote(self.spark) and not self.known.visible.all():
             hidden = self.hidden_files()
-            found |= {n: hidden[n] for n in self.known.names if n in hidden}
-        return found
+            sizes |= {n: hidden[n] for n in self.known.names if n in hidden}
+        return sizes
 
     def hidden_files(self) -> dict[str, int]:
+        """The sizes of the files with copies that exist now."""
         copies = data_files(self.spark, f"{self.path}/{COPIES}")
         return {f"{COPIES}/{name}": size for name, size in copies.items()}
 
@@ -144,7 +153,7 @@ class StoredParquet:
         return self._files(files, self.spark_schema) if files else self.all_rows().limit(0)
 
     def with_copies(self, files: Sequence[str]) -> DataFrame:
-        """With one more column, for copies the number of block and cell."""
+        """All rows of these files of copies, with one more column: the number of block and cell."""
         from pyspark.sql.types import LongType, StructField, StructType
 
         return self._files(files, StructType([*self.spark_schema.fields, StructField(COPY, LongType())]))
@@ -155,16 +164,16 @@ class StoredParquet:
         return self.layout.code(block, cell)
 
     def _files(self, files: Sequence[str], schema: StructType) -> DataFrame:
-        # Above so many paths Spark would list them by a job; each is a file, so there is nothing to list.
-        own = {
+        # Above a threshold Spark would list the paths in a job, but each path is a file: there is nothing to list.
+        reader_settings = {
             "sources__parallelPartitionDiscovery__threshold": len(files) + 32,
             "sources__useV1SourceList": V1_SOURCES,
         }
-        with configured(self.spark, **own):
-            return self.spark.read.schema(schema).parquet(*(_literally(f"{self.path}/{n}") for n in files))
+        with configured(self.spark, **reader_settings):
+            return self.spark.read.schema(schema).parquet(*(_escape_glob(f"{self.path}/{n}") for n in files))
 
     def all_rows(self) -> DataFrame:
-        return self.spark.read.schema(self.spark_schema).parquet(_literally(self.path))
+        return self.spark.read.schema(self.spark_schema).parquet(_escape_glob(self.path))
 
 
 def newest_manifest(side: Folder) -> int:
@@ -172,13 +181,13 @@ def newest_manifest(side: Folder) -> int:
     return max((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), default=0)
 
 
-def _literally(path: str) -> str:
-    """For Spark's reader, which takes brackets and braces in a path for patterns."""
+def _escape_glob(path: str) -> str:
+    """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
     return _GLOB.sub(_ESCAPED, path)
 
 
 def partial_place(path: str) -> tuple[str, str]:
-    """The folder around a table, and the name in it under which the table is written until it is whole."""
+    """The folder around a table, and the temporary name in it under which the table is written."""
     parent, _, last = path.rstrip("/").rpartition("/")
     return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
 
@@ -193,7 +202,7 @@ def _why_not(spark: SparkSession, path: str) -> str:
 
 
 def data_files(spark: SparkSession, path: str) -> dict[str, int]:
-    """What Spark reads as the table's, with sizes; into folders it does not look, where there are no partitions."""
+    """The sizes of the files that Spark reads as the table's; it ignores folders, as there are no partitions."""
     return {n: size for n, size in Folder(spark, path).sizes().items() if size >= 0 and not n.startswith(("_", "."))}
 
 

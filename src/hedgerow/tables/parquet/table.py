@@ -25,16 +25,16 @@ from hedgerow.tables.parquet.replicas import (
     Opening,
     catch_up,
     cheapest,
-    described,
+    describe_replicas,
+    is_current,
     opening,
-    own_opening,
+    opening_in,
     read_columns,
     replicas_of,
-    stands,
 )
 from hedgerow.tables.parquet.stored import StoredParquet, manifests
 from hedgerow.tables.parquet.verify import verified
-from hedgerow.tables.parquet.write import add_rows, commit_more, fitting_rows
+from hedgerow.tables.parquet.write import add_rows, commit_append, fitting_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParquetTable(StoredParquet):
-    """Open with `hedgerow.table`; `manifest` is what the newest `_hedgerow/manifest-<n>.json` says."""
+    """A managed Parquet table; open it with `hedgerow.table`. `manifest`: the newest `_hedgerow/manifest-<n>.json`."""
 
     @property
     def replicas(self) -> dict[str, StoredParquet]:
@@ -50,7 +50,7 @@ class ParquetTable(StoredParquet):
         return replicas_of(self)
 
     def files(self, where: str | None = None) -> list[str]:
-        """The names of the files that a query with this condition opens, those unknown to the index included."""
+        """The names of the files that a query with this condition opens, unindexed files included."""
         inside = self.path.rstrip("/") + "/"
         paths = (unquote(path).removeprefix("file://").removeprefix("file:") for path in self._opened(where))
         return sorted(path.rpartition(inside)[2] for path in paths)
@@ -64,7 +64,7 @@ class ParquetTable(StoredParquet):
     def opening(
         self, p: Predicate, columns: Sequence[str] | None = None, under: Mapping[str, str] | None = None
     ) -> Opening:
-        """The files to open for rows on which `p` is TRUE; `under`: the settings, by default the session's."""
+        """The files to open for rows on which `p` is TRUE; `under`: the query's settings, by default the session's."""
         return opening(self, p, columns, under)
 
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
@@ -75,62 +75,63 @@ class ParquetTable(StoredParquet):
             frame = frame.where(f"_metadata.file_name NOT IN ({skipped})") if skipped else frame
         if where is not None:
             frame = frame.where(where)
-        found = frame.select(*columns) if columns is not None else frame
-        return found if is_remote(self.spark) else routed(self.spark, found)
+        selected = frame.select(*columns) if columns is not None else frame
+        return selected if is_remote(self.spark) else routed(self.spark, selected)
 
     def skipped_remotely(self, where: str | None) -> set[str]:
-        """Over Spark Connect there is no plan to look at, so only conditions of the plainest kind skip files."""
-        hides = any(name.lower() == "_metadata" for name in self.schema)  # which would stand for the file's name
-        p = None if where is None or hides else plain_condition(where, self.schema)
+        """The files to leave out of a query over Spark Connect, where only plain conditions can be evaluated."""
+        hides_metadata = any(name.lower() == "_metadata" for name in self.schema)  # hides Spark's own `_metadata`
+        p = None if where is None or hides_metadata else plain_condition(where, self.schema)
         if p is None:
             return set()
-        opened = self.index.cover(p, copies=False).opened
+        opened = self.index.choose_files(p, copies=False).opened
         sizes = self.present()
         return {
             name
-            for (name, size), is_open in zip(self.known.by_name.items(), opened, strict=True)
+            for (name, size), is_open in zip(self.known.sizes_by_name.items(), opened, strict=True)
             if not is_open and sizes.get(name) == size and not is_hidden(name)
         }
 
     def score(self, workload: Workload) -> Score:
-        """What the workload opens, exactly, from the index alone; how much matches is not known without a scan."""
-        found, weights = [], []
+        """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
+        scores, weights = [], []
         bound = workload.on(self.name).bind({self.name: self.schema}, meaning(self.spark))
         copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
             reads = query.columns(self.name)
             read = None if reads is None else read_columns(reads, p)
-            best = cheapest([own_opening(table, p, table.known.by_name, under) for table in copies], read)
+            best = cheapest([opening_in(table, p, table.known.sizes_by_name, under) for table in copies], read)
             known = best.table.known
-            share = float(known.rows[best.known].sum() / max(1, known.rows[known.own].sum()))
-            # Bytes are told as a share of this table's, whichever copy is read.
-            part = known.bytes_read(read, best.known) / max(1, self.known.total(read))
-            found.append(QueryScore(query.id, share, float(best.known.mean()), part, None))
+            row_share = float(known.rows[best.opened].sum() / max(1, known.rows[known.visible].sum()))
+            # The share is of this table's bytes, whichever copy is read.
+            byte_share = known.bytes_read(read, best.opened) / max(1, self.known.total(read))
+            scores.append(QueryScore(query.id, row_share, float(best.opened.mean()), byte_share, None))
             weights.append(query.weight)
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
-        return Score.mean(found, weights, len(self.known))
+        return Score.mean(scores, weights, len(self.known))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
-        """The share of the rows that each predicate reads, of the copy that serves it best."""
-        copies = [(t.index, t.known.rows, max(1, t.known.rows[t.known.own].sum())) for t in self._copies()]
+        """For each predicate, the share of the rows that it reads, in the replica that serves it best."""
+        copies = [(t.index, t.known.rows, max(1, t.known.rows[t.known.visible].sum())) for t in self._copies()]
         return [min(float(rows[i.to_open(p)].sum() / n) for i, rows, n in copies) for p in predicates]
 
     def _copies(self) -> list[StoredParquet]:
+        """The table itself and its current replicas."""
         now = self.present() if self.replicas else {}
-        return [self, *(r for r in self.replicas.values() if stands(self, r, now))]
+        return [self, *(r for r in self.replicas.values() if is_current(self, r, now))]
 
     def describe(self) -> dict[str, Any]:
-        """What the table is and where it came from, as plain values."""
-        present, sizes = self.present(), self.known.by_name
-        known = self.known.take(np.flatnonzero(self.known.own).tolist())
+        """The table's facts and the origin of its layout, as plain values."""
+        present, sizes = self.present(), self.known.sizes_by_name
+        known = self.known.take(np.flatnonzero(self.known.visible).tolist())
         blocks = np.bincount(known.blocks[known.blocks >= 0], known.rows[known.blocks >= 0])
         rows = np.sort(blocks[blocks > 0]).astype(int).tolist() or [0]
-        told = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
+        shown = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         return {
             "path": self.path,
             "table": self.name,
-            **{key: self.manifest[key] for key in told if key in self.manifest},
+            **{key: self.manifest[key] for key in shown if key in self.manifest},
             "layout": self.layout.kind,
             "blocks": len(rows),
             "rows": int(known.rows.sum()),
@@ -141,29 +142,29 @@ class ParquetTable(StoredParquet):
             "unknown_files": sorted(n for n, size in present.items() if sizes.get(n) != size),
             "missing_files": sorted(set(sizes) - set(present)),
             "statistics": sorted(self.stored_index.blocks.terms),
-            "features": len(self.stored_index.blocks.features),
+            "features": len(self.stored_index.blocks.conditions),
             "steady_only": settings(self.spark) != self.manifest["settings"],
-            "replicas": described(self, present),
+            "replicas": describe_replicas(self, present),
         }
 
     def verify(self, seed: int = 0) -> dict[str, Any]:
-        """Prove that the table is what was written: its files, all rows and columns, and what the index says of them.
+        """Checks that the table is as it was written: files, all rows and columns, and the statistics of some files.
 
-        HedgerowError names what is not; the result says what was checked.
+        Returns a report of what was checked; HedgerowError names the first difference.
         """
         needs_jvm(self.spark, "verify")
         return verified(self, seed)
 
     def append(self, frame: DataFrame) -> ParquetTable:
-        """New rows through the same layout into new files; the index grows, nothing old is touched."""
+        """Writes new rows through the same layout into new files and extends the index; old files stay as they are."""
         needs_jvm(self.spark, "append")
-        add_rows(self, fitting_rows(self, frame), partial(commit_more, self))
+        add_rows(self, fitting_rows(self, frame), partial(commit_append, self))
         grown = ParquetTable.open(self.spark, self.path)
         warn(f"{self.path} has grown, but not all of its replicas", catch_up(grown))
         return grown
 
     def refresh_replicas(self) -> ParquetTable:
-        """Bring replicas that fell behind up to the newest state of the table; HedgerowError where that cannot be."""
+        """Brings stale replicas up to the newest state of the table; HedgerowError if one cannot be."""
         needs_jvm(self.spark, "refresh replicas")
         table = ParquetTable.open(self.spark, self.path)
         failed = catch_up(table)
@@ -172,7 +173,7 @@ class ParquetTable(StoredParquet):
         return table
 
     def history(self) -> list[dict[str, Any]]:
-        """Hedgerow's writes to the table, the newest first, as far back as manifests are kept."""
+        """Hedgerow's writes to the table, the newest first, as long as their manifests are kept."""
         return [
             {
                 "operation": "apply" if number == 1 else "append",

@@ -1,4 +1,4 @@
-"""Prove that a table is what was written: its files, every row and column, copies, and what the index says of them."""
+"""Verifies that a table is as it was written: its files, every row and column, its copies, and its statistics."""
 
 from __future__ import annotations
 
@@ -16,82 +16,82 @@ from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.write.copies import copied
 from hedgerow.tables.known_files import is_hidden
-from hedgerow.tables.parquet.replicas import replicas_of, stands
+from hedgerow.tables.parquet.replicas import is_current, replicas_of
 from hedgerow.tables.parquet.stored import StoredParquet
-from hedgerow.tables.settings_fit import under
+from hedgerow.tables.settings_fit import settings_as_written
 
 if TYPE_CHECKING:
     from hedgerow.tables.parquet.stored import StoredParquet
 
-_FILES = 8
+_MAX_CHECKED_FILES = 8  # whose statistics are collected again
 
 
 def verified(table: StoredParquet, seed: int) -> dict[str, Any]:
-    """What was checked; HedgerowError names what is not as it was written."""
-    present, sizes = table.present(), table.known.by_name
-    _tell(table, [f"the file {n} is not Hedgerow's" for n, size in present.items() if sizes.get(n) != size])
-    expected, some = _proved(table, seed)
+    """A report of what was checked; HedgerowError names the first difference."""
+    present, sizes = table.present(), table.known.sizes_by_name
+    _raise_first(table, [f"the file {n} is not Hedgerow's" for n, size in present.items() if sizes.get(n) != size])
+    expected, checked_files = _compared(table, seed)
     return {
         "path": table.path,
         "rows": expected.rows,
         "checksum": f"{expected.low:x}-{expected.high:x}",
         "files": len(sizes),
-        "files_with_statistics_checked": some,
-        "replicas": {name: _replica(table, name, replica, seed) for name, replica in replicas_of(table).items()},
+        "files_with_statistics_checked": checked_files,
+        "replicas": {name: _verified_replica(table, name, r, seed) for name, r in replicas_of(table).items()},
     }
 
 
-def _replica(table: StoredParquet, name: str, replica: StoredParquet, seed: int) -> str:
-    if not stands(table, replica, table.present()):
+def _verified_replica(table: StoredParquet, name: str, replica: StoredParquet, seed: int) -> str:
+    if not is_current(table, replica, table.present()):
         return "not up to date, so not read"
-    _proved(replica, seed)
+    _compared(replica, seed)
     if replica.manifest["checksum"] != table.manifest["checksum"]:
         raise HedgerowError(f"the replica {name} of {table.path} has other rows than the table")
     return "as the table"
 
 
-def _proved(table: StoredParquet, seed: int) -> tuple[Checksum, int]:
-    """Of the files that the index knows: the checksum of their rows, and of how many the statistics hold."""
+def _compared(table: StoredParquet, seed: int) -> tuple[Checksum, int]:
+    """Compares the indexed files; returns the checksum of their rows, and how many files' statistics were compared."""
     present, names = table.present(), table.known.names
-    _tell(table, [f"the file {n} is missing" for n in names if n not in present])
+    _raise_first(table, [f"the file {n} is missing" for n in names if n not in present])
     expected = Checksum(**table.manifest["checksum"])
     with step(table.spark, "comparing all rows"):
-        found = checksum(table.frame([n for n in names if not is_hidden(n)]))
-    if found != expected:
-        _tell(table, [f"its rows are not the source's: {found}, but {expected} went in"])
-    _tell(table, _wrong_copies(table))
-    some = sorted(random.Random(seed).sample(range(len(names)), min(_FILES, len(names))))
-    if some:
+        actual = checksum(table.frame([n for n in names if not is_hidden(n)]))
+    if actual != expected:
+        _raise_first(table, [f"its rows are not the source's: {actual}, but {expected} went in"])
+    _raise_first(table, _wrong_copies(table))
+    places = sorted(random.Random(seed).sample(range(len(names)), min(_MAX_CHECKED_FILES, len(names))))
+    if places:
         with step(table.spark, "comparing statistics"):
-            _tell(table, _lies(table, some))
-    return expected, len(some)
+            _raise_first(table, _wrong_statistics(table, places))
+    return expected, len(places)
 
 
 def _wrong_copies(table: StoredParquet) -> list[str]:
-    """The rows that should be copies, made again from the table's own, against those that lie there."""
+    """A sentence if the stored copies differ from copies that are made again from the table's own rows."""
     hidden = [n for n in table.known.names if is_hidden(n)]
     if not hidden:
         return []
     layout = table.layout
     assert isinstance(layout, OverlapLayout)
     own = table.frame([n for n in table.known.names if not is_hidden(n)])
-    with step(table.spark, "comparing copies"), under(table.spark, table.manifest["settings"]):
+    with step(table.spark, "comparing copies"), settings_as_written(table.spark, table.manifest["settings"]):
         same = checksum(copied(own, layout, table.schema)) == checksum(table.with_copies(hidden))
     return [] if same else ["the copies in several blocks are not of the rows that they should be"]
 
 
-def _lies(table: StoredParquet, places: Sequence[int]) -> list[str]:
-    """Of these files, a sentence for each of which the index does not say what a fresh look does."""
+def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
+    """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
     names = [table.known.names[i] for i in places]
-    with under(table.spark, table.manifest["settings"]):
+    with settings_as_written(table.spark, table.manifest["settings"]):
         fresh = collect_files(table.frame(names), table.statistics, table.schema, names)
-    said = repeat(table.stored_index.blocks, np.array(places))
-    same = agree(said, fresh)
-    same = same | ((said.rows == 0) & (fresh.rows == 0))  # of no rows anything may be said
+    stored = repeat(table.stored_index.blocks, np.array(places))
+    same = agree(stored, fresh)
+    same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
 
 
-def _tell(table: StoredParquet, wrong: Sequence[str]) -> None:
-    if wrong:
-        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        raise HedgerowError(f"{table.path} is not as it was written: {wrong[0]}{more}")
+def _raise_first(table: StoredParquet, differences: Sequence[str]) -> None:
+    if differences:
+        more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
+        raise HedgerowError(f"{table.path} is not as it was written: {differences[0]}{more}")

@@ -1,4 +1,4 @@
-"""Writes a managed Parquet table, appends to it, and lets a replica catch up; the manifest comes last."""
+"""Writes a managed Parquet table, appends to it, and brings replicas up to date; the manifest is written last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View, joined
+from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.layouts.base import Layout, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -26,21 +26,21 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import footers_of, ranges
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
-from hedgerow.spark.write.copies import COPIES, check_cuts, collect_parts, write_copies
+from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.stored import VERSION, StoredParquet, data_files, newest_manifest, partial_place
-from hedgerow.tables.settings_fit import difference, under
+from hedgerow.tables.settings_fit import difference, settings_as_written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_KEPT = 10  # older manifests, for readers that are still at work
+_MAX_KEPT_MANIFESTS = 10  # older ones are kept for readers that still use them
 
 
-def fill(table: StoredParquet, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
-    """Write rows where no file is yet, and look at what was written."""
+def write_files(table: StoredParquet, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
+    """Writes rows into an empty table folder and collects the statistics of the new files."""
     if isinstance(layout, OverlapLayout):
-        check_cuts(layout, table.schema)
+        check_can_overlap(layout, table.schema)
     with step(table.spark, "writing"):
         went_in = write_blocks(frame, layout, table.schema, table.path, **table.manifest["writing"])
         if isinstance(layout, OverlapLayout) and layout.pairs:
@@ -48,12 +48,12 @@ def fill(table: StoredParquet, frame: DataFrame, layout: Layout) -> tuple[Checks
             where = f"{table.path}/{COPIES}"
             write_copies(own, layout, table.schema, where, how["sort_by"], how["options"])
     with step(table.spark, "collecting statistics and comparing all rows"):
-        index, files, came_out = _looked_at(table, layout)
+        index, files, came_out = _inspected(table, layout)
     return same_rows(went_in, came_out, frame, table.frame(list(data_files(table.spark, table.path)))), index, files
 
 
-def _looked_at(table: StoredParquet, layout: Layout) -> tuple[BlockIndex, KnownFiles, Checksum]:
-    """Statistics and sizes of all files, and the checksum of the rows that they hold."""
+def _inspected(table: StoredParquet, layout: Layout) -> tuple[BlockIndex, KnownFiles, Checksum]:
+    """The statistics and sizes of all files, and the checksum of their rows."""
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
     frame, footers = table.frame(list(own)), footers_of(Folder(table.spark, table.path), sizes)
@@ -79,17 +79,17 @@ def _looked_at(table: StoredParquet, layout: Layout) -> tuple[BlockIndex, KnownF
 def add_rows(
     table: StoredParquet, frame: DataFrame, finish: Callable[[Checksum, BlockIndex, KnownFiles], object]
 ) -> None:
-    """Write the rows out of every reader's sight, move the files to their place, and let `finish` commit them."""
+    """Writes the rows into a hidden folder, moves the files into the table, and calls `finish` to commit them."""
     place = f"{SIDE}/append-{uuid4().hex[:8]}"
     draft = StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
     folder = Folder(table.spark, table.path)
     moved: list[str] = []
     try:
-        with under(table.spark, table.manifest["settings"]):
+        with settings_as_written(table.spark, table.manifest["settings"]):
             differs = difference(table.manifest["settings"], settings(table.spark))
             if differs is not None:
                 raise HedgerowError(f"nothing can be appended to {table.path} in this session: {differs[1]}")
-            went_in, index, files = fill(draft, frame, table.layout)
+            went_in, index, files = write_files(draft, frame, table.layout)
         for name in files.names:
             folder.move(f"{place}/{name}", name)
             moved.append(name)
@@ -104,18 +104,20 @@ def add_rows(
         folder.delete(place)
 
 
-def commit_more(
+def commit_append(
     stored: StoredParquet, went_in: Checksum, index: BlockIndex, files: KnownFiles, copy_of: StoredParquet | None = None
 ) -> bool:
-    """After the newest manifest: somebody else may have appended meanwhile. A copy is only made of what we saw."""
+    """Commits an append after the newest manifest, which may be a concurrent writer's; returns whether it succeeded.
+
+    With `copy_of`, it fails instead of following another writer: the replica must equal the table as we read it."""
     table = stored
     while True:
-        grown = joined(table.stored_index, index)
+        grown = concat_indexes(table.stored_index, index)
         manifest = {**table.manifest, "number": table.manifest["number"] + 1}
-        checksum = Checksum(**manifest["checksum"]) + went_in
-        manifest["checksum"] = _as_json(checksum)
+        total = Checksum(**manifest["checksum"]) + went_in
+        manifest["checksum"] = _checksum_json(total)
         if copy_of is not None:
-            check_copy(copy_of, checksum)
+            check_same_rows(copy_of, total)
             manifest["copy_of"] = copy_of.manifest["files"]
         if commit(stored.spark, stored.path, manifest, grown, table.known + files):
             return True
@@ -124,11 +126,11 @@ def commit_more(
         table = StoredParquet.open(stored.spark, stored.path)
 
 
-def add_copies(replica: StoredParquet, frame: DataFrame, of: StoredParquet) -> bool:
-    """To a replica the rows with which it is a copy of that table; False if somebody else wrote to it before."""
+def append_to_replica(replica: StoredParquet, frame: DataFrame, of: StoredParquet) -> bool:
+    """Appends the rows that the replica lacks of the table `of`; False if another writer came first."""
 
     def commit_copy(went_in: Checksum, index: BlockIndex, files: KnownFiles) -> None:
-        if not commit_more(replica, went_in, index, files, of):
+        if not commit_append(replica, went_in, index, files, of):
             raise _Overtaken
 
     try:
@@ -139,25 +141,26 @@ def add_copies(replica: StoredParquet, frame: DataFrame, of: StoredParquet) -> b
 
 
 class _Overtaken(Exception):
-    """Somebody else wrote to a replica that was about to catch up."""
+    """Another writer appended to the replica first."""
 
 
-def check_copy(table: StoredParquet, went_in: Checksum) -> None:
-    """What was written has to be the table's rows."""
+def check_same_rows(table: StoredParquet, went_in: Checksum) -> None:
+    """HedgerowError unless the written rows are the table's."""
     if went_in != Checksum(**table.manifest["checksum"]):
         wanted = Checksum(**table.manifest["checksum"])
         raise HedgerowError(f"these are not the rows of {table.path}: {went_in}, but the table has {wanted}")
 
 
 def fitting_rows(table: StoredParquet, frame: DataFrame) -> DataFrame:
+    """The new rows with the table's columns in its order; HedgerowError if columns or types differ."""
     given = {f.name.lower(): f for f in frame.schema.fields}
     for field in table.spark_schema.fields:
-        found = given.pop(field.name.lower(), None)
+        new_field = given.pop(field.name.lower(), None)
         wanted = field.dataType.simpleString()
-        if found is None:
+        if new_field is None:
             raise HedgerowError(f"the new rows have no column {field.name}")
-        if found.dataType.simpleString() != wanted:
-            kind = found.dataType.simpleString()
+        if new_field.dataType.simpleString() != wanted:
+            kind = new_field.dataType.simpleString()
             raise HedgerowError(f"the new rows have {field.name} as {kind}, the table as {wanted}: cast it first")
     if given:
         raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
@@ -175,7 +178,9 @@ def create(
     overwrite: bool = False,
     copy_of: StoredParquet | None = None,
 ) -> None:
-    """Write the table beside its place and move it there when it is whole; as a copy it has to have the same rows."""
+    """Writes the table beside its place and moves it there when it is complete.
+
+    With `copy_of`, it becomes a replica of that table and has to have the same rows."""
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), partial_place(to)
@@ -200,10 +205,10 @@ def create(
         if copy_of is not None:
             manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
             manifest["copy_of"], frame = copy_of.manifest["files"], fitting_rows(copy_of, frame)
-        went_in, index, files = fill(StoredParquet(spark, place, manifest), frame, layout)
+        went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout)
         if copy_of is not None:
-            check_copy(copy_of, went_in)
-        commit(spark, place, {**manifest, "checksum": _as_json(went_in)}, index, files)
+            check_same_rows(copy_of, went_in)
+        commit(spark, place, {**manifest, "checksum": _checksum_json(went_in)}, index, files)
         _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
@@ -212,29 +217,29 @@ def create(
 
 
 def commit(spark: SparkSession, path: str, manifest: Mapping[str, Any], index: BlockIndex, files: KnownFiles) -> bool:
-    """First what the manifest names, then the manifest; False if somebody else wrote one of its number before."""
+    """Writes the index, the list of files and then the manifest; False if a manifest of this number exists already."""
     side = Folder(spark, f"{path}/{SIDE}")
     number = manifest["number"]
     names = {"index": f"index-{number}-{uuid4().hex[:8]}.arrow", "files": f"files-{number}-{uuid4().hex[:8]}.arrow"}
     side.write(names["index"], index_bytes(index))
     side.write(names["files"], files.to_bytes())
     if not side.write(
-        f"manifest-{number}.json", json.dumps({**manifest, **names, "written": now()}, indent=1).encode(), new=True
+        f"manifest-{number}.json", json.dumps({**manifest, **names, "written": utc_now()}, indent=1).encode(), new=True
     ):
         return False
     for name in side.sizes():
-        found = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
-        if found and int(found[1]) <= number - _KEPT:
+        match = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
+        if match and int(match[1]) <= number - _MAX_KEPT_MANIFESTS:
             side.delete(name)
     return True
 
 
-def now() -> str:
+def utc_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _exchange(around: Folder, new: str, name: str) -> None:
-    """`new` takes the place of `name`; what was there goes only when the new one stands."""
+    """Replaces the folder `name` by `new`; the old one is deleted only after the new one is in place."""
     old = f".{name}.hedgerow-old"
     around.delete(old)
     was_there = around.exists(name)
@@ -249,5 +254,5 @@ def _exchange(around: Folder, new: str, name: str) -> None:
     around.delete(old)
 
 
-def _as_json(found: Checksum) -> dict[str, int]:
-    return {"rows": found.rows, "low": found.low, "high": found.high}
+def _checksum_json(checksum: Checksum) -> dict[str, int]:
+    return {"rows": checksum.rows, "low": checksum.low, "high": checksum.high}

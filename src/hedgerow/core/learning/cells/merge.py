@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.learning.cells.kernels import emit, join, move
-from hedgerow.core.parallel import each
+from hedgerow.core.parallel import parallel_map
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Clauses
 
@@ -61,11 +61,11 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
         return np.zeros(len(cells), np.int64)
     known = _Known.of(cells, clauses)
     groups = np.array_split(full, -(-len(full) // AT_ONCE))  # neighbours in a tree are neighbours here
-    blocks = _all(each(lambda group: known.joined(group, least), groups))
+    blocks = _all(parallel_map(lambda group: known.joined(group, least), groups))
     for _ in range(rounds):
         before = len(blocks)
         blocks, moved = known.moved(blocks, least)
-        blocks = known.emitted(_all(each(lambda own: known.split(own, least), blocks)), least)
+        blocks = known.emitted(_all(parallel_map(lambda own: known.split(own, least), blocks)), least)
         if not moved and len(blocks) == before:
             break
     found = np.zeros(len(cells), np.int64)  # cells without rows go to block 0: nothing is known of them, nothing lost

@@ -12,7 +12,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout, Keys, edges_of, keys_of
 from hedgerow.core.learning.curves.kernels import block_starts
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.predicates.nodes import And, Column, Predicate, Term, conjunction, terms
+from hedgerow.core.predicates.nodes import And, Column, Predicate, Term, conjunction, terms_of
 from hedgerow.core.predicates.normal_form import grouped
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import term_text
@@ -28,7 +28,7 @@ def filtered_terms(problem: Problem) -> dict[Term, float]:
     known = {term_text(t) for t in problem.sample.rows.columns}
     found: dict[Term, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
-        for term in terms(p):
+        for term in terms_of(p):
             if term_text(term) in known:
                 found[term] = found.get(term, 0.0) + weight
     return dict(sorted(found.items(), key=lambda item: (-item[1], term_text(item[0]))))

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from hedgerow.core.layouts.tree import allowed_by, promises
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.implication import implies
-from hedgerow.core.predicates.nodes import And, In, Predicate, columns
+from hedgerow.core.predicates.nodes import And, In, Predicate, columns_of
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import stepwise
-from hedgerow.core.pruning.block_stats import ANY, T_BIT, Bools, Feature, Ints, Stats
+from hedgerow.core.pruning.block_stats import ANY, T_BIT, Bools, Ints, NotedCondition, Stats
 from hedgerow.core.pruning.evaluator import must_match
 
 Weights = npt.NDArray[np.float64]
@@ -115,14 +115,14 @@ def implied(these: Sequence[Predicate], those: Sequence[Predicate]) -> Bools:
             of.setdefault(part, []).append(i)
     terms = promises([allowed_by(own, ((k, True) for k in range(len(own)))) for own in parts])
     odd = [part for part in of if not _is_range(part)]
-    features = {text(part): Feature(part, np.full(len(these), ANY, np.uint8)) for part in odd}
+    features = {predicate_text(part): NotedCondition(part, np.full(len(these), ANY, np.uint8)) for part in odd}
     for part in odd:
-        features[text(part)].bits[of[part]] = T_BIT
+        features[predicate_text(part)].bits[of[part]] = T_BIT
     known = Stats(np.ones(len(these), np.int64), terms, features)
     found = np.array([must_match(q, known) for q in those], bool).reshape(len(those), len(these)).T
-    about = [columns(q) for q in those]
+    about = [columns_of(q) for q in those]
     for part in odd:
-        mine = columns(part)
+        mine = columns_of(part)
         found[of[part]] |= np.array([about[k] <= mine and implies(part, q) for k, q in enumerate(those)], bool)
     return found
 

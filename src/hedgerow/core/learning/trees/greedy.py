@@ -13,7 +13,7 @@ from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, sides
-from hedgerow.core.parallel import in_parts
+from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Listed
 
@@ -70,7 +70,7 @@ def _best(known: tuple[Any, ...], *how: Any) -> int:
         found: tuple[int, float] = best_cut(*given)
         return found
 
-    found = [of(slice(0, len(bits)))] if bits.size * len(bits) < MUCH else in_parts(of, len(bits))
+    found = [of(slice(0, len(bits)))] if bits.size * len(bits) < MUCH else parallel_map_slices(of, len(bits))
     return max(found, key=lambda pair: pair[1])[0]
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout, allowed_by
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.predicates.sql_text import text
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import Steps, and3, combine, stepwise
 from hedgerow.core.pruning.block_stats import Bools, Ints
 
@@ -127,6 +127,6 @@ def _boxes(tree: TreeLayout) -> dict[int, Box]:
         box: Box = {str(key): s.steps for key, s in allowed_by(tree.cuts, path).items()}
         for cut, left in path:
             if stepwise(tree.cuts[cut]) is None:
-                box[text(tree.cuts[cut])] = left
+                box[predicate_text(tree.cuts[cut])] = left
         found[cell] = box
     return found

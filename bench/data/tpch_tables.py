@@ -1,0 +1,51 @@
+"""TPC-H's eight tables, 22 templates, eight queries each: half to learn from, half unseen (Pando, 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.data.cache import cache_folder, partial, publish
+from bench.data.tpch_texts import queries
+from bench.data.tpch_wide import generate
+from bench.options import ALGORITHM_1, Case, Options
+from bench.record import progress
+from bench.several import Several, run, schemas_of
+
+SCALE = {"quick": 0.05, "full": 1.0}
+PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
+BLOCK_ROWS = {"quick": 10_000, "full": 10_000}  # Pando: a million at scale factor 100
+SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key
+    **{"lineitem": "l_shipdate", "orders": "o_orderdate", "customer": "c_custkey", "part": "p_partkey"},
+    **{"supplier": "s_suppkey", "partsupp": "ps_partkey", "nation": "n_nationkey", "region": "r_regionkey"},
+}
+CASES: dict[str, tuple[Case, ...]] = {
+    "quick": (("range", {}), ("qdtree", {})),
+    "full": (("range", {}), ALGORITHM_1, ("qdtree", {})),
+}
+
+
+def tables(scale: float) -> Path:
+    folder = cache_folder() / "tpch-tables" / f"sf{scale:g}"
+    if not folder.exists():
+        progress(f"tpch: making scale factor {scale:g}, once")
+        with partial(folder) as here:
+            generate(here / "tables", scale)
+            publish(here / "tables", folder)
+    return folder
+
+
+def measure(options: Options) -> Iterator[dict[str, Any]]:
+    from hedgerow.sql.workload import Workload
+
+    form = options.form
+    scale = options.sf or SCALE[form]
+    # Learned seeds are 0 and more, so these are never among them.
+    folder = tables(scale)
+    schemas = schemas_of(folder)
+    learned, unseen = (
+        Workload.from_sql(queries(s, PER_TEMPLATE[form]), schemas) for s in (options.seed, ~options.seed)
+    )
+    data = Several("tpch", folder, scale, learned, unseen, SORTED_BY, BLOCK_ROWS[form])
+    return run(data, CASES[form], options)

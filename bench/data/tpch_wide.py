@@ -1,0 +1,97 @@
+"""TPC-H joined into one wide table, the lines shipped in one month: the 68 columns of the qd-tree paper (7.2).
+
+Rows are in the order of their keys, l_orderkey and l_linenumber, in a few Parquet files: the lines of one order are
+neighbours, and beyond that TPC-H's keys say nothing about the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bench.data.cache import cache_folder, partial, publish
+from bench.record import progress
+
+MONTHS = ("1995-03", "1996-09")
+FILES = 4
+TABLES = ("lineitem", "orders", "customer", "part", "supplier", "partsupp", "nation", "region")
+
+
+def _of_place(one: str) -> str:
+    """The columns of the nation and the region of a customer (c) or a supplier (s)."""
+    n, r = f"{one}n", f"{one}r"
+    return (
+        f"{n}.n_nationkey AS {one}_n_nationkey, {n}.n_name AS {one}_nation, "
+        f"{n}.n_regionkey AS {one}_n_regionkey, {n}.n_comment AS {one}_n_comment, "
+        f"{r}.r_regionkey AS {one}_r_regionkey, {r}.r_name AS {one}_region, {r}.r_comment AS {one}_r_comment"
+    )
+
+
+WIDE = f"""
+SELECT lineitem.*, orders.*, customer.*, {_of_place("c")}, part.*, supplier.*, {_of_place("s")}, partsupp.*
+FROM lineitem
+JOIN orders ON o_orderkey = l_orderkey
+JOIN customer ON c_custkey = o_custkey
+JOIN nation AS cn ON cn.n_nationkey = c_nationkey
+JOIN region AS cr ON cr.r_regionkey = cn.n_regionkey
+JOIN part ON p_partkey = l_partkey
+JOIN supplier ON s_suppkey = l_suppkey
+JOIN nation AS sn ON sn.n_nationkey = s_nationkey
+JOIN region AS sr ON sr.r_regionkey = sn.n_regionkey
+JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey
+"""
+
+
+def wide(scale: float, month: str) -> Path:
+    """The folder of the month's Parquet files; whichever of the usual months is missing is made along with it."""
+    version = hashlib.sha256(WIDE.encode()).hexdigest()[:8]  # another table is kept under another name
+    folder = cache_folder() / f"tpch-wide-{version}" / f"sf{scale:g}"
+    if not (folder / month).exists():
+        missing = [m for m in dict.fromkeys((month, *MONTHS)) if not (folder / m).exists()]
+        progress(f"tpch-month: making {', '.join(missing)} of scale factor {scale:g}, once")
+        with partial(folder) as here:
+            generate(here / "tables", scale)
+            for made in _months(here, missing):
+                publish(made, folder / made.name)
+    return folder / month
+
+
+def generate(folder: Path, scale: float) -> None:
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    program = str(beside) if beside.exists() else shutil.which("tpchgen-cli") or "tpchgen-cli"
+    options = ["-s", f"{scale:g}", "-T", ",".join(TABLES), "--parts", "4", "-o", str(folder), "--quiet"]
+    subprocess.run([program, "parquet", *options], check=True)
+
+
+def _months(here: Path, months: list[str]) -> list[Path]:
+    import duckdb
+
+    con = duckdb.connect(config={"memory_limit": "8GB", "threads": 2, "temp_directory": str(here / "spill")})
+    con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
+    for name in TABLES:
+        con.execute(f"CREATE VIEW {name} AS FROM read_parquet('{here}/tables/{name}/*.parquet')")
+    # One look at lineitem for all months.
+    inside = " OR ".join(_shipped_in(m) for m in months)
+    con.execute(f"CREATE TABLE wide AS {WIDE} WHERE {inside} ORDER BY l_orderkey, l_linenumber")
+    return [_written(con, here, m) for m in months]
+
+
+def _written(con: Any, here: Path, month: str) -> Path:
+    folder = here / month
+    folder.mkdir()
+    con.execute(f"CREATE OR REPLACE TABLE month AS FROM wide WHERE {_shipped_in(month)}")
+    ((rows,),) = con.sql("SELECT count(*) FROM month").fetchall()
+    edges = [rows * i // FILES for i in range(FILES + 1)]
+    for i, (start, end) in enumerate(pairwise(edges)):
+        some = f"FROM month WHERE rowid >= {start} AND rowid < {end}"
+        con.execute(f"COPY ({some}) TO '{folder}/part-{i}.parquet' (FORMAT parquet, COMPRESSION zstd)")
+    return folder
+
+
+def _shipped_in(month: str) -> str:
+    return f"(l_shipdate >= DATE '{month}-01' AND l_shipdate < DATE '{month}-01' + INTERVAL 1 MONTH)"

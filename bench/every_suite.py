@@ -1,0 +1,79 @@
+"""The suites: how each is run, what it asks, and how long its full form takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bench.data import tpcds_tables, tpch_tables
+from bench.data.errorlog_data import EXTERNAL, INTERNAL
+from bench.options import Options
+from bench.suites import (
+    apply,
+    attach,
+    correlated_like,
+    errorlog,
+    fig3,
+    fig4,
+    fig8,
+    merge,
+    prune,
+    replay,
+    route_rows,
+    tpch_month,
+    zcurves,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """`figure` is the field of a line that the page compares, `minutes` an estimate of what the full form takes."""
+
+    run: Callable[[Options], Iterator[dict[str, Any]]]
+    what: str
+    minutes: float
+    figure: str = "rows_read"
+    options: str = ""  # of the full form's command
+
+
+SUITES: dict[str, Suite] = {
+    "fig3": Suite(fig3.run, "An OR that no single cut helps", 1),
+    "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
+    "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 15),
+    "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 20),
+    "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 25),
+    "errorlog-ext": Suite(
+        partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45
+    ),
+    "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
+    "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
+    "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 10),
+    "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, each learned by itself", 10),
+    "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 3, "ratio"),
+    "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
+    "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
+    "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
+    "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
+    "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),
+}
+
+PHYSICAL = "-physical"
+# What `--physical` runs of a suite; these are not part of the quick form of everything.
+WRITTEN: dict[str, Suite] = {
+    f"{name}{PHYSICAL}": Suite(
+        run,
+        f"{SUITES[name].what}: seconds on written tables, caches warmed for all alike",
+        minutes,
+        "ratio",
+        "--physical",
+    )
+    for name, run, minutes in (
+        ("tpch-month", tpch_month.physical, 12),
+        ("errorlog-int", partial(errorlog.physical, INTERNAL), 8),
+        ("errorlog-ext", partial(errorlog.physical, EXTERNAL), 8),
+        ("zcurves", zcurves.physical, 20),
+    )
+}
+EVERY = {**SUITES, **WRITTEN}

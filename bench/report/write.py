@@ -1,0 +1,299 @@
+"""`python -m bench report`: docs/results.md and docs/results.html, made from nothing but the lines in bench/results.
+
+`--check` writes nothing and fails where the pages are not what the lines say.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from bench.every_suite import EVERY, PHYSICAL
+from bench.report.lines import label, read
+from bench.report.page import FIGURES, Beside, Page, Row, Section, page
+from bench.report.plots import Bar, Curve, bars, curves
+
+ROOT = Path(__file__).parents[2]
+LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
+HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
+OF_OURS = ("unrouted", "routed", "attached")
+WAYS = ("table", "files", "all queries", "faster than the source: a tenth, half, nine tenths of the queries at most")
+INTRO = (
+    "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
+    "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
+    "a share of the table, averaged over the queries; the queries learned from come first, then unseen ones."
+)
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say whether the pages are what the lines say")
+    parser.add_argument("--lines", type=Path, default=LINES, metavar="FOLDER", help="of *.jsonl (bench/results)")
+    parser.add_argument("--to", type=Path, default=PAGES, metavar="FOLDER", help="of the pages (docs)")
+    given = parser.parse_args(arguments)
+    found = page(read(sorted(given.lines.glob("*.jsonl"))))
+    pages = {given.to / "results.md": markdown(found), given.to / "results.html": html(found)}
+    if given.check:
+        stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+        if stale:
+            raise SystemExit(f"not what the lines say: {', '.join(map(str, stale))}; run python -m bench report")
+        return
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+
+
+# --- both pages -----------------------------------------------------------------------------------
+
+
+def shown(figure: str, value: float | None) -> str:
+    """A value as people read it, a share with as many digits as it needs.
+
+    >>> shown("rows_read", 0.50482), shown("rows_read", 0.0000045), shown("ratio", 1.5), shown("p99_ms", 2.5)
+    ('50.5 %', '0.00045 %', '1.50×', '2.5 ms')
+    """
+    if value is None:
+        return ""
+    if figure == "p99_ms":
+        return f"{value:.3g} ms"
+    if figure == "ratio":
+        return f"{value:.2f}×"
+    if figure == "mrows_per_s":
+        return f"{value:.3g} M/s"
+    if figure == "learn_seconds":
+        return f"{value:.3g} s"
+    share = 100 * value
+    return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
+
+
+def worse(found: Page) -> list[str]:
+    """A sentence for each figure in which others are better, the farthest first."""
+    return [_sentence(section, beside) for section, beside in found.worse]
+
+
+def _sentence(section: Section, beside: Beside) -> str:
+    theirs, ours = beside.theirs, beside.ours
+    assert ours is not None
+    figure = theirs.figure or section.about.figure
+    how = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
+    note = f"; {theirs.note}" if theirs.note else ""
+    quick = ", in the quick form" if section.form == "quick" else ""
+    return f"{section.suite}: {FIGURES[figure]} {how}, {theirs.place}{note}{quick}"
+
+
+def cells(section: Section, row: Row) -> tuple[str, ...]:
+    figure = section.about.figure
+    spread = "" if row.spread is None else " [{}, {}]".format(*(shown(figure, v).split(" ")[0] for v in row.spread))
+    return (
+        row.name,
+        row.size,
+        shown(figure, row.value) + spread,
+        shown(figure, row.unseen),
+        shown("rows_read", row.bound),
+        "" if row.blocks is None else f"{row.blocks:,.0f}",
+        learning(row),
+        str(row.seeds),
+        ", ".join(row.commits),
+    )
+
+
+def learning(row: Row) -> str:
+    if row.learn_seconds is None:
+        return ""
+    rate = "" if row.trees_per_s is None else f", {row.trees_per_s:.3g} trees/s"
+    return f"{row.learn_seconds:,.1f} s{rate}"
+
+
+def ways(section: Section) -> list[tuple[str, ...]]:
+    """What queries took, table by table, where tables were written."""
+    found: list[tuple[str, ...]] = []
+    for row in section.rows:
+        for way, shares in row.details.get("faster_than_source", {}).items():
+            name = f"{row.name}, {way}" if way in OF_OURS else way
+            faster = ", ".join(f"{shares[round(share * (len(shares) - 1))]:.2f}×" for share in (0.1, 0.5, 0.9))
+            found.append((name, f"{row.details['files'][way]:,}", f"{row.details['seconds'][way]:.1f} s", faster))
+    return found
+
+
+def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """For each of our tables heads and rows: the median milliseconds of every template's queries, way by way."""
+    found = []
+    for row in section.rows:
+        took = row.details.get("template_ms", {})
+        if len(took) > 1:
+            heads = ("template, ms", *next(iter(took.values())))
+            found.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
+    return found
+
+
+def about(section: Section) -> str:
+    took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
+    return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
+
+
+def full_form(name: str) -> str:
+    suite = EVERY[name]
+    command = " ".join(filter(None, (f"python -m bench {name.removesuffix(PHYSICAL)}", suite.options)))
+    return f"The full form: `{command}`, by estimate {suite.minutes:g} min a seed on two cores."
+
+
+def missing(found: Page) -> list[str]:
+    return [f"`{name}`: {EVERY[name].what}. {full_form(name)}" for name in found.missing]
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown(found: Page) -> str:
+    parts = [
+        "# Results",
+        INTRO,
+        "The same with pictures: `docs/results.html`.",
+        "## Where we are worse",
+        _listed(found),
+    ]
+    for section in found.sections:
+        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        rows = [cells(section, row) for row in section.rows]
+        parts += [f"## {section.suite}", about(section)]
+        parts.append(_table(heads, rows))
+        if ways(section):
+            parts.append(_table(WAYS, ways(section)))
+        parts += [_table(*table) for table in templates(section)]
+        if section.beside:
+            parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
+    if found.missing:
+        parts += ["## Not measured yet", "\n".join(f"* {said}" for said in missing(found))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _listed(found: Page) -> str:
+    said = worse(found)
+    return "\n".join(f"* {s}" for s in said) if said else "Nowhere, by the lines held."
+
+
+def _pair(section: Section, beside: Beside) -> tuple[str, ...]:
+    theirs, figure = beside.theirs, section.about.figure
+    ours = "not run" if beside.ours is None else beside.ours.name if theirs.figure != "bound" else "rows that match"
+    said = f"{theirs.place}; {theirs.note}" if theirs.note else theirs.place
+    return (
+        theirs.who,
+        shown(theirs.figure or figure, theirs.value),
+        ours,
+        shown(theirs.figure or figure, beside.value),
+        said,
+    )
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    used = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
+    lines = [[heads[i] for i in used], ["---"] * len(used), *([row[i] for i in used] for row in rows)]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+# --- HTML -----------------------------------------------------------------------------------------
+
+STYLE = """
+body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #1c1e21; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 13px; }
+td, th { border-bottom: 1px solid #d8dbe0; padding: .25em .7em; text-align: left; vertical-align: top; }
+td:first-child { overflow-wrap: anywhere; }
+svg { display: block; max-width: 100%; height: auto; margin: 1em 0; }
+code { background: #f2f3f5; padding: 0 .25em; }
+"""
+LEGEND = (
+    "Grey: the papers. Dark green: ours on the queries learned from; light green: on unseen ones. Orange: peers that "
+    "ran beside us. Red line: the rows that match, the least anyone can read. Curves: what the best tree so far reads, "
+    "and, pale, what new trees do on average, before cells are joined."
+)
+
+
+def html(found: Page) -> str:
+    parts = [f"<h1>Results</h1><p>{_code(INTRO)}</p><p>{LEGEND}</p><h2>Where we are worse</h2>"]
+    said = worse(found)
+    parts.append("<ul>" + "".join(f"<li>{escape(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
+    for section in found.sections:
+        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", *pictures(section)]
+        parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
+        if ways(section):
+            parts.append(_html_table(WAYS, ways(section)))
+        parts += [_html_table(*table) for table in templates(section)]
+    if found.missing:
+        parts.append(
+            "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
+        )
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title><style>{STYLE}</style>'
+    return head + "\n".join(parts) + "</html>\n"
+
+
+def pictures(section: Section) -> list[str]:
+    """One, or one of each table where there are several; how learning went, where it told; how queries went."""
+    tables = dict.fromkeys((row.params.get("shape"), row.size) for row in section.rows)
+    found = [_picture(section, *table) for table in tables]
+    for size in dict.fromkeys(row.size for row in section.rows if row.curves):
+        given = [
+            Curve(row.name, [(seconds, best, mean) for seconds, _, best, mean in curve])
+            for row in section.rows
+            for curve in row.curves
+            if row.size == size
+        ]
+        found.append(curves(f"{section.suite}, {size}: rows of the sample that the best tree reads", given))
+    for row in section.rows:
+        of = {way: s for way, s in row.details.get("faster_than_source", {}).items() if way != "source"}
+        if of:
+            title = f"{section.suite}, {row.name}: queries that are at most so many times faster than on the source"
+            found.append(curves(title, _shares(of), "×"))
+    deciding = {row.name: row.details["decisions_ms"] for row in section.rows if "decisions_ms" in row.details}
+    if deciding:
+        found.append(curves(f"{section.suite}: scans that were decided within so long", _shares(deciding), " ms"))
+    return found
+
+
+def _shares(given: Mapping[str, Sequence[float]]) -> list[Curve]:
+    """How many lie below each value, of values that are evenly many apart."""
+    return [Curve(name, [(v, i / (len(of) - 1)) for i, v in enumerate(of)]) for name, of in given.items()]
+
+
+def _picture(section: Section, shape: object, size: str) -> str:
+    figure = section.about.figure
+    given = []
+    for beside in section.beside:
+        theirs = beside.theirs
+        if theirs.params.get("shape") != shape:
+            continue
+        kind = "peer" if theirs.place == "the same run" else "theirs"
+        name = f"{theirs.who} ({theirs.place})"
+        if not theirs.figure:
+            given.append(
+                Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
+            )
+    for row in section.rows:
+        if (row.params.get("shape"), row.size) != (shape, size):
+            continue
+        if row.value is not None:
+            own = {name: v for name, v in row.params.items() if name != "shape"}
+            name = label({"learner": row.learner, "params": own}) or section.suite
+            given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
+        if row.unseen is not None:
+            given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
+    of = ", ".join(filter(None, (section.suite, str(shape or ""), size)))
+    return bars(f"{of}: {FIGURES[figure]}", given)
+
+
+def _match(section: Section) -> float | None:
+    """The rows that match in the paper's own data, if it says so."""
+    return next((b.theirs.value for b in section.beside if b.theirs.figure == "bound"), None)
+
+
+def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    used = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
+    head = "".join(f"<th>{escape(heads[i])}</th>" for i in used)
+    body = "".join("<tr>" + "".join(f"<td>{escape(row[i])}</td>" for i in used) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _code(text: str) -> str:
+    """Escaped, with `what stands so` as code."""
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(escape(text).split("`")))

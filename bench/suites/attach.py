@@ -1,0 +1,199 @@
+"""What `attach` costs while a query is planned, and what it saves while it runs.
+
+A table of as many tiny files as asked for, once as Parquet and once as Delta, and queries that need one file in a
+hundred by a condition that Delta's own statistics know (a range) or do not (LIKE). Each query runs detached, attached,
+routed and, for Delta, with Delta's own skipping turned off. Medians: planning from the analysed query (`plan_ms`), and
+from its text (`text_to_plan_ms`), where `route` has its part.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.options import Options, rotated
+from bench.record import line, progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = {"quick": (100,), "full": (100, 1_000, 10_000)}
+TURNS = {"quick": (3, 3), "full": (15, 3)}  # plans, and how many of them are run as well
+ROWS_OF_A_FILE = 20
+QUERIES = {"range": "k >= {low} AND k < {high}", "like": "word LIKE '%-{one}-%'"}
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow
+
+    form, seed = options.form, options.seed
+
+    listing = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
+    spark = hedgerow.session("4g", "local[2]", **listing, **{"spark.databricks.delta.snapshotPartitions": "2"})
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        for files in FILES[form]:
+            for kind in ("parquet", "delta"):
+                progress(f"attach: {files} files of {kind}")
+                name = _table(spark, str(folder / f"{kind}{files}"), kind, files)
+                for what, condition in QUERIES.items():
+                    sql = f"SELECT count(*), max(k) FROM {name} WHERE {_bounds(condition, files)}"
+                    yield _measured(spark, sql, kind, what, files, form, seed)
+            shutil.rmtree(folder)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bounds(condition: str, files: int) -> str:
+    """About a hundredth of the files, and at least one."""
+    share = max(1, files // 100) * ROWS_OF_A_FILE
+    return condition.format(low=share, high=2 * share, one=files // 2)
+
+
+def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
+    """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
+    from hedgerow.core.index.block_index import BlockIndex, View
+    from hedgerow.core.layouts.base import layout_to_json
+    from hedgerow.spark.optimizer.rule import settings
+    from hedgerow.spark.storage.delta_log import delta_log
+    from hedgerow.spark.storage.folder import Folder
+    from hedgerow.tables.delta.segments import operation, update_list, with_segment, write_segment
+    from hedgerow.tables.delta.snapshot_files import schema_at
+    from hedgerow.tables.known_files import SIDE
+    from hedgerow.tables.parquet.write import commit
+
+    layout, stats, known = _written(path, files)
+    if kind == "parquet":
+        schema = json.loads(spark.read.parquet(f"{path}/{known.names[0]}").schema.json())
+        Folder(spark, f"{path}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
+        manifest = {"version": 1, "number": 1, "name": "t", "schema": schema, "settings": settings(spark)}
+        commit(spark, path, {**manifest, "statistics": _items(files), "writing": {}}, BlockIndex((View(stats),)), known)
+    else:
+        spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
+        log = delta_log(spark, path)
+        snapshot = log.snapshot()
+        meta = {
+            "columns": snapshot.columns,
+            "schema": {name: str(type_) for name, type_ in schema_at(snapshot).items()},
+            **{"settings": settings(spark), "statistics": _items(files), "writing": {"sort_by": []}},
+        }
+        segment = write_segment(log, meta, layout, stats, known)
+        update_list(log, lambda m: with_segment({"name": "t", **m}, segment, snapshot, operation("apply", 0, segment)))
+    return f"{kind}.`{path}`"
+
+
+def _items(files: int) -> list[Any]:
+    """What the index says of each file beside columns."""
+    from hedgerow.core.predicates.predicate_json import encode
+
+    return [encode(_like(files))]
+
+
+def _like(files: int) -> Any:
+    from hedgerow.core.predicates.nodes import Opaque, col
+
+    return Opaque(QUERIES["like"].format(one=files // 2), (col("word"),))
+
+
+def _written(path: str, files: int) -> tuple[Any, Any, Any]:
+    """The files; a layout, for a table has to have one; what the files cannot contain; and their list."""
+    from hedgerow.core.layouts.tree import TreeLayout
+    from hedgerow.core.predicates.nodes import col
+    from hedgerow.core.predicates.sql_text import predicate_text
+    from hedgerow.core.pruning.block_stats import F_BIT, T_BIT, NotedCondition, Stats, collect
+    from hedgerow.tables.known_files import KnownFiles
+
+    Path(path).mkdir(parents=True)
+    keys = np.arange(files * ROWS_OF_A_FILE, dtype=np.int64)
+    rows = pa.table({"k": keys, "word": [f"w-{k // ROWS_OF_A_FILE}-{k % 7}" for k in keys], "v": keys * 31 % 1000})
+    names = [f"part-{i:05d}-bench.parquet" for i in range(files)]
+    for i, name in enumerate(names):
+        pq.write_table(rows.slice(i * ROWS_OF_A_FILE, ROWS_OF_A_FILE), f"{path}/{name}")
+    stats = collect({col("k"): rows["k"], col("word"): rows["word"]}, entry=keys // ROWS_OF_A_FILE, entries=files)
+    asked = _like(files)
+    bits = np.full(files, F_BIT, np.uint8)
+    bits[files // 2] = T_BIT
+    stats = Stats(stats.rows, stats.terms, {predicate_text(asked): NotedCondition(asked, bits)})
+    sizes = np.array([Path(path, name).stat().st_size for name in names], np.int64)
+    known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
+    return TreeLayout((), ()), stats, known
+
+
+def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, form: str, seed: int) -> dict[str, Any]:
+    import hedgerow
+    from hedgerow.spark.optimizer.attach import rule_of
+
+    hedgerow.attach(spark)
+
+    def attached(every: bool) -> None:
+        spark.conf.set("hedgerow.enabled", "true")
+        rule_of(spark).attached(every)
+
+    ways: dict[str, Callable[[], None]] = {
+        "attached": lambda: attached(True),
+        "routed": lambda: attached(False),
+        "detached": lambda: spark.conf.set("hedgerow.enabled", "false"),
+    }
+    if kind == "delta":
+
+        def unskipped() -> None:
+            spark.conf.set("hedgerow.enabled", "false")
+            spark.conf.set("spark.databricks.delta.stats.skipping", "false")
+
+        ways["no_skipping"] = unskipped
+    plans: dict[str, list[float]] = {way: [] for way in ways}
+    from_text: dict[str, list[float]] = {way: [] for way in ways}
+    runs: dict[str, list[float]] = {way: [] for way in ways}
+    decisions: list[float] = []
+    opened = None
+    turns, runs_of_them = TURNS[form]
+    for turn in range(turns + 1):
+        for way in rotated(list(ways), turn):
+            ways[way]()
+            begin = time.perf_counter()
+            frame = hedgerow.route(spark, sql) if way == "routed" else spark.sql(sql)
+            start = time.perf_counter()
+            frame._jdf.queryExecution().executedPlan()
+            plans[way].append(time.perf_counter() - start)
+            from_text[way].append(time.perf_counter() - begin)
+            if way == "attached":
+                [report] = hedgerow.last_query(spark)
+                opened = report.files_opened
+                decisions.append(report.seconds)
+            if turn <= runs_of_them:
+                frame.collect()
+                runs[way].append(time.perf_counter() - start)
+            spark.conf.unset("spark.databricks.delta.stats.skipping")
+    hedgerow.detach(spark)
+    spark.conf.unset("hedgerow.enabled")
+
+    def middle(found: list[float]) -> float:
+        return statistics.median(found[1:])  # the first warms up
+
+    return line(
+        suite="attach",
+        params={"form": form, "kind": kind, "query": what, "files": files},
+        details={
+            "files_opened": opened,
+            "decision_ms": round(1000 * middle(decisions), 1),
+            **{f"plan_ms_{way}": round(1000 * middle(found), 1) for way, found in plans.items()},
+            **{f"text_to_plan_ms_{way}": round(1000 * middle(found), 1) for way, found in from_text.items()},
+            **{f"query_ms_{way}": round(1000 * middle(found), 1) for way, found in runs.items()},
+        },
+        rows=files * ROWS_OF_A_FILE,
+        blocks=files,
+        p50_ms=round(1000 * middle(runs["attached"]), 1),
+        ratio=round(middle(runs["attached"]) / middle(runs["detached"]), 3),
+        seed=seed,
+    )

@@ -1,0 +1,122 @@
+"""One wide table of text, and searches in it that overlap: the shape of Pando's Meta 1 (8.1, 8.3), generated.
+
+A row is a run of some query engine. It belongs to a subject, and what most of its columns say (the table read, the
+path, the tool, the owner, the error) comes from the subject's own words, now and then from another's. People search
+for such words by LIKE, in one to three columns. So matches in one column are mostly matches in another, but nobody
+who asks about the one names the other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.data.cache import generated
+from bench.matching import matching
+from bench.memory import InMemory, bound, measured
+from bench.options import ALGORITHM_1, Case, Options
+from bench.report.quality import check
+
+ROWS = {"quick": 50_000, "full": 1_000_000}
+BLOCKS = {"quick": 50, "full": 200}
+QUERIES = {"quick": 50, "full": 100}
+SHARES = 0.8, 0.95  # of what blocks at random read, on learned and on unseen queries
+SUBJECTS, FAMILIES, OWN = 80, 12, 0.85
+FORMS = {
+    "table_read": "{family}_{word}_{n}",
+    "path": "/warehouse/{family}/{word}/part={n}",
+    "tool": "{word}-runner-{n}",
+    "owner": "{word}.team{n}",
+    "error": "operator {n} of {word} failed",
+    "dashboard": "{family} {word} by hour {n}",
+    "pipeline": "daily.{word}.step{n}",
+    "host": "{family}{n}.{word}.example",
+}
+OTHERS = ("started_minute", "rows_out", "bytes_in", "cpu_ms", "memory_kb", "stages")
+CASES: tuple[Case, ...] = (
+    ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
+    ("range", {"columns": "started_minute", "recurrence": 1}),
+    ALGORITHM_1,  # of one table, MTO is this
+    ("qdtree", {}),
+)
+
+
+@cache
+def words() -> tuple[list[str], list[str]]:
+    """A word for each subject, and one for each family of subjects."""
+    r = random.Random("correlated-like")
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    found: list[str] = []
+    while len(found) < SUBJECTS + FAMILIES:
+        word = "".join(r.sample(syllables, 3))
+        if word not in found:
+            found.append(word)
+    return found[:SUBJECTS], found[SUBJECTS:]
+
+
+def rows_of(rows: int, start: int, end: int) -> pa.Table:
+    """Rows `start` to `end` of a table of so many, in the order in which the runs began."""
+    r, n = np.random.default_rng([11, rows, start]), end - start
+    weights = 1 / np.arange(1, SUBJECTS + 1) ** 0.8
+    up_to = np.cumsum(weights) / weights.sum()
+    subject = np.searchsorted(up_to, r.random(n)).clip(max=SUBJECTS - 1)
+    columns: dict[str, pa.Array] = {"started_minute": pa.array(np.arange(start, end) * 1440 // rows)}
+    for name in OTHERS[1:]:
+        columns[name] = pa.array(r.geometric(0.001 * (1 + subject % 7), n))
+    for name, form in FORMS.items():
+        said = np.where(r.random(n) < OWN, subject, r.integers(0, SUBJECTS, n))
+        pairs, place = np.unique(said * 100 + r.integers(0, 20, n), return_inverse=True)
+        texts = [_text(form, pair // 100, pair % 100) for pair in pairs.tolist()]
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array(place, pa.int32()), texts).cast(pa.string())
+    return pa.table(columns)
+
+
+def _text(form: str, subject: int, n: int) -> str:
+    own, families = words()
+    return form.format(word=own[subject], family=families[subject % FAMILIES], n=n)
+
+
+def conditions(seed: int, n: int) -> list[str]:
+    """What is searched for, query by query; more of a seed begin with the same ones."""
+    r = random.Random(f"correlated-like, {seed}")
+    return [_condition(r) for _ in range(n)]
+
+
+def _condition(r: random.Random) -> str:
+    own, families = words()
+    (subject,) = r.choices(range(SUBJECTS), [1 / (k + 1) ** 0.5 for k in range(SUBJECTS)])
+    asked = []
+    for name in r.sample(list(FORMS), r.choices((1, 2, 3), (5, 3, 2))[0]):
+        by_family = "{family}" in FORMS[name] and r.random() < 0.2
+        asked.append(f"{name} LIKE '%{families[subject % FAMILIES] if by_family else own[subject]}%'")
+    return " AND ".join(asked)
+
+
+def table(rows: int) -> Path:
+    def some(start: int, end: int) -> pa.Table:
+        return rows_of(rows, start, end)
+
+    return generated("correlated-like", rows, some)
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    form = options.form
+    rows = pq.read_table(table(ROWS[form]))
+    asked = [conditions(seed, QUERIES[form]) for seed in (options.seed, ~options.seed)]
+    learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
+    matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
+    blocks = ROWS[form] // BLOCKS[form]
+    data = InMemory("correlated-like", rows, learned, unseen, (matched, matched_unseen), blocks)
+    found = []
+    for case in options.cases(CASES):
+        found.append(measured(data, case, form, options.seed))
+        yield found[-1]
+    check(found, "random", *SHARES)

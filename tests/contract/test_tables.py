@@ -1,0 +1,126 @@
+"""What every managed table promises (`tables/base`), run on both formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.tables.base import LacksCapability, Table
+from tests.support.answers import answer
+from tests.support.things_table import COLUMNS, ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = ("parquet", "delta")
+BLOCKS = 8
+CONDITIONS = [
+    "number < 100",
+    "number BETWEEN 500 AND 600",
+    "word LIKE '%9'",
+    "price > 90 OR number = 7",
+    "number IS NULL",
+]
+WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in CONDITIONS])
+DESCRIBED = {
+    "path",
+    "table",
+    "layout",
+    "blocks",
+    "rows",
+    "rows_per_block",
+    "files",
+    "bytes",
+    "unknown_files",
+    "statistics",
+}
+
+
+def things(spark: SparkSession, start: int = 0, rows: int = ROWS) -> DataFrame:
+    return spark.range(start, start + rows).selectExpr(*COLUMNS)
+
+
+def learned(spark: SparkSession, source: str, learner: str = "range", **parameters: object) -> hr.Learned:
+    named = {"columns": ["number"]} if learner == "range" else {}
+    return hr.learn(spark, source, WORKLOAD, learner, ROWS // BLOCKS, ROWS, table="things", **named, **parameters)
+
+
+def laid_out(spark: SparkSession, format_: str, folder: Path) -> Table:
+    source = str(folder / "source")
+    things(spark).repartition(3, "price").write.format(format_).save(source)
+    to = str(folder / "table") if format_ == "parquet" else None
+    return hr.apply(spark, source, learned(spark, source), to)
+
+
+@pytest.fixture(params=FORMATS)
+def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Table:
+    if request.param == "delta":
+        request.getfixturevalue("delta")
+    return laid_out(spark, request.param, tmp_path)
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(LacksCapability) as error:
+        call()
+    sentence = str(error.value)
+    assert "\n" not in sentence and len(sentence) < 300
+    return sentence
+
+
+def test_promises(spark: SparkSession, table: Table) -> None:
+    """One test for the whole protocol: a table takes seconds to make."""
+    everything = things(spark)
+    assert table.name == "things" and table.layout.blocks >= BLOCKS // 2
+    files = table.files()
+    assert len(files) == len(table.known) and answer(table.read()) == answer(everything)
+    opened = [table.files(c) for c in CONDITIONS]
+    assert all(set(some) <= set(files) for some in opened) and min(map(len, opened)) < len(files)
+    for condition in CONDITIONS:
+        assert answer(table.read(condition)) == answer(everything.where(condition)), condition
+    assert answer(table.read(CONDITIONS[0], ["word"])) == answer(everything.where(CONDITIONS[0]).select("word"))
+
+    assert table.describe().keys() >= DESCRIBED and table.describe()["rows"] == ROWS
+    assert table.verify()["rows"] == ROWS
+    score = table.score(WORKLOAD)
+    predicates = [
+        q.predicate("things")
+        for q in WORKLOAD.on("things").bind({"things": {"number": "bigint", "word": "string", "price": "double"}})
+    ]
+    assert 0 < score.rows_read < 1 and all(0 <= share <= 1 for share in table.rows_read(predicates))
+
+    grown = table.append(things(spark, ROWS, 100))
+    assert answer(grown.read()) == answer(things(spark, 0, ROWS + 100))
+    assert grown.describe()["rows"] == ROWS + 100 and not grown.describe()["unknown_files"]
+    assert grown.verify()["rows"] == ROWS + 100
+    assert set(files) <= set(grown.files())
+    done = grown.history()
+    assert [o["operation"] for o in done] == ["append", "apply"]
+    assert all(o["time"] and o["version"] is not None for o in done) and done[0]["version"] > done[1]["version"]
+
+
+def test_rollback(spark: SparkSession, table: Table) -> None:
+    if table.describe().get("format") == "delta":
+        back = table.rollback()
+        assert answer(back.read()) == answer(things(spark)) and back.history()[0]["operation"] == "rollback"
+    else:
+        assert "rolled back" in refused(table.rollback)
+        assert answer(hr.table(spark, table.path).read()) == answer(things(spark))
+
+
+def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> None:
+    parquet, in_place = laid_out(delta, "parquet", tmp_path / "p"), laid_out(delta, "delta", tmp_path / "d")
+    source = str(tmp_path / "p" / "source")
+    with_overlap = learned(delta, source, "qdtree", overlap=True)
+    assert with_overlap.layout.kind == "overlap"
+    for sentence in (
+        refused(lambda: hr.apply(delta, in_place.path, with_overlap)),
+        refused(lambda: hr.apply(delta, source, learned(delta, source), in_place.path, replica="second")),
+        refused(lambda: hr.apply(delta, source, learned(delta, source), str(tmp_path / "new"), where="number < 5")),
+    ):
+        assert sentence
+    for table in (parquet, in_place):
+        assert answer(hr.table(delta, table.path).read()) == answer(things(delta)) and len(table.history()) == 1

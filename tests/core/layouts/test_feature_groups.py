@@ -1,0 +1,120 @@
+"""Vectors of features to blocks, and layouts inside layouts."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.curve import Axis, CurveLayout
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.layouts.nested import NestedLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, Opaque, Predicate, col, lit
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
+
+x, y = col("x"), col("y")
+FEATURES = tuple(Opaque(f"f{i}", ()) for i in range(9))
+
+
+def vectors(n: int, wanted: list[str]) -> Rows:
+    """Rows on which just the features marked 1 are TRUE; the others FALSE or NULL in turn."""
+    truths: dict[Predicate, Any] = {
+        p: np.array([2 if v[i] == "1" else (1, 4)[j % 2] for j, v in enumerate(wanted)], np.uint8)
+        for i, p in enumerate(FEATURES[:n])
+    }
+    return Rows({}, truths)
+
+
+def test_known_vectors_go_where_the_map_says() -> None:
+    layout = GroupLayout(FEATURES[:2], {"11": 0, "10": 0, "01": 1, "00": 2})
+    assert layout.assign(vectors(2, ["11", "00", "01", "10"])).tolist() == [0, 2, 1, 0]
+
+
+def test_an_unseen_vector_goes_where_it_teaches_the_fewest_new_features() -> None:
+    """001 would teach block 0 one feature (the third) and block 1 none; 011 one each, so the first."""
+    layout = GroupLayout(FEATURES[:3], {"110": 0, "101": 1})
+    assert layout.assign(vectors(3, ["001", "011", "000", "111"])).tolist() == [1, 0, 0, 0]
+
+
+def test_unseen_vectors_equal_a_slow_search() -> None:
+    random = Random(0)
+    for n in (1, 4, 9):  # nine features need a second byte
+        every = ["".join(bits) for bits in product("01", repeat=n)]
+        known = {v: random.randrange(4) for v in random.sample(every, random.randint(1, 2 ** (n - 1)))}
+        layout = GroupLayout(FEATURES[:n], known)
+        wanted = random.sample(every, min(len(every), 60))
+
+        def slow(vector: str, known: dict[str, int] = known) -> int:
+            def lessons(block: int) -> int:
+                inside = [v for v, b in known.items() if b == block]
+                return sum(c == "1" and all(v[i] == "0" for v in inside) for i, c in enumerate(vector))
+
+            return known.get(vector, min(range(max(known.values()) + 1), key=lessons))
+
+        assert layout.assign(vectors(n, wanted)).tolist() == [slow(v) for v in wanted]
+
+
+def test_no_features_is_one_block() -> None:
+    layout = GroupLayout((), {})
+    assert (layout.blocks, layout.assign(Rows({x: pa.array([1, 2])})).tolist()) == (1, [0, 0])
+
+
+OUTER = TreeLayout((Compare(x, "<", lit(10)),), ((0, ~0, ~1),))
+SORTED = CurveLayout((Axis(y, "int", (5,)),), (0,), (1,))
+NESTED = NestedLayout(OUTER, (SORTED, TreeLayout((), ())))
+
+
+def test_nested_blocks_follow_each_other() -> None:
+    rows = Rows({x: pa.array([1, 1, 50, None]), y: pa.array([4, 5, 5, None])})
+    assert NESTED.assign(rows).tolist() == [0, 1, 2, 2]
+    assert NESTED.blocks == 3
+    assert NESTED.features == (Compare(x, "<", lit(10)), y)
+
+
+def test_the_outer_promise_holds_for_all_blocks_inside() -> None:
+    assert may_match(Compare(x, ">", lit(10)), NESTED.regions()).tolist() == [False, False, True]
+
+
+def test_nested_sql_exists_where_both_parts_have_it() -> None:
+    woven = CurveLayout((*SORTED.axes, Axis(x, "int", (5,))), (0, 1), (1,), "hilbert")
+    assert NestedLayout(OUTER, (woven, SORTED)).assign_sql() is None
+    trees = NestedLayout(OUTER, (TreeLayout((Compare(y, "=", lit(1)),), ((0, ~0, ~1),)), TreeLayout((), ())))
+    sql = trees.assign_sql()
+    assert sql is not None
+    assert " ".join(sql.split()) == (
+        "CASE (CASE WHEN x < 10 THEN 0 ELSE 1 END) "
+        "WHEN 0 THEN 0 + CASE WHEN y = 1 THEN 0 ELSE 1 END WHEN 1 THEN 2 + 0 END"
+    )
+
+
+@pytest.mark.parametrize("layout", [NESTED, GroupLayout(FEATURES[:2], {"11": 0, "00": 1})], ids=lambda v: v.kind)
+def test_json(layout: NestedLayout | GroupLayout) -> None:
+    assert layout_from_json(layout_to_json(layout)) == layout
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("not json", "this is not a layout, because it is not valid JSON"),
+        ("[1]", "not a Hedgerow layout"),
+        ('{"kind": "tree"}', "not a Hedgerow layout"),
+        ('{"hedgerow_layout": 2, "kind": "tree"}', r"newer Hedgerow \(format 2\)"),
+        (
+            '{"hedgerow_layout": 1, "kind": "quilt"}',
+            "no layout of the kind 'quilt'; the kinds are curve, group, nested, overlap, tree",
+        ),
+        ('{"hedgerow_layout": 1, "kind": "tree", "cuts": [5], "nodes": []}', "not a predicate"),
+        ('{"hedgerow_layout": 1, "kind": "tree", "cuts": []}', "this tree layout is damaged"),
+    ],
+)
+def test_what_is_no_layout_is_refused(value: str, sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        layout_from_json(value)

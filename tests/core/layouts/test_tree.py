@@ -1,0 +1,180 @@
+"""Trees of cuts: where rows go, what leaves promise, how they are described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.tree import Node, TreeLayout
+from hedgerow.core.predicates.nodes import And, Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit
+from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
+
+x, y = col("x"), col("y")
+LIKE = Opaque("note LIKE '%red%'", (col("note"),))
+#            x < 10
+#           /      \
+#   y IN (1, 2)    block 2
+#     /     \
+#  block 0  note LIKE '%red%'
+#              /     \
+#          block 1  block 3
+TREE = TreeLayout(
+    (Compare(x, "<", lit(10)), In(y, (lit(1), lit(2))), LIKE),
+    ((0, 1, ~2), (1, ~0, 2), (2, ~1, ~3)),
+)
+
+
+def opened(tree: TreeLayout, p: Predicate) -> list[int]:
+    return [int(b) for b in may_match(p, tree.regions()).nonzero()[0]]
+
+
+def test_null_goes_right() -> None:
+    columns: dict[Term, Any] = {x: pa.array([5, 5, 5, None, 50]), y: pa.array([1, None, 7, 1, 1])}
+    rows = Rows(columns, {LIKE: np.array([2, 4, 2, 2, 2], np.uint8)})
+    assert TREE.assign(rows).tolist() == [0, 3, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("p", "blocks"),
+    [
+        (Compare(x, ">=", lit(10)), [2]),
+        (Compare(x, "<", lit(10)), [0, 1, 3]),
+        (IsNull(x), [2]),
+        (Compare(y, "=", lit(2)), [0, 2]),
+        (IsNull(y), [1, 2, 3]),
+        (LIKE, [0, 1, 2]),
+        (And((LIKE, Compare(x, "=", lit(3)), Compare(y, "=", lit(5)))), [1]),
+        (Compare(col("unheard_of"), "=", lit(1)), [0, 1, 2, 3]),
+    ],
+    ids=lambda v: str(v) if isinstance(v, list) else predicate_text(v),
+)
+def test_regions(p: Predicate, blocks: list[int]) -> None:
+    assert opened(TREE, p) == blocks
+
+
+def test_a_region_of_single_values_knows_the_others_are_not_there() -> None:
+    tree = TreeLayout((In(y, (lit(1), lit(9))),), ((0, ~0, ~1),))
+    assert opened(tree, Compare(y, "=", lit(5))) == [1]
+
+
+def test_nan_among_single_values_is_promised_too() -> None:
+    nan = lit(float("nan"))
+    tree = TreeLayout((In(x, (lit(1.0), nan)),), ((0, ~0, ~1),))
+    assert tree.assign(Rows({x: pa.array([float("nan"), 2.0])})).tolist() == [0, 1]
+    assert opened(tree, Compare(x, "=", nan)) == [0]
+    assert opened(tree, Compare(x, ">", lit(1.0))) == [0, 1]
+
+
+def test_a_block_with_several_leaves_promises_what_all_of_them_do() -> None:
+    """Leaves x < 0 and 0 <= x < 100 in block 0; NULL and the rest in block 1."""
+    cuts = (Compare(x, "<", lit(0)), Compare(x, "<", lit(100)))
+    tree = TreeLayout(cuts, ((0, ~0, 1), (1, ~0, ~1)))
+    assert tree.blocks == 2
+    assert opened(tree, Compare(x, "=", lit(50))) == [0]
+    assert opened(tree, Compare(x, "=", lit(150))) == [1]
+    assert opened(tree, IsNull(x)) == [1]
+    assert predicate_text(tree.describe(0)) == "x < 100"
+
+
+def test_describe() -> None:
+    assert predicate_text(TREE.describe(0)) == "x < 10 AND y IN (1, 2)"
+    assert predicate_text(TREE.describe(1)) == "(note LIKE '%red%') AND x < 10 AND (y IS NULL OR y NOT IN (1, 2))"
+    assert predicate_text(TREE.describe(2)) == "x >= 10 OR x IS NULL"
+
+
+def test_a_description_is_true_of_the_rows_that_are_in_the_block_and_only_of_them() -> None:
+    tree = TreeLayout(
+        (Compare(x, "<", lit(5)), Compare(x, "<", lit(9)), Prefix(y, "a"), IsNull(x)),
+        ((0, ~0, 1), (1, 2, 3), (2, ~1, ~2), (3, ~0, ~3)),
+    )
+    values = [(a, b) for a in (None, 1, 5, 8, 9, 20) for b in (None, "", "a", "ab", "b")]
+    rows = Rows({x: pa.array([a for a, _ in values]), y: pa.array([b for _, b in values])})
+    for (a, b), block in zip(values, tree.assign(rows).tolist(), strict=True):
+        inside = [truth(tree.describe(i), {"x": a, "y": b}) is True for i in range(tree.blocks)]
+        assert inside == [i == block for i in range(tree.blocks)], (a, b)
+
+
+def test_assign_sql() -> None:
+    assert TREE.assign_sql() == (
+        "CASE WHEN x < 10 THEN CASE WHEN y IN (1, 2) THEN 0 WHEN (note LIKE '%red%') THEN 1 ELSE 3 END ELSE 2 END"
+    )
+
+
+def test_no_nodes_is_one_block() -> None:
+    tree = TreeLayout((), ())
+    assert (tree.blocks, tree.assign_sql(), len(tree.regions())) == (1, "0", 1)
+    assert tree.assign(Rows({x: pa.array([1, 2])})).tolist() == [0, 0]
+    assert predicate_text(tree.describe(0)) == "TRUE"
+
+
+def test_what_only_spark_can_evaluate_is_said_to_be_missing() -> None:
+    with pytest.raises(LayoutError, match="Spark has to evaluate it"):
+        TREE.assign(Rows({x: pa.array([1]), y: pa.array([5])}))
+
+
+def halves(low: int, high: int, nodes: list[Node], cuts: dict[int, Predicate]) -> int:
+    """A balanced tree over leaves low..high-1; the number of its root."""
+    if high - low == 1:
+        return ~low
+    middle, here = (low + high) // 2, len(nodes)
+    cuts[here] = Compare(x, "<", lit(middle))
+    nodes.append((here, 0, 0))
+    nodes[here] = (here, halves(low, middle, nodes, cuts), halves(middle, high, nodes, cuts))
+    return here
+
+
+def test_ten_thousand_leaves() -> None:
+    nodes: list[Node] = []
+    cuts: dict[int, Predicate] = {}
+    halves(0, 10_000, nodes, cuts)
+    tree = TreeLayout(tuple(cuts[i] for i in range(len(cuts))), tuple(nodes))
+    assert tree.blocks == 10_000
+    assert tree.assign(Rows({x: pa.array([0, 9_999, 1234, None, -5])})).tolist() == [0, 9_999, 1234, 9_999, 0]
+    assert tree.assign_sql().count("WHEN") == 9_999
+    assert layout_from_json(layout_to_json(tree)) == tree
+    assert predicate_text(tree.describe(77)) == "x >= 77 AND x < 78"
+    assert may_match(Compare(x, "=", lit(1234)), tree.regions()).nonzero()[0].tolist() == [1234]
+
+
+def test_a_tree_that_is_one_long_chain() -> None:
+    """Nothing may need a stack as deep as the tree."""
+    n = 1500
+    cuts = tuple(Compare(x, "<", lit(i)) for i in range(n))
+    tree = TreeLayout(cuts, tuple((i, ~i, i + 1 if i + 1 < n else ~n) for i in range(n)))
+    assert tree.assign(Rows({x: pa.array([-1, 700, None])})).tolist() == [0, 701, n]
+    assert tree.assign_sql().endswith(f"WHEN x < {n - 1} THEN {n - 1} ELSE {n} END")
+    assert predicate_text(tree.describe(700)) == "x >= 699 AND x < 700"
+    assert layout_from_json(layout_to_json(tree)) == tree
+
+
+def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
+    r = np.random.default_rng(0)
+    values: dict[Term, Any] = {x: pa.array([*r.integers(0, 40, 300).tolist(), None])}
+    for _ in range(20):
+        cuts: dict[int, Predicate] = {}
+        nodes: list[Node] = []
+        halves(0, 32, nodes, cuts)
+        tree = TreeLayout(tuple(cuts[i] for i in range(len(cuts))), tuple(nodes))
+        block_of = r.integers(0, r.integers(1, 5), tree.blocks)
+        block_of = np.unique(block_of, return_inverse=True)[1]
+        joined = tree.relabelled(block_of.tolist())
+        assert joined.assign(Rows(values)).tolist() == block_of[tree.assign(Rows(values))].tolist()
+        assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
+        assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
+        assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
+
+
+def test_what_is_cut_where() -> None:
+    assert TREE.cuts_by_level() == {"note": [0, 0, 1], "x": [1, 0, 0], "y": [0, 1, 0]}
+    assert TREE.outline(0) == "x < 10\n  3 leaves\n  block 2"
+    assert TREE.outline().split("\n")[2:5] == ["    block 0", f"    {predicate_text(LIKE)}", "      block 1"]
+    assert TreeLayout((), ()).outline() == "block 0"
+    assert TreeLayout((), ()).cuts_by_level() == {}

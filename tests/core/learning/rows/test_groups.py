@@ -1,0 +1,202 @@
+"""Bottom-up row grouping and SOP + Z-order, from a problem to a layout; worked by hand where that can be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.curve import Axis, BlockAxis
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.curves.order import woven
+from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import score
+from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.queries import Workload
+from hedgerow.learners.bottom_up import BottomUp
+from hedgerow.learners.sop_zorder import SopZOrder, ordered
+from tests.core.learning.rows.test_features import problem
+
+GROUPS = {"000": 0, "001": 1, "010": 1, "011": 1, "100": 2, "101": 3, "110": 3, "111": 3}
+
+
+def test_a_case_by_hand() -> None:
+    """Features x < 9, y = 1, z = 1 of the weights 4, 3, 1 (see test_frequent), blocks of 4 rows:
+
+        000 x 4   001 x 1   010 x 5   011 x 1   100 x 4   101 x 1   110 x 3   111 x 1
+
+    001 + 011, 101 + 111 and 110 + 111 cost 3, so the first comes first: 011 x 2. Then 101 + 111: 111 x 2, which costs 3
+    with 110, and 8 with 011: 111 x 5 is full. 011 x 2 is alone; of the full ones 010 costs 5, 111 8, 000 16, 100 24.
+    """
+    layout = BottomUp(cost="features").fit(problem())
+    assert [predicate_text(p) for p in layout.predicates] == ["x < 9", "y = 1", "z = 1"]
+    assert dict(layout.block_of) == GROUPS
+
+
+def test_weights_by_name() -> None:
+    """With the thesis' weights, 1, 3, 1, the x < 9 that only one query names is cheap to give up: 001 + 101 and
+    011 + 111 cost 1; 110 joins the second for 3; 101 x 2 is alone and costs 4 with 100, 6 with 111, 8 with 000."""
+    layout = BottomUp(cost="sop").fit(problem())
+    assert dict(layout.block_of) == {"000": 0, "001": 1, "010": 2, "011": 3, "100": 1, "101": 1, "110": 3, "111": 3}
+
+
+def test_a_new_vector_joins_the_block_that_grows_least() -> None:
+    queries = tuple(Compare(col(name), "=", lit(1)) for name in "abc")
+    table = pa.table({"a": [1] * 4 + [0] * 8, "b": [0] * 4 + [1] * 4 + [0] * 4, "c": [0] * 4 + [1] * 4 + [0] * 4})
+    layout = BottomUp(cost="features").fit(Problem.build(Sample.of_table(table), queries, 4))
+    known = layout.assign(Rows.of_table(table)).tolist()
+    assert len(set(known)) == 3
+    new = layout.assign(Rows.of_table(pa.table({"a": [0, 1], "b": [1, 1], "c": [0, 1]}))).tolist()
+    assert new == [known[4], known[4]]  # nothing new to it; one new feature, where the first block would have two
+
+
+def test_all_rows_are_counted_where_that_can_be() -> None:
+    """The sample says 4 of each; all rows say that one group is too small."""
+    table = pa.table({"a": [1] * 4 + [0] * 4})
+    build = Problem.build(Sample.of_table(table), (Compare(col("a"), "=", lit(1)),), 4)
+    assert BottomUp(cost="features").fit(build).blocks == 2
+
+    def measure(layout: Layout) -> Any:
+        full = Rows.of_table(pa.table({"a": [1] * 3 + [0] * 9}))
+        return full.stats(layout.assign(full), layout.blocks)
+
+    exact = Problem(**{**vars(build), "measure": measure})
+    assert BottomUp(cost="features").fit(exact).blocks == 1
+
+
+def test_in_another_process() -> None:
+    program = (
+        "from tests.core.learning.rows.test_features import problem\n"
+        "from hedgerow.core.layouts.base import layout_to_json\n"
+        "from hedgerow.learners.bottom_up import BottomUp\n"
+        "from hedgerow.learners.sop_zorder import SopZOrder\n"
+        "print([layout_to_json(l.fit(problem())) for l in (BottomUp(), SopZOrder(points=2))])"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
+
+
+# --- SOP + Z-order ---------------------------------------------------------------------------------
+
+ROWS = 4096
+NOTES = Opaque("note LIKE '%broken%'", (col("note"),))
+
+
+def logs() -> Sample:
+    r = np.random.default_rng(0)
+    table = pa.table({"ip": r.permutation(ROWS), "kind": r.integers(0, 6, ROWS), "note": ["x"] * ROWS})
+    return Sample.of_table(table, truths={NOTES: np.where(r.random(ROWS) < 0.1, 2, 1).astype(np.uint8)})
+
+
+def asked(ips: range) -> tuple[Predicate, ...]:
+    """Table 4.1: the address is another one each time; the other conditions come again."""
+    again = (NOTES, Compare(col("kind"), "=", lit(3)))
+    return tuple(Compare(col("ip"), "=", lit(ip)) for ip in ips) + again * 4
+
+
+def read(layout: Layout, sample: Sample, queries: tuple[Predicate, ...]) -> float:
+    return score(layout, sample, Workload.of("t", queries).queries, "t").rows_read
+
+
+def test_changing_literals_are_for_the_curve_and_all_else_for_groups() -> None:
+    sample = logs()
+    layout = SopZOrder().fit(Problem.build(sample, asked(range(0, 4000, 300)), 128))
+    groups, ip = layout.axes
+    assert isinstance(groups, BlockAxis) and isinstance(ip, Axis)
+    assert set(groups.features) == {Compare(col("kind"), "=", lit(3)), NOTES}
+    assert ip.term == col("ip")
+    unseen = tuple(Compare(col("ip"), "=", lit(v)) for v in range(7, 4000, 211))
+    assert read(layout, sample, unseen) < 0.25
+    assert read(layout, sample, (NOTES,)) < 0.5
+    assert (
+        read(BottomUp(cost="features").fit(Problem.build(sample, asked(range(0, 4000, 300)), 128)), sample, unseen)
+        > 0.5
+    )
+    assert layout_from_json(layout_to_json(layout)) == layout
+    assert layout.assign_sql() is None
+
+
+def test_terms_of_few_literals_and_named_columns() -> None:
+    sample = logs()
+    few = Problem.build(sample, asked(range(0, 900, 300)), 128)
+    layout = SopZOrder().fit(few)
+    assert [type(axis) for axis in layout.axes] == [BlockAxis]
+    named = SopZOrder(columns=("ip",)).fit(few)
+    assert [axis.features for axis in named.axes][1:] == [(col("ip"),)]
+    with pytest.raises(LayoutError, match="no column"):
+        SopZOrder(columns=("nothing",)).fit(few)
+    with pytest.raises(LayoutError, match="part"):
+        SopZOrder(part=0).fit(few)
+
+
+def test_no_queries_one_block() -> None:
+    layout = SopZOrder().fit(Problem.build(logs(), (), 128))
+    assert (layout.axes, layout.blocks) == ((), 1)
+    assert BottomUp().fit(Problem.build(logs(), (), 128)) == GroupLayout((), {})
+
+
+def test_groups_that_do_not_pay_are_left_out() -> None:
+    """Never more rows of the sample than by the terms alone, and sometimes fewer."""
+    better = 0
+    for seed in range(8):
+        r = np.random.default_rng(seed)
+        often = seed % 2 == 1  # conditions that come again, or hardly
+        table = pa.table({"a": r.integers(0, 1000, 3000), "b": r.integers(0, 1000, 3000), "c": r.integers(0, 40, 3000)})
+        queries = []
+        for _ in range(30):
+            parts = (
+                [Compare(col("c"), "=", lit(int(r.integers(2 if often else 40))))] if often or r.random() < 0.3 else []
+            )
+            for name in "ab":
+                low = int(r.integers(0, 900))
+                parts += [Compare(col(name), ">=", lit(low)), Compare(col(name), "<", lit(low + 100))]
+            queries.append(And(tuple(parts)))
+        p = Problem.build(Sample.of_table(table), tuple(queries), 50)
+        found, alone = SopZOrder(columns=("a", "b")).fit(p), woven(p, ("a", "b"))
+        assert p.reads(found) <= p.reads(alone)
+        better += p.reads(found) < p.reads(alone)
+        read = score(found, p.sample, Workload.of("t", queries).queries, "t").rows_read
+        assert p.reads(found) >= 0.999 * read  # the index knows blocks' values, too
+    assert 0 < better < 8
+
+
+def test_groups_are_numbered_in_their_order() -> None:
+    """The line 100 - 000 - 001 - 011, whatever the numbers were."""
+    features = tuple(Opaque(f"f{i}", ()) for i in range(3))
+    found = ordered(GroupLayout(features, {"000": 0, "011": 1, "100": 2, "001": 3}))
+    assert [sorted(found.block_of, key=lambda v: found.block_of[v])] in (
+        [["100", "000", "001", "011"]],
+        [["011", "001", "000", "100"]],
+    )
+
+
+# --- what the index notes beside -------------------------------------------------------------------
+
+
+def test_conditions_that_come_again_are_noted_as_a_whole() -> None:
+    sample = logs()
+    both = And((Compare(col("ip"), "<", lit(50)), Compare(col("kind"), "=", lit(3))))
+    once = And((Compare(col("ip"), "<", lit(60)), NOTES))
+    assert both in unanswered((both, both, once), sample)
+    assert once not in unanswered((both, both, once), sample)
+    many = tuple(Compare(col("ip"), "=", lit(v)) for v in range(9))
+    assert len(unanswered(many, sample, limit=4)) == 4

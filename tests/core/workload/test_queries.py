@@ -1,0 +1,124 @@
+"""Queries in and out of files, divided and merged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hedgerow.core.errors import FormatError, WorkloadError
+from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.schema import Session
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.workload.queries import Join, Query, Scan, Workload, shape
+
+x, y = col("x"), col("y")
+LESS, MORE = Compare(x, "<", lit(5)), Compare(x, ">", lit(7))
+
+
+def join() -> Query:
+    scans = (
+        Scan("orders", LESS, ("x", "id")),
+        Scan("items", Prefix(col("name"), "sep\u2028 \x1c\n\"'\\"), None, (Join(("order_id",), 0, ("id",)),)),
+        Scan("orders", MORE, ("x",)),
+    )
+    return Query("a b", scans, template="t1", weight=2.5, text="SELECT ...\n", dialect="duckdb")
+
+
+def test_jsonl_round_trip(tmp_path: Path) -> None:
+    workload = Workload((join(), *Workload.of("t", [LESS, In(x, ()), Opaque("x LIKE '%ü%'", (x,))])))
+    assert Workload.from_jsonl(workload.to_jsonl()) == workload
+    workload.save(tmp_path / "w.jsonl")
+    assert Workload.from_jsonl((tmp_path / "w.jsonl").read_text(encoding="utf-8")) == workload
+
+
+def test_jsonl_of_other_writers() -> None:
+    """Only a newline ends a line: JSON may hold other separators as they are."""
+    workload = Workload((join(),))
+    bare = json.dumps(json.loads(workload.to_jsonl()), ensure_ascii=False)
+    assert "\u2028" in bare
+    assert Workload.from_jsonl(f"\n{bare}\r\n\n") == workload
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "5", "null", '{"id": 1}', '{"id": 1, "scans": [5]}'])
+def test_a_broken_line_is_named(line: str) -> None:
+    good = Workload.of("t", [LESS]).to_jsonl()
+    with pytest.raises(FormatError, match="line 2 is no query"):
+        Workload.from_jsonl(good + line + "\n")
+
+
+def test_a_predicate_that_is_none() -> None:
+    value = json.loads(Workload.of("t", [LESS]).to_jsonl())
+    value["scans"][0]["predicate"] = 5
+    with pytest.raises(FormatError):
+        Workload.from_jsonl(json.dumps(value))
+
+
+def test_a_row_matters_if_any_scan_of_its_table_needs_it() -> None:
+    assert predicate_text(join().predicate("orders")) == predicate_text(normalise(Or((LESS, MORE))))
+    assert join().predicate("customers") == FALSE
+    assert join().columns("orders") == ("x", "id")
+    assert join().columns("items") is None, "not known: all"
+
+
+def test_split_by_fraction_and_seed() -> None:
+    workload = Workload.of("t", [Compare(x, "<", lit(i)) for i in range(40)])
+    first, second = workload.split(0.25, seed=3)
+    assert (len(first), len(second)) == (10, 30)
+    assert sorted(q.id for q in (*first, *second)) == sorted(q.id for q in workload)
+    numbers = [int(q.id[1:]) for q in second]
+    assert numbers == sorted(numbers), "in the old order"
+    assert workload.split(0.25, seed=3) == (first, second)
+    assert workload.split(0.25, seed=4) != (first, second)
+
+
+def test_merged_adds_the_weights_of_equal_queries() -> None:
+    same: list[Predicate] = [And((LESS, Compare(y, "=", lit(1)))), And((Compare(y, "=", lit(1)), LESS, LESS)), MORE]
+    merged = Workload.of("t", same).merged()
+    assert [(q.id, q.weight) for q in merged] == [("q0", 2.0), ("q2", 1.0)]
+
+
+def test_other_columns_are_another_query() -> None:
+    queries = tuple(Query(f"q{i}", (Scan("t", LESS, reads),)) for i, reads in enumerate([("x",), ("y",), ("x",)]))
+    assert [q.weight for q in Workload(queries).merged()] == [2.0, 1.0]
+
+
+def test_the_queries_on_a_table_speak_of_it_by_its_name() -> None:
+    """In any case of letters: a predicate asked for under another spelling must not look as if nothing mattered."""
+    workload = Workload((join(), *Workload.of("other", [LESS])))
+    on = workload.on("ORDERS")
+    assert [q.id for q in on] == ["a b"]
+    assert predicate_text(on.queries[0].predicate("ORDERS")) == predicate_text(normalise(Or((LESS, MORE))))
+    assert on.queries[0].tables() == ("ORDERS", "items")
+
+
+def test_a_workload_of_one_table_fits_a_table_of_any_name() -> None:
+    assert Workload.of("t", [LESS]).on("lake.sales").queries[0].predicate("lake.sales") == LESS
+
+
+def test_a_table_the_workload_does_not_read() -> None:
+    with pytest.raises(WorkloadError, match="speaks of items, orders, not of sales"):
+        Workload((join(),)).on("sales")
+
+
+def test_bind_spells_names_as_the_schema_does_and_leaves_out_what_does_not_fit() -> None:
+    queries = (
+        Query("fits", (Scan("T", Compare(col("SHIPPED"), "<=", lit("1995-03-31")), ("shipped",)),)),
+        Query("misfit", (Scan("t", Compare(col("nothing"), "=", lit(1))),)),
+        Query("elsewhere", (Scan("u", Compare(col("nothing"), "=", lit(1))),)),
+    )
+    bound = Workload(queries).bind({"t": {"Shipped": "date"}}, Session())
+    assert [q.id for q in bound] == ["fits", "elsewhere"]
+    assert predicate_text(bound.queries[0].predicate("t")) == "Shipped < DATE '1995-04-01'"
+    assert bound.queries[0].scans[0].columns == ("Shipped",)
+    assert bound.skipped == ("query misfit is left out: there is no column nothing",)
+
+
+def test_shapes_forget_values() -> None:
+    a = Or((And((LESS, Prefix(y, "a"))), In(x, (lit(1), lit(2)))))
+    b = Or((In(x, (lit(9),)), And((Prefix(y, "zz"), Compare(x, "<", lit(77))))))
+    assert shape(a) == shape(b)
+    assert shape(LESS) != shape(MORE)
+    assert shape(TRUE) == "TRUE"

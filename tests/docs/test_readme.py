@@ -1,0 +1,36 @@
+"""What the README shows runs, and the reading it recommends is as short as it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_example(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    assert "lake/" in program
+    names: dict[str, Any] = {}
+    exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
+    assert "rows read" in capsys.readouterr().out
+    assert 0 < len(names["table"].files(where="price = 77")) < len(names["table"].known) / 2
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^    make (\S+)", README, re.M):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_four_files_are_short() -> None:
+    files = re.findall(r"`(core/[\w/]+\.py)`", README)
+    assert len(files) == 4
+    assert sum(len((ROOT / "src/hedgerow" / f).read_text().splitlines()) for f in files) < 1000

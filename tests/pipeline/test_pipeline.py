@@ -1,0 +1,199 @@
+"""From a Parquet directory to blocks and back: the rows are the source's, and only the promised files are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hedgerow import route
+from hedgerow.core.errors import HedgerowError
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.score import score
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.parquet.table import ParquetTable
+from tests.support.events_table import ROWS, conditions, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BLOCK_ROWS = 500
+LEARNERS = [
+    "qdtree",
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "zorder", "hilbert", "zorder_learned")),
+]
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    return Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
+
+
+@pytest.fixture(scope="module", params=LEARNERS)
+def managed(
+    spark: SparkSession,
+    source: str,
+    workload: Workload,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> ParquetTable:
+    learned = learn(spark, source, workload, learner=request.param, block_rows=BLOCK_ROWS, sample_rows=5_000)
+    assert learned.layout.blocks > 5
+    return apply(spark, source, learned, str(tmp_path_factory.mktemp(request.param) / "events"))
+
+
+def fingerprint(frame: DataFrame) -> tuple[int, Any]:
+    """Row count and an order-free checksum of all columns."""
+    row = frame.selectExpr(
+        "count(*) AS n", "sum(CAST(xxhash64(id, Number, odd, price, word, parts) AS DECIMAL(38))) AS s"
+    )
+    found = row.first()
+    assert found is not None
+    return found["n"], found["s"]
+
+
+def test_same_rows_and_schema(spark: SparkSession, source: str, managed: ParquetTable) -> None:
+    plain, written = spark.read.parquet(source), spark.read.parquet(managed.path)
+    assert written.schema == plain.schema
+    assert fingerprint(written) == fingerprint(plain)
+    flat = [plain.drop("tags"), written.drop("tags")]  # maps cannot be compared as sets
+    assert flat[0].exceptAll(flat[1]).isEmpty()
+    assert flat[1].exceptAll(flat[0]).isEmpty()
+
+
+def test_reads_are_exact_and_open_only_what_the_index_says(
+    spark: SparkSession, source: str, managed: ParquetTable
+) -> None:
+    plain = spark.read.parquet(source)
+    asked = conditions(2, 40)
+    columns = [f"count(CASE WHEN {c} THEN 1 END) AS c{i}" for i, c in enumerate(asked)]
+    expected = plain.selectExpr(*columns).first()
+    assert expected is not None
+    skipped = 0
+    for i, c in enumerate(asked):
+        frame = managed.read(where=c)
+        assert frame.count() == expected[f"c{i}"], c
+        files = managed.files(where=c)
+        assert sorted(n.rsplit("/", 1)[-1] for n in frame.inputFiles()) == files
+        skipped += len(managed.known) - len(files)
+    assert skipped > 0.1 * len(asked) * len(managed.known)
+
+
+def test_blocks_are_as_large_as_asked(managed: ParquetTable) -> None:
+    blocks = managed.describe()["rows_per_block"]
+    assert managed.known.rows.sum() == ROWS
+    assert blocks["least"] >= 0.5 * BLOCK_ROWS
+
+
+def test_score_tells_what_is_opened(managed: ParquetTable, workload: Workload) -> None:
+    found = managed.score(workload)
+    assert 0 < found.rows_read < 1
+    assert len(found.queries) == len(workload)
+
+
+def test_append_and_files_of_others(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
+    learned = learn(spark, source, workload, learner="qdtree", block_rows=BLOCK_ROWS, sample_rows=5_000)
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    more = spark.read.parquet(source).where("id < 1000").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
+    grown = table.append(more)
+    assert grown.read().count() == ROWS + 1000
+    assert grown.describe()["unknown_files"] == []
+    spark.read.parquet(source).where("id < 10").coalesce(1).write.mode("append").parquet(table.path)
+    again = open_table(spark, table.path)
+    assert len(again.describe()["unknown_files"]) == 1
+    assert again.read(where="id < 10").count() == 20
+    assert again.read(where="id = 1000005").count() == 1
+
+
+def test_routes_see_what_was_written_since(
+    spark: SparkSession, source: str, workload: Workload, tmp_path: Path
+) -> None:
+    learned = learn(spark, source, workload, "range", block_rows=BLOCK_ROWS, columns=["id"])
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    asked = f"SELECT id FROM parquet.`{table.path}` WHERE id < 40 OR id = 1000005"
+
+    def routed() -> tuple[list[int], int]:
+        found = route(spark, asked)
+        return sorted(row.id for row in found.collect()), len(found.inputFiles())
+
+    assert routed() == routed() == (list(range(40)), 1)
+    more = spark.read.parquet(source).where("id < 1000").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
+    table.append(more)
+    grown = [*range(40), 1000005]
+    assert routed() == (grown, 2)
+    beside = learn(spark, source, workload, "range", block_rows=4 * BLOCK_ROWS, columns=["number"])
+    apply(spark, table.path, beside, table.path, replica="other")
+    assert routed() == (grown, 2)
+    smaller = tmp_path / "smaller"
+    spark.read.parquet(source).where("id < 20").write.parquet(str(smaller))
+    apply(spark, str(smaller), learned, table.path, overwrite=True)
+    assert routed() == (list(range(20)), 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5999, 6000, 6001, 12_000, 299_999, 300_000, 300_001, 700_000])
+def test_a_file_beside_a_table_is_read_whole(spark: SparkSession, tmp_path: Path, size: int) -> None:
+    data = Random(size).randbytes(size)
+    folder = Folder(spark, str(tmp_path))
+    assert folder.write("some", data) and folder.read("some") == data
+    assert folder.read_end("some", size, 4) == data[-4:]
+
+
+@pytest.mark.parametrize("n", [0, 1, 25, 26, 1300])
+def test_a_folder_is_listed_whole(spark: SparkSession, tmp_path: Path, n: int) -> None:
+    for i in range(n):
+        (tmp_path / f"file, isDirectory=true; length={i}").write_bytes(b"x" * (i % 7))
+    found = Folder(spark, str(tmp_path)).sizes()
+    assert found == {f"file, isDirectory=true; length={i}": i % 7 for i in range(n)}
+
+
+def test_what_if_agrees_with_what_is_written(
+    spark: SparkSession, source: str, workload: Workload, managed: ParquetTable
+) -> None:
+    exact = score(spark, source, workload, managed.layout, exact=True)
+    assert exact.rows_read == pytest.approx(managed.score(workload).rows_read, abs=0.02)
+
+
+def test_a_query_asked_again_opens_just_the_files_with_its_rows(
+    spark: SparkSession, source: str, tmp_path: Path
+) -> None:
+    condition = "number % 7 = 3 AND id % 1000 < 50 AND word < 'm'"
+    asked = Workload.from_sql(
+        [f"SELECT id FROM events WHERE {c}" for c in (condition, "id < 500", "id BETWEEN 900 AND 2000", condition)]
+    )
+    learned = learn(spark, source, asked, "range", block_rows=200, columns=["id"])
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    rows = table.read().where(condition).selectExpr("_metadata.file_name AS file").distinct().collect()
+    files = table.files(where=condition)
+    assert sorted(files) == sorted(row["file"] for row in rows)
+    assert 0 < len(files) < len(table.files(where="word < 'm'"))
+
+
+def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
+    def refused(call: Callable[[], object], words: str) -> None:
+        with pytest.raises(HedgerowError, match=words) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+    refused(lambda: learn(spark, str(tmp_path / "none"), workload), "cannot be read")
+    refused(lambda: learn(spark, source, Workload(())), "no query")
+    refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM a JOIN b ON a.x = b.x")), "speaks of a, b")
+    refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM events WHERE nothing = 1")), "nothing")
+    refused(lambda: learn(spark, source, workload, learner="magic"), "no learner 'magic'")
+    refused(lambda: learn(spark, spark.read.parquet(source).limit(0), workload), "empty")
+    refused(lambda: open_table(spark, source), "no table that Hedgerow wrote")
+    some = learn(spark, source, workload, learner="range", block_rows=5_000)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("keep")
+    refused(lambda: apply(spark, source, some, str(tmp_path / "full")), "not empty")
+    assert (tmp_path / "full" / "mine.txt").read_text() == "keep"

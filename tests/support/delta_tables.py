@@ -1,0 +1,55 @@
+"""Small Delta tables of things, laid out by number, and the check that they answer as before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import hedgerow as hr
+from hedgerow.tables.delta.table import DeltaTable
+from tests.support.answers import answers, ask
+from tests.support.things_table import COLUMNS, ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILES = 8
+ASKED = ["number < 100", "number BETWEEN 500 AND 600 AND kind = 'n'", "word LIKE '%9'", "price > 90 OR number = 7"]
+
+
+def write(spark: SparkSession, path: str, rows: DataFrame | None = None, files: int = 3, **properties: str) -> str:
+    """Rows in no good order."""
+    frame = spark.range(ROWS).selectExpr(*COLUMNS) if rows is None else rows
+    mixed = frame.repartition(files, "price") if "price" in frame.columns else frame.repartition(files)
+    options = {f"delta.{key.replace('__', '.')}": value for key, value in properties.items()}
+    mixed.write.format("delta").options(**options).save(path)
+    return path
+
+
+def by_number(spark: SparkSession, path: str, conditions: list[str] | None = None, **how: Any) -> DeltaTable:
+    workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions or ASKED])
+    learned = hr.learn(spark, path, workload, "range", ROWS // FILES, ROWS, columns=["number"], table="things")
+    table = hr.apply(spark, path, learned, **how)
+    assert isinstance(table, DeltaTable)
+    return table
+
+
+def now(spark: SparkSession, path: str) -> DataFrame:
+    return spark.read.format("delta").load(path)
+
+
+def check(spark: SparkSession, table: DeltaTable, conditions: list[str] | None = None) -> int:
+    """All rows, and those of each condition; how many files were skipped for the conditions together."""
+    plain, skipped = now(spark, table.path), 0
+    for c, expected in zip(conditions or ASKED, answers(plain, conditions or ASKED), strict=True):
+        found, opened = ask(table.read(where=c))
+        assert found == expected, c
+        assert sum(scan.files for scan in opened) in (0, len(table.files(where=c))), c
+        skipped += len(table.files()) - len(table.files(where=c))
+    return skipped
+
+
+# --- what a rewrite does, and what it leaves as it was ---------------------------------------------
+
+
+def more(spark: SparkSession, start: int = 10_000, n: int = 100) -> DataFrame:
+    return spark.range(start, start + n).selectExpr(*COLUMNS)

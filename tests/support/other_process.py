@@ -1,0 +1,35 @@
+"""What another Python needs to run Spark as this one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hedgerow.spark.start.java import NO_JAVA, find_java
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def environment() -> dict[str, str]:
+    import pyspark
+
+    home = find_java()
+    if home is None:
+        pytest.skip(NO_JAVA)
+    own = {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    paths = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, **own, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def run(program: str, *args: str) -> Any:
+    """The program in a Python of its own; what it prints last, as JSON."""
+    command = [sys.executable, "-c", program, *args]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=400)
+    assert ran.returncode == 0, f"{ran.stdout[-1000:]}\n{ran.stderr[-4000:]}"
+    return json.loads(ran.stdout.splitlines()[-1])

@@ -1,0 +1,116 @@
+"""`kill -9` in the middle of a rewrite: the table reads as before or as after, and the next run cleans up."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from tests.support.answers import answer
+from tests.support.delta_tables import by_number, now, write
+from tests.support.other_process import environment
+from tests.support.things_table import ROWS, by_id, write_things
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROGRAM = """
+import sys
+import hedgerow as hr
+spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
+source, layout, to = sys.argv[1:]
+learned = hr.Learned.load(layout)
+spark.read.format("delta" if to == "-" else "parquet").load(source).count()
+print("begins", flush=True)
+hr.apply(spark, source, learned, None if to == "-" else to)
+print("ended", flush=True)
+"""
+
+
+def killed(after: float, source: str, layout: str, to: str) -> bool:
+    """Start a run and kill its driver, Python and JVM, so many seconds after it began; whether it had ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, source, layout, to],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stdout.readline().strip() == "begins"
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGKILL)
+    rest = process.stdout.read()
+    process.wait()
+    return "ended" in rest
+
+
+def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:
+    path = write(spark, str(folder / "things"))
+    before = answer(now(spark, path))
+    workload = hr.Workload.from_sql("SELECT * FROM things WHERE number < 100")
+    learned = hr.learn(spark, path, workload, "range", 250, ROWS, columns=["number"], table="things")
+    learned.save(folder / "layout.json")
+    ended = 0
+    for after in moments:
+        ended += killed(after, path, str(folder / "layout.json"), "-")
+        assert answer(now(spark, path)) == before
+        try:
+            table = hr.table(spark, path)
+        except hr.HedgerowError:
+            continue
+        assert answer(table.read()) == before
+        assert answer(table.read(where="number < 100")).rows == 100
+        table.verify()
+    by_number(spark, path)
+    with_orphans = len(list(Path(path).glob("*.parquet")))
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
+    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert len(list(Path(path).glob("*.parquet"))) == len(hr.table(spark, path).files()) <= with_orphans
+    assert hr.table(spark, path).verify()["unknown_files"] == 0
+    assert answer(now(spark, path)) == before
+    return ended
+
+
+def kill_parquet(spark: SparkSession, folder: Path, moments: list[float]) -> int:
+    source = write_things(spark, str(folder / "things.parquet"))
+    layout = by_id(spark, source, str(folder / "ours0"), ["number < 100"]).layout
+    expected = answer(spark.read.parquet(source))
+    hr.Learned(layout, "things").save(folder / "layout.json")
+    ended = 0
+    for after in moments:
+        to = str(folder / f"ours{ended + 1}")
+        ended += killed(after, source, str(folder / "layout.json"), to)
+        try:
+            table = hr.table(spark, to)
+        except hr.HedgerowError:
+            assert not Path(to).exists(), "half a table"
+            continue
+        assert answer(table.read()) == answer(spark.read.parquet(to)) == expected
+        assert table.verify()["rows"] == ROWS
+        ended = int(to.rpartition("ours")[2])  # killed when all was done but to say so
+    hr.apply(spark, source, layout, str(folder / f"ours{ended + 1}"))
+    left = {p.name for p in folder.iterdir()} - {f"ours{i}" for i in range(ended + 2)}
+    assert left == {"layout.json", "things.parquet"}
+    return ended
+
+
+@pytest.mark.long
+def test_delta_is_killed(delta: SparkSession, tmp_path: Path) -> None:
+    r = random.Random(1)
+    assert kill_delta(delta, tmp_path, [r.random() * 12 for _ in range(20)]) < 20
+
+
+@pytest.mark.long
+def test_parquet_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+    r = random.Random(2)
+    assert kill_parquet(spark, tmp_path, [r.random() * 8 for _ in range(20)]) < 20

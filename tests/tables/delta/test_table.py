@@ -1,0 +1,362 @@
+"""Delta tables in place: each promise of a rewrite, on the real jar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.spark.storage.delta_log import Conflict
+from tests.support.answers import answer, ask
+from tests.support.delta_tables import ASKED, FILES, by_number, check, more, now, write
+from tests.support.things_table import COLUMNS, ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def path(delta: SparkSession, tmp_path: Path) -> str:
+    return write(delta, str(tmp_path / "things"), enableDeletionVectors="true", enableChangeDataFeed="true")
+
+
+def test_a_rewrite(delta: SparkSession, path: str) -> None:
+    before = answer(now(delta, path))
+    table = by_number(delta, path)
+    assert answer(now(delta, path)) == before
+    assert len(table.files()) == FILES
+    assert check(delta, table) > FILES
+    assert table.verify()["rows_compared"] == ROWS
+    [done] = table.history()
+    assert done["operation"] == "apply" and done["version"] == 1 and 0 < done["rows_read"] < 1
+    told = hr.table(delta, path).describe()
+    assert told["unknown_files"] == [] and told["layout_files_left"] == FILES and told["version"] == 1
+    found = table.score(hr.Workload.from_sql("SELECT * FROM things WHERE number < 10"))
+    assert found.rows_read == pytest.approx(1 / FILES)
+
+
+def test_history_time_travel_and_change_feed(delta: SparkSession, path: str) -> None:
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number < 30")
+    first = answer(delta.read.format("delta").option("versionAsOf", 0).load(path))
+    table = by_number(delta, path)
+    [newest, *_] = delta.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+    assert newest["version"] == 2 and newest["operation"] == "OPTIMIZE"
+    assert newest["operationMetrics"]["numAddedFiles"] == str(len(table.files()))
+    assert answer(delta.read.format("delta").option("versionAsOf", 0).load(path)) == first
+    assert answer(table.read(version=0)) == first
+    assert answer(table.read(where="number < 100", version=0)).rows == 100
+    assert answer(table.read(where="number < 100", version=2)).rows == 70
+    feed = delta.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 2).load(path)
+    assert feed.count() == 0
+
+
+def test_deletion_vectors(delta: SparkSession, path: str) -> None:
+    table = by_number(delta, path)
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 100 = 7")
+    snapshot = table.snapshot()
+    assert snapshot.files.deleted.sum() == ROWS // 100, "there is no deletion vector"
+    assert check(delta, table) > FILES
+    assert answer(table.read(where="number % 100 = 7")).rows == 0
+    assert table.verify()["rows"] == ROWS - ROWS // 100
+    again = by_number(delta, path)
+    assert again.snapshot().files.deleted.sum() == 0
+    assert again.verify()["rows_compared"] == ROWS - ROWS // 100
+
+
+@pytest.mark.long
+def test_rows_keep_their_ids(delta: SparkSession, tmp_path: Path) -> None:
+    path = write(delta, str(tmp_path / "things"), enableRowTracking="true")
+
+    def ids() -> Any:
+        rows = now(delta, path).selectExpr("id", "_metadata.row_id AS r", "_metadata.row_commit_version AS v").collect()
+        return {row["id"]: (row["r"], row["v"]) for row in rows}
+
+    before = ids()
+    table = by_number(delta, path)
+    assert ids() == before
+    table.rollback()
+    assert ids() == before
+
+
+@pytest.mark.long
+def test_column_mapping_and_columns_that_become_others(delta: SparkSession, tmp_path: Path) -> None:
+    path = write(delta, str(tmp_path / "things"), columnMapping__mode="name")
+    table = by_number(delta, path, [*ASKED, "hour(ts) = 3"])
+    assert check(delta, table) > FILES
+    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN number TO old")
+    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN price TO number")
+    table = hr.table(delta, path)
+    asked = ["number < 10", "old < 10", "number > 98.5", "hour(ts) = 3 AND number > 50"]
+    check(delta, table, asked)
+    assert len(table.files(where="number < 10")) == FILES, "the index speaks of another column"
+    delta.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN kind")
+    delta.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN kind STRING")
+    check(delta, table, ["kind IS NULL", "kind = 'n'", "kind IS NULL AND old < 5"])
+    check(delta, by_number(delta, path, ["old < 100", "number > 50"]), ["old < 100", "number > 50", "kind IS NULL"])
+
+
+def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "things")
+    frame = delta.range(ROWS).selectExpr(*COLUMNS, "IF(id % 7 = 0, NULL, concat('a b=', id % 3)) AS part")
+    frame.repartition(3).write.format("delta").partitionBy("part", "late").save(path)
+    before = answer(now(delta, path))
+    table = by_number(delta, path)
+    assert answer(now(delta, path)) == before
+    assert table.snapshot().partition_columns == ["part", "late"]
+    asked = [*ASKED, "part = 'a b=1' AND number < 200", "part IS NULL", "late AND number < 1200"]
+    assert check(delta, table, asked) > FILES
+    assert len(table.files(where="part IS NULL")) < len(table.files())
+    kept = set(table.files())
+    again = by_number(delta, path, where="part = 'a b=1'")
+    assert answer(now(delta, path)) == before
+    assert kept - set(again.files()) == {n for n in kept if "%253D1" in n}
+    assert check(delta, again, asked) > FILES
+    [some, *others] = again.files()
+    once_more = by_number(delta, path, where=[some])
+    assert set(others) < set(once_more.files()) and some not in once_more.files()
+    assert answer(now(delta, path)) == before
+    with pytest.raises(hr.HedgerowError, match="whole partitions, by part, late alone"):
+        by_number(delta, path, where="number < 5")
+    with pytest.raises(hr.HedgerowError, match="has no file x"):
+        by_number(delta, path, where=["x.parquet"])
+
+
+@pytest.mark.long
+def test_properties_and_statistics_for_every_reader(delta: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "wide")
+    many = delta.range(ROWS).selectExpr(
+        "id", *(f"id % {i + 2} AS c{i}" for i in range(40)), "CAST(id AS INT) AS number"
+    )
+    many.repartition(3).write.format("delta").option("delta.logRetentionDuration", "interval 7 days").save(path)
+    hr_table = by_number(delta, path, ["number < 100", "number > 1900", "c39 = 3"])
+    properties = hr_table.snapshot().properties
+    assert properties["delta.logRetentionDuration"] == "interval 7 days"
+    assert {"id", "c0", "number", "c39"} <= set(properties["delta.dataSkippingStatsColumns"].split(","))
+    plan = now(delta, path).where("number < 100").select("id")
+    assert ask(plan)[1][0].files == 1, "Delta itself skips"
+
+
+@pytest.mark.long
+def test_a_name_of_the_catalog(delta: SparkSession, path: str) -> None:
+    delta.sql(f"CREATE TABLE things_d USING delta LOCATION '{path}'")
+    try:
+        table = by_number(delta, "things_d")
+        assert table.name == "things" and len(hr.table(delta, "spark_catalog.default.things_d").files()) == FILES
+        assert len(hr.table(delta, path).files(where="number < 5")) == 1
+    finally:
+        delta.sql("DROP TABLE things_d")
+
+
+# --- what others do before and after --------------------------------------------------------------
+
+
+def test_files_of_others(delta: SparkSession, path: str) -> None:
+    table = by_number(delta, path)
+    more(delta).coalesce(1).write.format("delta").mode("append").save(path)
+    assert len(table.files(where="number < 5")) == 1, "of the other file Delta's own statistics tell"
+    assert len(table.files(where="number < 5 OR length(word) < 0")) == FILES + 1
+    assert check(delta, table, [*ASKED, "number > 10050"]) > 0
+    told = table.describe()
+    assert len(told["unknown_files"]) == 1 and told["unknown_rows"] == pytest.approx(100 / (ROWS + 100), abs=1e-4)
+    assert table.verify()["unknown_files"] == 1
+    delta.sql(f"OPTIMIZE delta.`{path}`")
+    told = table.describe()
+    assert told["layout_files_left"] == 0 and told["unknown_rows"] == 1.0
+    check(delta, table)
+    assert len(table.files(where="number < 5", version=1)) == 1, "the version before is as it was"
+
+
+def test_append(delta: SparkSession, path: str) -> None:
+    table = by_number(delta, path).append(more(delta))
+    assert table.describe()["unknown_files"] == []
+    assert len(table.files(where="number > 10000")) < len(table.files())
+    assert check(delta, table, [*ASKED, "number > 10050"]) > FILES
+    assert table.verify()["rows"] == ROWS + 100
+    assert [o["operation"] for o in table.history()] == ["append", "apply"]
+    with pytest.raises(hr.HedgerowError, match="nothing could be appended"):
+        table.append(delta.range(3).selectExpr("'x' AS number"))
+
+
+def test_rollback(delta: SparkSession, path: str) -> None:
+    before = sorted(now(delta, path).inputFiles())
+    table = by_number(delta, path)
+    more(delta).write.format("delta").mode("append").save(path)
+    back = table.rollback()
+    assert set(before) < set(now(delta, path).inputFiles())
+    assert now(delta, path).count() == ROWS + 100
+    assert back.history()[0]["operation"] == "rollback"
+    feed = delta.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1).load(path)
+    assert feed.count() == 100
+    with pytest.raises(hr.HedgerowError, match="no rewrite of Hedgerow's"):
+        back.rollback()
+    again = by_number(delta, path)
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number = 5")
+    with pytest.raises(hr.HedgerowError, match="others changed its files"):
+        again.rollback()
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def one_sentence(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(hr.HedgerowError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
+    clustered = str(tmp_path / "clustered")
+    delta.sql(f"CREATE TABLE delta.`{clustered}` (id BIGINT, number INT) USING delta CLUSTER BY (number)")
+    delta.range(ROWS).selectExpr("id", "CAST(id AS INT) AS number").write.format("delta").mode("append").save(clustered)
+    one_sentence(lambda: by_number(delta, clustered, ["number < 5"]), "liquid clustering")
+    odd = write(delta, str(tmp_path / "odd"), feature__icebergCompatV1="supported", columnMapping__mode="name")
+    one_sentence(lambda: by_number(delta, odd), "the Delta feature icebergCompatV1, which Hedgerow does not know")
+    one_sentence(lambda: by_number(delta, path, options={"bloom": "x"}), "writer takes compression")
+    one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
+    one_sentence(lambda: hr.apply(delta, now(delta, path), by_number(delta, path).layout), "say where to write")
+    one_sentence(lambda: hr.table(delta, path).read(version=99), "version 99")
+
+
+def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = sorted(p.name for p in Path(path).glob("*.parquet"))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the lights went out")
+
+    monkeypatch.setattr("hedgerow.tables.delta.rewrite.write_segment", broken)
+    with pytest.raises(RuntimeError, match="the lights"):
+        by_number(delta, path)
+    assert sorted(p.name for p in Path(path).glob("*.parquet")) == files
+    assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 1
+
+
+# --- while the rewrite runs -----------------------------------------------------------------------
+
+MEANWHILE = {
+    "DELETE": "DELETE FROM {t} WHERE number < 50",
+    "UPDATE": "UPDATE {t} SET word = 'new' WHERE number BETWEEN 10 AND 20",
+    "MERGE": "MERGE INTO {t} USING (SELECT 5 AS n) ON number = n WHEN MATCHED THEN UPDATE SET word = 'merged'",
+    "OPTIMIZE": "OPTIMIZE {t}",
+}
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Let something happen after the rewrite has written its files and before it commits."""
+
+    def plan(what: Callable[[], object]) -> None:
+        from hedgerow.spark.storage.delta_log import Rewrite
+
+        commit = Rewrite.commit
+
+        def late(self: Rewrite, *args: Any) -> int:
+            monkeypatch.setattr(Rewrite, "commit", commit)
+            thread = Thread(target=what)  # no part of our transaction
+            thread.start()
+            thread.join()
+            return commit(self, *args)
+
+        monkeypatch.setattr(Rewrite, "commit", late)
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    "kind", ["DELETE", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("UPDATE", "MERGE", "OPTIMIZE"))]
+)
+def test_a_conflict(
+    delta: SparkSession, path: str, kind: str, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    meanwhile(lambda: delta.sql(MEANWHILE[kind].format(t=f"delta.`{path}`")).collect())
+    with pytest.raises(Conflict, match=f"another {kind} changed it") as caught:
+        by_number(delta, path)
+    assert "\n" not in str(caught.value)
+    assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 2
+    assert len(list(Path(path).glob("*.parquet"))) <= 6, "what was written is deleted again"
+    one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
+    before = answer(now(delta, path))
+    table = by_number(delta, path)
+    assert answer(now(delta, path)) == before
+    check(delta, table)
+
+
+@pytest.mark.long
+def test_a_conflict_that_is_tried_again(
+    delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    meanwhile(lambda: delta.sql(f"DELETE FROM delta.`{path}` WHERE number < 50").collect())
+    table = by_number(delta, path, retries=1)
+    assert table.verify()["rows_compared"] == ROWS - 50
+    assert check(delta, table) > FILES
+
+
+def test_an_append_meanwhile(delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]) -> None:
+    meanwhile(lambda: more(delta).coalesce(1).write.format("delta").mode("append").save(path))
+    table = by_number(delta, path)
+    assert now(delta, path).count() == ROWS + 100
+    assert len(table.describe()["unknown_files"]) == 1
+    assert check(delta, table, [*ASKED, "number > 10050"]) > FILES
+
+
+# --- routed queries -------------------------------------------------------------------------------
+
+ROUTED = [
+    ("SELECT id FROM {t} WHERE number < 100", 1),
+    (
+        "SELECT count(*) FROM {t} a JOIN {t} b ON a.number = b.number + 1 WHERE a.number < 100 AND b.word LIKE '%9'",
+        None,
+    ),
+    ("WITH x AS (SELECT * FROM {t} WHERE number < 300) SELECT a.id FROM x a, {t} b WHERE a.id = b.id", None),
+    ("SELECT (SELECT max(number) FROM {t} WHERE number < 50), id FROM {t} WHERE number IN (5, 6)", 2),
+    ("SELECT id FROM {t} VERSION AS OF 0 WHERE number < 100", None),
+    ("SELECT a.id FROM {t} VERSION AS OF 0 a JOIN {t} b ON a.id = b.id WHERE b.number < 100", None),
+]
+
+
+@pytest.mark.parametrize("name", ["view", *(pytest.param(name, marks=pytest.mark.long) for name in ("path", "table"))])
+def test_routed(delta: SparkSession, path: str, name: str) -> None:
+    by_number(delta, path)
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 10 = 3")
+    delta.sql(f"CREATE TABLE routed_d USING delta LOCATION '{path}'")
+    delta.sql("CREATE TEMP VIEW routed_v AS SELECT * FROM routed_d")
+    names = {"path": f"delta.`{path}`", "table": "default.routed_d", "view": "routed_v"}
+    try:
+        for sql, scanned in ROUTED[: 3 if name == "view" else 6]:
+            text = sql.format(t=names[name])
+            found, opened = ask(hr.route(delta, text))
+            assert found == answer(delta.sql(text)), text
+            assert scanned is None or sum(s.files for s in opened) == scanned, text
+    finally:
+        delta.sql("DROP TABLE routed_d")
+        delta.catalog.dropTempView("routed_v")
+
+
+# --- other engines --------------------------------------------------------------------------------
+
+
+def test_other_engines_see_a_normal_table(delta: SparkSession, tmp_path: Path) -> None:
+    import duckdb
+    import pyarrow.parquet as pq
+
+    plain = [
+        "id",
+        "CAST(id AS INT) AS number",
+        "concat('w', id % 50) AS word",
+        "id / 7.0D AS ratio",
+        "id % 2 = 0 AS even",
+    ]
+    rows = delta.range(ROWS).selectExpr(*plain)
+    path = write(delta, str(tmp_path / "things"), rows)
+    table = by_number(delta, path, ["number < 100", "word LIKE '%9'"])
+    expected = sorted(map(tuple, rows.collect()))
+    listed = [f"{path}/{name}" for name in table.files()]
+    assert sorted(duckdb.sql(f"SELECT * FROM read_parquet({listed})").fetchall()) == expected
+    found = [row for name in listed for row in pq.read_table(name).to_pylist()]
+    assert sorted(tuple(row.values()) for row in found) == expected
+    rust = pytest.importorskip("deltalake").DeltaTable(path)
+    assert sorted(tuple(row.values()) for row in rust.to_pyarrow_table().to_pylist()) == expected
+    assert rust.version() == 1 and len(rust.file_uris()) == FILES

@@ -1,0 +1,300 @@
+"""Rows that lie in several blocks are read once, whoever asks; who knows nothing of copies never sees one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hedgerow as hr
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.tables.parquet.table import ParquetTable
+from tests.support.answers import answer, answers
+from tests.support.checked_table import World, forget, register
+from tests.support.crossing_arms import CONDITIONS as CROSS
+from tests.support.crossing_arms import arms
+from tests.support.events_table import EVENTS, conditions, write_events
+from tests.support.random_queries import questions
+from tests.support.workload_conditions import about
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+N = 300
+MIDDLE = "x >= 4 AND x < 6 AND y >= 4 AND y < 6"
+# Others than those it was learned from, some of which need the middle from where it is not at home.
+ASKED = [
+    *CROSS,
+    MIDDLE,
+    "x = 5 AND y = 5",
+    "x < 6",
+    "y >= 4 AND x >= 4",
+    "x > 5 OR y > 5",
+    "x IS NULL",
+    "z % 7 = 0",
+    "true",
+]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Fig. 4, and the row in the middle three times over."""
+    cross = arms(N, 1)
+    rows = pa.concat_tables([cross, cross.slice(4 * N), cross.slice(4 * N)])
+    place = tmp_path_factory.mktemp("plain") / "arms"
+    place.mkdir()
+    pq.write_table(rows.append_column("z", pa.array(range(len(rows)))), place / "part-0.parquet")
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ParquetTable:
+    workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
+    learned = hr.learn(spark, source, workload, block_rows=N, overlap=True)
+    assert isinstance(learned.layout, OverlapLayout)
+    assert hr.score(spark, source, workload, learned, exact=True).rows_read == pytest.approx((N + 3) / (4 * N + 3))
+    return hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "arms"))
+
+
+@pytest.fixture
+def cross(made: ParquetTable, tmp_path: Path) -> ParquetTable:
+    """A copy that a test may spoil."""
+    shutil.copytree(made.path, tmp_path / "arms")
+    return ParquetTable.open(made.spark, str(tmp_path / "arms"))
+
+
+def check(table: ParquetTable) -> bool:
+    """Routed and plain rows are the same; whether copies were read."""
+    plain = table.spark.read.parquet(table.path)
+    assert [answer(table.read(c)) for c in ASKED] == answers(plain, ASKED)
+    return any("_hedgerow" in name for c in ASKED for name in table.files(c))
+
+
+def rows(table: ParquetTable, condition: str) -> int:
+    """Read by Spark, not by the index, and before the condition is asked."""
+    opening = table.opening(about(condition, table.schema))
+    frame = table.with_copies(opening.files)
+    if opening.copied_cells is not None:
+        codes = [table.copy_code(block, cell) for block, cell in opening.copied_cells]
+        frame = frame.where(frame[COPY].isNull() | frame[COPY].isin(codes))
+    return frame.count()
+
+
+def test_fig4(spark: SparkSession, source: str, made: ParquetTable) -> None:
+    assert [rows(made, c) for c in CROSS] == [N + 3] * 4
+    openings = [made.opening(about(c, made.schema)) for c in CROSS]
+    assert all(sum(o.table.known.rows[o.known]) == N + 3 for o in openings)
+    assert rows(made, MIDDLE) == 3
+    told = made.describe()
+    assert (told["rows"], told["copied_rows"], told["blocks"], told["layout"]) == (4 * N + 3, 9, 4, "overlap")
+    workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
+    assert made.score(workload).rows_read == pytest.approx((N + 3) / (4 * N + 3))
+    assert made.verify()["rows"] == 4 * N + 3
+
+
+def test_who_knows_nothing_of_copies(spark: SparkSession, source: str, made: ParquetTable) -> None:
+    assert answer(spark.read.parquet(made.path)) == answer(spark.read.parquet(source))
+    assert pq.read_table(made.path).num_rows == 4 * N + 3
+    assert made.files() == made.files("true") == [n for n in made.known.names if "/" not in n]
+    assert answer(made.read()) == answer(spark.read.parquet(source))
+
+
+def test_appended(spark: SparkSession, source: str, cross: ParquetTable) -> None:
+    assert check(cross)
+    grown = cross.append(spark.read.parquet(source).where("z % 3 <> 1"))
+    assert check(grown)
+    assert check(cross), "whoever opened it before"
+    assert grown.verify()["rows"] == 2 * (4 * N + 3) - (4 * N + 3) // 3
+    copies = [n.startswith(COPIES) for n in grown.known.names]
+    assert (grown.known.rows[copies] > 0).sum() == 6
+    own = grown.append(spark.read.parquet(source).where("x < 2"))  # nothing to copy
+    assert check(own)
+    own.verify()
+
+
+@pytest.mark.parametrize("what", ["added", "removed", "replaced", "a copy", "a strange copy"])
+def test_files_changed_by_others(cross: ParquetTable, what: str) -> None:
+    own = [Path(cross.path, n) for n in cross.known.names if not n.startswith("_")]
+    copies = sorted(Path(cross.path, COPIES).glob("part-*"))
+    match what:
+        case "added":
+            shutil.copy(own[0], Path(cross.path, "theirs.parquet"))
+        case "removed":
+            for file in own:
+                if pq.read_table(file).num_rows > N:
+                    file.unlink()  # where the middle is at home
+        case "replaced":
+            for file in own:
+                if pq.read_table(file).num_rows > N:
+                    pq.write_table(pq.read_table(file).slice(0, 5), file)
+                    Path(file.parent, f".{file.name}.crc").unlink()
+        case "a copy":
+            copies[0].unlink()
+        case "a strange copy":
+            shutil.copy(copies[0], Path(cross.path, COPIES, "part-00000-strange.parquet"))
+    used = check(cross)
+    assert check(ParquetTable.open(cross.spark, cross.path)) == used == (what == "a strange copy")
+    if what == "a strange copy":
+        cross.verify()
+    else:
+        with pytest.raises(hr.HedgerowError, match="not as it was written"):
+            cross.verify()
+
+
+def test_verify_looks_at_copies(cross: ParquetTable) -> None:
+    copy = max(Path(cross.path, COPIES).glob("part-*"), key=lambda file: pq.read_table(file).num_rows)
+    found = pq.read_table(copy)
+    other = found.set_column(found.column_names.index("z"), "z", pa.array([7] * len(found)))
+    pq.write_table(other, copy)
+    Path(copy.parent, f".{copy.name}.crc").unlink()
+    sizes = cross.known.sizes.copy()
+    sizes[cross.known.names.index(f"{COPIES}/{copy.name}")] = copy.stat().st_size
+    cross.__dict__["known"] = replace(cross.known, sizes=sizes)
+    with pytest.raises(hr.HedgerowError, match="copies"):
+        cross.verify()
+
+
+def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
+    ours, plain = f"parquet.`{made.path}`", f"parquet.`{source}`"
+    for sql in (
+        f"SELECT * FROM $T WHERE {CROSS[0]}",
+        f"SELECT count(*), sum(z) FROM $T WHERE {MIDDLE}",
+        f"SELECT a.z, b.z FROM $T a JOIN $T b ON a.x = b.x WHERE a.y BETWEEN 4 AND 6 AND b.x >= 4 AND {MIDDLE.replace('x', 'b.x').replace('y', 'b.y')}",
+        f"SELECT a.x, b.y FROM (SELECT * FROM $T WHERE {CROSS[1]}) a LEFT JOIN $T b ON a.x = b.x AND b.y < 5.5 AND b.x < 6",
+        f"SELECT z FROM $T WHERE {CROSS[2]} UNION ALL SELECT z FROM $T WHERE {CROSS[3]}",
+        f"SELECT x FROM $T WHERE {CROSS[1]} EXCEPT ALL SELECT x FROM $T WHERE {MIDDLE}",
+        "SELECT count(*) FROM $T",
+    ):
+        routed = hr.route(spark, sql.replace("$T", ours))
+        assert answer(routed) == answer(spark.sql(sql.replace("$T", plain))), sql
+    for c in CROSS:
+        asked = f"SELECT _metadata.file_path AS f FROM {ours} WHERE {c}"
+        assert all(COPIES not in row.f for row in hr.route(spark, asked).collect())
+        assert not any(COPIES in n for n in made.read(c, ["_metadata.file_path"]).inputFiles())
+
+
+def test_a_view_of_some_files(spark: SparkSession, made: ParquetTable) -> None:
+    """Copies of rows that are in files which the view does not have are none of its rows."""
+    own = made.files()
+    for i in range(len(own)):
+        some = spark.read.parquet(*(f"{made.path}/{n}" for n in own[:i] + own[i + 1 :]))
+        some.createOrReplaceTempView("some_arms")
+        for c in (*CROSS, MIDDLE):
+            assert answer(hr.route(spark, f"SELECT * FROM some_arms WHERE {c}")) == answer(some.where(c)), (i, c)
+    made.read().createOrReplaceTempView("some_arms")
+    assert any(COPIES in n for c in CROSS for n in hr.route(spark, f"SELECT * FROM some_arms WHERE {c}").inputFiles())
+    spark.catalog.dropTempView("some_arms")
+
+
+def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    """z from 900 on is at home in block 0; to avoid that, both copies have to be opened, and 1000 to 1099 is in both.
+
+    z < 300   block 0        z <  900   block 2                    z < 1100  copied to 1 and 2
+    z < 600   block 1        z < 1000   copied to 1                others    copied to 2
+    """
+    cuts = tuple(Compare(col("z"), "<", lit(v)) for v in (300, 600, 900, 1000, 1100))
+    chain = tuple((i, ~i, i + 1 if i < 4 else ~5) for i in range(5))
+    layout = OverlapLayout(TreeLayout(cuts, chain), (0, 1, 2, 0, 0, 0), ((), (), (), (1,), (1, 2), (2,)))
+    table = hr.apply(spark, source, layout, str(tmp_path / "arms"))
+    assert table.describe()["copied_rows"] == 100 + 200 + 103
+    assert table.opening(about("z >= 900", table.schema)).taken == ((1, 3), (1, 4), (2, 5))
+    assert rows(table, "z >= 900") == 303
+    assert rows(table, "z >= 500") == 300 + 300 + 303
+    for grown in (table, table.append(spark.read.parquet(source).where("z % 2 = 0"))):
+        plain = spark.read.parquet(table.path)
+        plain.createOrReplaceTempView("plain_arms")
+        asked = [
+            "z >= 900",
+            "z BETWEEN 950 AND 1150",
+            "z >= 1000 AND x < 6",
+            "z < 300 OR z >= 950",
+            "z >= 500",
+            "z >= 1100",
+        ]
+        assert [answer(grown.read(c)) for c in asked] == answers(plain, asked)
+        assert answer(grown.read("z >= 900", ["x"])) == answer(plain.where("z >= 900").select("x"))
+        sql = "SELECT a.z, b.y FROM $T a JOIN $T b ON a.x = b.x WHERE a.z >= 900 AND b.z > 990"
+        routed = hr.route(spark, sql.replace("$T", f"parquet.`{table.path}`"))
+        assert answer(routed) == answer(spark.sql(sql.replace("$T", "plain_arms")))
+    assert grown.verify()["rows"] == plain.count()
+    spark.catalog.dropTempView("plain_arms")
+
+
+# --- many columns, many leaves ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=6_000)
+    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
+    learned = hr.learn(spark, source, workload, "qdtree", 400, 6_000, overlap=True)
+    assert isinstance(learned.layout, OverlapLayout)
+    # Copies where nobody would make them, of large cells too, so that there is much to choose from.
+    r, home = Random(1), learned.layout.home
+    copies = tuple(tuple(b for b in range(max(home) + 1) if b != h and r.random() < 0.2) for h in home)
+    learned = replace(learned, layout=replace(learned.layout, copies=copies))
+    table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"), max_block_rows=500)
+    assert table.describe()["copied_rows"] > 0
+    kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
+    spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
+    yield World(spark, table, source, register(spark, table, source), "kinds")
+    forget(spark)
+
+
+@pytest.mark.long
+def test_reads_of_events(events: World) -> None:
+    wanted = [c for c in conditions(1, 200) if any(COPIES in n for n in events.table.files(c))]
+    assert wanted
+    events.check_reads([*wanted[:8], *conditions(9, 8)])
+
+
+def test_routed_queries(events: World) -> None:
+    for i, question in enumerate(questions(EVENTS, 8, 10)):
+        events.ask(replace(question, scans=None), name=i)
+
+
+def test_other_settings(events: World) -> None:
+    """Casts and times of day mean something else; the copies are the same rows."""
+    spark = events.spark
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+        for c in conditions(1, 6):
+            assert answer(events.table.read(c)) == answer(spark.read.parquet(events.source).where(c)), c
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    events.table.verify()
+
+
+def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ParquetTable, tmp_path: Path) -> None:
+    """The table is sorted, its replica overlaps; an append goes to both."""
+    workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
+    sorted_ = hr.learn(spark, source, workload, "range", 200, columns=["z"])
+    hr.apply(spark, source, sorted_, str(tmp_path / "arms"))
+    table = hr.apply(spark, source, made.layout, str(tmp_path / "arms"), replica="second")
+    table = table.append(spark.read.parquet(source).where("z > 1000"))
+    plain = spark.read.parquet(table.path)
+    assert [answer(table.read(c)) for c in CROSS] == answers(plain, CROSS)
+    assert any(f"second/{COPIES}" in n for c in CROSS for n in table.files(c))
+    assert table.verify()["replicas"] == {"second": "as the table"}
+
+
+def test_what_is_refused(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    """A function of the user's may change its mind, and a row its cell."""
+    spark.udf.register("near_five", lambda v: abs(v - 5) < 0.1, "boolean")
+    asked = [f"{a} AND near_five({b})" for a, b in (("x < 6", "y"), ("x >= 4", "y"), ("y < 6", "x"), ("y >= 4", "x"))]
+    workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in asked])
+    learned = hr.learn(spark, source, workload, block_rows=200, overlap=True)
+    layout = OverlapLayout(TreeLayout(learned.predicates[:1], ((0, ~0, ~1),)), (0, 1), ((1,), ()))
+    with pytest.raises(hr.HedgerowError, match="functions of your own"):
+        hr.apply(spark, source, replace(learned, layout=layout), str(tmp_path / "arms"))

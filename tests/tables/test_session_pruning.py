@@ -1,0 +1,108 @@
+"""Conditions of a plan become the predicates that they are, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.predicates.nodes import Expr, Opaque, col
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Stats, collect
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.spark.compute.assign_blocks import BLOCK
+from hedgerow.spark.write.partition_files import _ROWS, FILE, numbered
+from hedgerow.tables.session_pruning import _ConditionReader
+from tests.support.workload_conditions import where
+
+SCHEMA = {
+    **{"x": Type("int"), "price": Type("decimal", 8, 2), "ratio": Type("double"), "word": Type("string")},
+    **{"`day`": Type("date"), "`at`": Type("timestamp"), "flag": Type("boolean"), "parts.x": Type("bigint")},
+}
+
+
+def c(name: str, kind: str) -> dict[str, Any]:
+    return {"col": name.split("."), "type": kind}
+
+
+def v(value: str, kind: str) -> dict[str, Any]:
+    return {"lit": value, "type": kind}
+
+
+ITEMS = [where("length(word) = 3"), Expr("length(word)", (col("word"),)), Opaque("word LIKE '%ab'", (col("word"),))]
+
+
+def _read(where: Any) -> Any:
+    return normalise(_ConditionReader(SCHEMA, ITEMS).read(where))
+
+
+def read(where: Any) -> str:
+    return predicate_text(_read(where))
+
+
+X = c("x", "int")
+READ = [
+    (["<", X, v("5", "int")], "x < 5"),
+    (["<", v("5", "int"), c("X", "int")], "x >= 6"),
+    (["and", ["not null", X], ["not", [">", X, v("5", "int")]]], "x < 6 AND x IS NOT NULL"),
+    (["or", ["null", X], ["in", X, v("2", "int"), v("7", "int")]], "x IN (2, 7) OR x IS NULL"),
+    (["<=>", X, v("5", "int")], "x = 5 AND x IS NOT NULL"),
+    (["=", X, c("parts.x", "bigint")], "parts.x = x"),
+    ([">=", c("price", "decimal(8,2)"), v("12.50", "decimal(8,2)")], "price >= 12.5"),
+    (["=", c("ratio", "double"), v("NaN", "double")], "ratio = double('NaN')"),
+    (["<", c("day", "date"), v("19723", "date")], "`day` < DATE '2024-01-01'"),
+    (["=", c("at", "timestamp"), v("1704067200000000", "timestamp")], "`at` = TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC'"),
+    (["is", c("flag", "boolean")], "flag = TRUE"),
+    (["starts", c("word", "string"), v("ab", "string")], "startswith(word, 'ab')"),
+    (["<", {**X, "cast": "bigint"}, v("5", "bigint")], "x < 5"),
+    (["not", ["item", 2]], "NOT ((word LIKE '%ab'))"),
+    ([">", {"item": 1, "type": "int"}, v("3", "int")], "length(word) >= 4"),
+    (["const", False], "FALSE"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where, expected", READ, ids=[expected for _, expected in READ])
+def test_read(where: Any, expected: str) -> None:
+    assert read(where) == expected
+
+
+UNKNOWN = [
+    ["?"],
+    ["<", c("x", "bigint"), v("5", "bigint")],  # the query reads it as another type
+    ["<", c("y", "int"), v("5", "int")],
+    ["starts", v("ab", "string"), c("word", "string")],
+    ["item", 1],  # a term is no condition
+    ["<", {"item": 2, "type": "boolean"}, v("true", "boolean")],
+    ["contains", c("word", "string"), v("ab", "string")],
+]
+
+
+@pytest.mark.parametrize("where", UNKNOWN, ids=[str(where) for where in UNKNOWN])
+def test_unknown_prunes_nothing_under_not_either(where: Any) -> None:
+    stats = collect({col("x"): pa.array([1, 2, 3, 4], pa.int32())}, entry=[0, 0, 1, 1], entries=2)
+    for form in (
+        where,
+        ["not", where],
+        ["and", where, ["not", where]],
+        ["or", ["not", ["not", where]], ["const", False]],
+    ):
+        assert may_match(_read(form), stats).all(), form
+    both = ["and", where, ["<", X, v("3", "int")]]
+    assert may_match(_read(both), stats).tolist() == [True, False]
+    assert may_match(_read(["or", where, ["<", X, v("3", "int")]]), Stats(stats.rows, stats.terms, {})).all()
+
+
+def test_files_of_partitions() -> None:
+    """Neighbouring blocks of a partition share a file until it is full; partitions never do."""
+    rows = [("b", 3, 900), ("a", 1, 10), ("b", 4, 50), ("b", 9, 80), (None, 1, 5), ("b", 12, 1200), ("a", 0, 5000)]
+    counts = pa.table({"p": [r[0] for r in rows], BLOCK: [r[1] for r in rows], _ROWS: [r[2] for r in rows]})
+    files = numbered(counts, ["p"], 1000)
+    of = {(p, b): int(f) for (p, b, _), f in zip(rows, files, strict=True)}
+    assert of["b", 3] == of["b", 4] == of["b", 9] != of["b", 12]
+    assert of["a", 0] != of["a", 1]
+    assert sorted(set(files.tolist())) == list(range(5))
+    assert FILE and np.all(files >= 0)
