@@ -153,7 +153,7 @@ def problem_of(data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "at
     """A sample of the table and the queries to learn from."""
     weights = [q.weight for q in data.learned]
     asked, shares, sample, seen = redrawn(data.predicates, weights, data.sample(seed), recurrence, seed)
-    return replace(Problem.build(sample, asked, data.block_rows, shares, cuts, seed), seen=seen)
+    return replace(Problem.build(sample, asked, data.block_rows, shares, cuts, seed), observed_share=seen)
 
 
 def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:

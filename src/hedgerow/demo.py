@@ -1,4 +1,4 @@
-"""`make demo`: a TPC-H lineitem is made, learned from, rewritten and proved equal; what it was worth is shown."""
+"""`make demo`: generates TPC-H's lineitem, learns a layout, rewrites the table, verifies it, and shows the savings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SCALE, BLOCK_ROWS = 0.5, 20_000
 LEARNED, UNSEEN, TIMED = 100, 100, 20
 
 
-def questions(n: int, seed: int) -> list[str]:
-    """What four kinds of people ask, with new literals each time."""
+def random_queries(n: int, seed: int) -> list[str]:
+    """Queries of four kinds, each with new random literals."""
     r = random.Random(seed)
-    asked = []
+    queries = []
     for i in range(n):
         year, month, quantity = r.randrange(1992, 1998), r.randrange(1, 13), r.randrange(5, 45)
         mode, word = r.choice(["AIR", "FOB", "MAIL", "RAIL", "SHIP"]), r.choice(["fox", "pinto", "quick"])
@@ -43,8 +43,8 @@ def questions(n: int, seed: int) -> list[str]:
             f"l_partkey BETWEEN {part} AND {part + 50}",
             f"l_returnflag = 'R' AND year(l_shipdate) = {year} AND l_comment LIKE '%{word}%'",
         ]
-        asked.append(f"SELECT count(*), sum(l_extendedprice) FROM lineitem WHERE {conditions[i % 4]}")
-    return asked
+        queries.append(f"SELECT count(*), sum(l_extendedprice) FROM lineitem WHERE {conditions[i % 4]}")
+    return queries
 
 
 def main() -> None:
@@ -66,8 +66,8 @@ def main() -> None:
 
 
 def _show(console: Console, spark: SparkSession, source: str, target: str) -> None:
-    asked, unseen = questions(LEARNED, seed=1), questions(UNSEEN, seed=2)
-    workload, other = hedgerow.Workload.from_sql(asked), hedgerow.Workload.from_sql(unseen)
+    learned, unseen = random_queries(LEARNED, seed=1), random_queries(UNSEEN, seed=2)
+    workload, other = hedgerow.Workload.from_sql(learned), hedgerow.Workload.from_sql(unseen)
     rows = spark.read.parquet(source).count()
     console.print(f"{rows:,} rows of TPC-H lineitem (scale {SCALE:g}); {len(workload)} queries to learn from\n")
 
@@ -87,7 +87,7 @@ def _show(console: Console, spark: SparkSession, source: str, target: str) -> No
     scores = [untouched, table.score(workload), table.score(other)]
     shown.add_row("rows read", *(f"{100 * s.rows_read:.1f} %" for s in scores))
     shown.add_row("bytes read", *(f"{100 * s.bytes_read:.1f} %" for s in scores))
-    times = [_times(spark, source, target, queries) for queries in (asked[:TIMED], unseen[:TIMED])]
+    times = [_times(spark, source, target, queries) for queries in (learned[:TIMED], unseen[:TIMED])]
     plain = statistics.median(seconds for both in times for seconds, _ in both)
     routed = [statistics.median(seconds for _, seconds in both) for both in times]
     shown.add_row("seconds a query (median)", *(f"{seconds:.2f}" for seconds in (plain, *routed)))
@@ -96,8 +96,8 @@ def _show(console: Console, spark: SparkSession, source: str, target: str) -> No
 
 
 def _times(spark: SparkSession, source: str, target: str, queries: list[str]) -> list[tuple[float, float]]:
-    """Seconds of each query over the table as it came and over ours; the two results have to be equal."""
-    found = []
+    """The seconds of each query over the source and over the rewritten table; both results have to be equal."""
+    times = []
     for query in queries:
         results, seconds = [], []
         for path in (source, target):
@@ -107,8 +107,8 @@ def _times(spark: SparkSession, source: str, target: str, queries: list[str]) ->
             seconds.append(time.perf_counter() - start)
         if results[0] != results[1]:
             raise AssertionError(f"{query} gives {results[0]}, but routed {results[1]}")
-        found.append((seconds[0], seconds[1]))
-    return found
+        times.append((seconds[0], seconds[1]))
+    return times
 
 
 if __name__ == "__main__":

@@ -314,11 +314,14 @@ def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.Monke
 
 def test_why_a_jvm_did_not_start() -> None:
     usual = "WARNING: Using incubator modules: x\nUsing Spark's default log4j profile: y\n26/01/01 WARN Utils: z\n\n"
-    assert cli._why(io.StringIO(usual)) is None
-    assert cli._why(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
+    assert cli._start_failure(io.StringIO(usual)) is None
+    assert cli._start_failure(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
         "Invalid maximum heap size: -Xmx4x"
     )
-    assert cli._why(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n')) == "No"
+    assert (
+        cli._start_failure(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n'))
+        == "No"
+    )
 
 
 def test_everything_has_a_help_text() -> None:

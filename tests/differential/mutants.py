@@ -307,6 +307,7 @@ def _attached_anew(sessions: Sessions) -> None:
 def found_after(worlds: list[Recorder], sessions: Sessions, most: int = MOST) -> tuple[int, str] | None:
     """How many comparisons it takes until one is wrong, and its condition; None where all are right."""
     asked = 0
+    sessions.configure({}, sorted({key for world in worlds for phase, *_ in world.exams for key in phase.settings}))
     before: list[str] = []
     for world in worlds:
         for phase, relation, files, plans in world.exams:

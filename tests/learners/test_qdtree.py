@@ -274,11 +274,11 @@ def test_another_process_makes_the_same_layout() -> None:
 
 def test_fitting_leaves_the_problem_alone() -> None:
     _, problem = sampled(1)
-    before = problem.truth.copy(), [a.copy() for a in problem.clauses.lists]
+    before = problem.truth.copy(), [a.copy() for a in problem.clauses.arrays]
     QdTree().fit(problem)
     PLAIN.fit(problem)
     assert np.array_equal(before[0], problem.truth)
-    assert all(np.array_equal(a, b) for a, b in zip(before[1], problem.clauses.lists, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(before[1], problem.clauses.arrays, strict=True))
 
 
 # --- the paper's example --------------------------------------------------------------------------

@@ -187,7 +187,7 @@ def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: W
 
     refused(lambda: learn(spark, str(tmp_path / "none"), workload), "cannot be read")
     refused(lambda: learn(spark, source, Workload(())), "no query")
-    refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM a JOIN b ON a.x = b.x")), "speaks of a, b")
+    refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM a JOIN b ON a.x = b.x")), "reads a, b")
     refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM events WHERE nothing = 1")), "nothing")
     refused(lambda: learn(spark, source, workload, learner="magic"), "no learner 'magic'")
     refused(lambda: learn(spark, spark.read.parquet(source).limit(0), workload), "empty")

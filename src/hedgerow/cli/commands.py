@@ -25,7 +25,7 @@ import typer
 from typer.core import TyperGroup
 
 import hedgerow
-from hedgerow.cli.output import Output, all_or, beside, share, summary
+from hedgerow.cli.output import Output, all_or, paired_share, share, summary
 from hedgerow.core.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
 
-# What a JVM and Spark say whenever they start; the first other line is why they did not.
+# Lines that a JVM and Spark print at every start; the first other line is the reason of a failure.
 _USUAL = re.compile(r"\s*$|.*\bWARN|Using |Setting |To adjust |\s+at ")
 
 
 class Commands(TyperGroup):
-    """Tells a foreseen error in one line; any other keeps its traceback, for it is a bug."""
+    """Prints a foreseen error in one line; any other error is a bug and keeps its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if (told := _told(error)) is None:
+            if (sentence := _one_sentence(error)) is None:
                 raise
-            Output.tell("error", told)
+            Output.line("error", sentence)
             raise typer.Exit(1) from None
 
 
-# Plain help: rich would draw boxes, and takes its time to be imported.
+# Plain help: rich would draw boxes and is slow to import.
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
@@ -59,7 +59,7 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class Options:
-    """What every command needs to get its Spark session."""
+    """The options of every command, for its Spark session."""
 
     master: str = "local[*]"
     memory: str = "4g"
@@ -67,17 +67,21 @@ class Options:
 
     @property
     def wants_log(self) -> bool:
-        """Spark's log is off unless asked for: what goes wrong comes back as an error."""
+        """Whether Spark's log is printed; by default it is off, because failures are raised as errors."""
         return "spark.log.level" in self.conf
 
 
-Many = list[str] | None
-Source = Annotated[str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")]
-Queries = Annotated[Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, or a saved .jsonl file.")]
-Directory = Annotated[
+Texts = list[str] | None
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")
+]
+WorkloadArgument = Annotated[
+    Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, or a saved .jsonl file.")
+]
+DirectoryArgument = Annotated[
     str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote; also the name of a Delta table.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
 def _version(wanted: bool) -> None:
@@ -91,18 +95,18 @@ def main_options(
     ctx: typer.Context,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
-    conf: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
+    conf: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""
-    ctx.obj = Options(master, memory, dict(_pair("--conf", text) for text in conf or ()))
+    ctx.obj = Options(master, memory, dict(_key_value("--conf", text) for text in conf or ()))
 
 
 @app.command()
 def learn(
     ctx: typer.Context,
-    source: Source,
-    workload: Queries,
+    source: SourceArgument,
+    workload: WorkloadArgument,
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
     learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
@@ -110,12 +114,12 @@ def learn(
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
-    given: Annotated[Many, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None,
+    given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None,
     cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, or atoms+subtrees.")] = "atoms",
     recurrence: Annotated[str, typer.Option(help="How likely literals come back, 0 to 1; auto asks the log.")] = "auto",
     exact: Annotated[bool, typer.Option("--exact/--from-sample", help="Count small cells in all rows.")] = True,
-    param: Annotated[Many, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
-    as_json: Json = False,
+    param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Learn from WORKLOAD how to group the rows of SOURCE."""
     params = _params(learner, param or ())
@@ -150,7 +154,7 @@ def learn(
             "kind": f"{kind}, by {learner}",
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
-            "rows read": beside(made.get("given")),
+            "rows read": paired_share(made.get("given")),
         },
     )
 
@@ -159,10 +163,10 @@ def learn(
 def score(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A table that apply wrote; with --layout any.")],
-    workload: Queries,
+    workload: WorkloadArgument,
     layout: Annotated[Path | None, typer.Option(help="What if SOURCE had this layout? Nothing is written.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="With --layout: from all rows, not from a sample.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Tell what WORKLOAD reads of a table, or would read of one.
 
@@ -172,17 +176,17 @@ def score(
     learned = None if layout is None else hedgerow.Learned.load(layout)
     with _spark(ctx) as spark:
         if learned is None:
-            found = hedgerow.table(spark, source).score(queries)
+            result = hedgerow.table(spark, source).score(queries)
         else:
-            found = hedgerow.score(spark, source, queries, learned, exact=exact)
+            result = hedgerow.score(spark, source, queries, learned, exact=exact)
     Output(as_json).answer(
-        json.loads(found.to_json()),
+        json.loads(result.to_json()),
         {
-            "rows read": share(found.rows_read),
-            "blocks read": f"{share(found.blocks_read)} of {found.blocks:,}",
-            "bytes read": share(found.bytes_read),
-            "rows that match": None if found.selectivity is None else share(found.selectivity),
-            "queries": f"{len(found.queries):>6,}",
+            "rows read": share(result.rows_read),
+            "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
+            "bytes read": share(result.bytes_read),
+            "rows that match": None if result.selectivity is None else share(result.selectivity),
+            "queries": f"{len(result.queries):>6,}",
         },
     )
 
@@ -190,7 +194,7 @@ def score(
 @app.command()
 def apply(
     ctx: typer.Context,
-    source: Source,
+    source: SourceArgument,
     layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="A layout that learn wrote.")],
     to: Annotated[
         str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
@@ -199,15 +203,15 @@ def apply(
     retries: Annotated[int, typer.Option(min=0, help="In place: begin again when others were faster.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
-    sort_by: Annotated[Many, typer.Option(metavar="COLUMN", help="Order in a file; else the layout's own.")] = None,
+    sort_by: Annotated[Texts, typer.Option(metavar="COLUMN", help="Order in a file; else the layout's own.")] = None,
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
     statistics: Annotated[int, typer.Option(min=0, help="Expressions and conditions that the index holds.")] = 300,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
 
-    A block is a file; the index says what each cannot contain.
+    A block is a file; the index describes what each file cannot contain.
     """
     learned = hedgerow.Learned.load(layout)
     with _spark(ctx) as spark:
@@ -225,8 +229,8 @@ def apply(
             replica=replica,
             statistics=statistics,
         )
-        found = written.describe()
-    Output(as_json).answer(found, summary(found))
+        facts = written.describe()
+    Output(as_json).answer(facts, summary(facts))
 
 
 @app.command()
@@ -250,42 +254,43 @@ def query(
 
 
 @app.command()
-def verify(ctx: typer.Context, directory: Directory, as_json: Json = False) -> None:
-    """Prove that a table is what was written.
+def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Check that a table is as it was written.
 
-    All files, rows and columns are compared, and of some files what the index says of them.
+    Compares all files, rows and columns, and the index's statistics of some files.
     """
     with _spark(ctx) as spark:
-        found = hedgerow.table(spark, directory).verify()
+        report = hedgerow.table(spark, directory).verify()
+    compared = all_or(report.get("rows_compared", report["rows"]), report["rows"])
     Output(as_json).answer(
-        found,
+        report,
         {
-            "table": f"{found['path']} is as it was written",
-            "rows": f"{found['rows']:,}, {all_or(found.get('rows_compared', found['rows']), found['rows'])} compared",
-            "files": f"{found['files']:,}, the statistics of {found['files_with_statistics_checked']:,} compared",
-            "not ours": f"{found['unknown_files']:,} files, always opened" if found.get("unknown_files") else None,
-            "checksum": found.get("checksum"),
-            "replicas": ", ".join(f"{name}: {told}" for name, told in found.get("replicas", {}).items()) or None,
+            "table": f"{report['path']} is as it was written",
+            "rows": f"{report['rows']:,}, {compared} compared",
+            "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
+            "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
+            "checksum": report.get("checksum"),
+            "replicas": ", ".join(f"{name}: {status}" for name, status in report.get("replicas", {}).items()) or None,
         },
     )
 
 
 @app.command()
-def describe(ctx: typer.Context, directory: Directory, as_json: Json = False) -> None:
+def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
     """Tell what a table is and where it came from."""
     with _spark(ctx) as spark:
-        found = hedgerow.table(spark, directory).describe()
-    Output(as_json).answer(found, summary(found))
+        facts = hedgerow.table(spark, directory).describe()
+    Output(as_json).answer(facts, summary(facts))
 
 
 @contextmanager
 def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
-    """A session, in which Hedgerow's warnings are single lines."""
+    """A session; while it lives, Hedgerow's warnings are printed as single lines."""
     options: Options = ctx.obj
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, hedgerow.HedgerowWarning):
-            Output.tell("warning", str(message))
+            Output.line("warning", str(message))
         else:
             usual(message, category, *where, **more)
 
@@ -293,7 +298,7 @@ def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
         usual, warnings.showwarning = warnings.showwarning, show
         warnings.simplefilter("always", hedgerow.HedgerowWarning)
         with _session(options) as spark:
-            # PySpark logs a failed query once more, with all of Java's frames.
+            # Otherwise PySpark also logs a failed query, with Java's whole stack trace.
             logging.disable(logging.NOTSET if options.wants_log else logging.CRITICAL)
             try:
                 yield spark
@@ -303,14 +308,14 @@ def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
 
 @contextmanager
 def _session(options: Options) -> Iterator[SparkSession]:
-    """A session of our own, stopped at the end; tests put theirs in its place."""
+    """A new session, stopped at the end; tests replace this function."""
     from hedgerow.spark.start.session import session, spark_errors
 
     with nullcontext(StringIO()) if options.wants_log else _silenced() as held:
         try:
             spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
         except spark_errors() as error:
-            raise HedgerowError(f"Spark did not start: {_why(held) or _told(error)}") from error
+            raise HedgerowError(f"Spark did not start: {_start_failure(held) or _one_sentence(error)}") from error
     try:
         yield spark
     finally:
@@ -319,7 +324,7 @@ def _session(options: Options) -> Iterator[SparkSession]:
 
 @contextmanager
 def _silenced() -> Iterator[IO[str]]:
-    """Standard error goes to a file; a process that starts meanwhile, as Spark's JVM does, writes there to its end."""
+    """Redirects standard error to a file; a process started meanwhile, like Spark's JVM, writes there until it ends."""
     with TemporaryFile("w+", errors="replace") as held:
         sys.stderr.flush()
         before = os.dup(2)
@@ -331,15 +336,15 @@ def _silenced() -> Iterator[IO[str]]:
             os.close(before)
 
 
-def _why(held: IO[str]) -> str | None:
-    """Why a JVM did not start, by the first line of it that is not the usual."""
+def _start_failure(held: IO[str]) -> str | None:
+    """The reason why a JVM did not start: the first line of its output that is not printed at every start."""
     held.seek(0)
     line = next((line for line in held if not _USUAL.match(line)), None)
     return line and re.sub(r"^Exception in thread \S+ [\w.$]+: ", "", line).strip()
 
 
-def _told(error: Exception) -> str | None:
-    """One sentence for an error of ours or of Spark; None for any other."""
+def _one_sentence(error: Exception) -> str | None:
+    """One sentence for an error of Hedgerow or Spark; None for any other."""
     if isinstance(error, HedgerowError):
         return str(error)
     if "pyspark" in sys.modules:
@@ -349,7 +354,7 @@ def _told(error: Exception) -> str | None:
     return None
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
+def _key_value(option: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key and equals):
         raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
@@ -364,20 +369,20 @@ def _recurrence(value: str) -> Recurrence:
 
 
 def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:
-    """The learner's parameters, each of the type that the learner declares."""
+    """The learner's parameters, converted to the types that the learner declares."""
     from hedgerow.pipeline.learner_names import make_learner
 
     cls: Any = type(make_learner(learner))
     kinds = {f.name: get_type_hints(cls)[f.name] for f in fields(cls)}
-    found = {}
-    for key, value in (_pair("--param", text) for text in given):
+    params = {}
+    for key, value in (_key_value("--param", text) for text in given):
         if key not in kinds:
             raise HedgerowError(f"the learner {learner} takes {', '.join(kinds) or 'no parameters'}, not {key!r}")
         try:
-            found[key] = _value(kinds[key], value)
+            params[key] = _value(kinds[key], value)
         except (ValueError, KeyError):
             raise HedgerowError(f"--param {key} of the learner {learner} cannot be {value!r}") from None
-    return found
+    return params
 
 
 def _value(kind: Any, text: str) -> Any:
@@ -391,10 +396,10 @@ def _value(kind: Any, text: str) -> Any:
 
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
-    """By directory: the files that the query opens, out of those it would open if nobody routed it."""
+    """Prints, by directory, the files that the query opens, and how many it would open without the index."""
     from hedgerow.spark.start.session import first_line, spark_errors
 
-    try:  # of a statement, for Spark runs those at once
+    try:  # a statement is refused here: Spark would run it at once
         spark._jsparkSession.sessionState().sqlParser().parseQuery(sql)
     except spark_errors() as error:
         raise HedgerowError(f"only a query can be explained: {first_line(error)}") from error
@@ -411,11 +416,11 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
 
 
 def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for file in files:
         path, _, name = file.rpartition("/")
-        found.setdefault(path, []).append(name)
-    return found
+        names.setdefault(path, []).append(name)
+    return names
 
 
 def main() -> None:

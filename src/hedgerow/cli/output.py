@@ -1,4 +1,4 @@
-"""What the command line prints: answers as JSON or for people, and single lines beside them."""
+"""Prints the command line's answers, as JSON or as text, and single lines of notes, warnings and errors."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from rich.table import Table
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_ANY_WIDTH = 1 << 20  # a table that goes into a file or a pipe is never cut
+_NUMBER_TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_UNLIMITED_WIDTH = 1 << 20  # a table that is printed into a file or a pipe is never cut
 
 
 @dataclass(frozen=True)
 class Output:
-    """All that is ever printed: an answer as JSON or for people, and single lines beside it."""
+    """Prints one command's answer, as JSON or as text, and single lines beside it."""
 
     as_json: bool
 
     @staticmethod
-    def tell(kind: str, sentence: str) -> None:
+    def line(kind: str, sentence: str) -> None:
+        """Prints `error: ...`, `warning: ...` or `note: ...` to standard error, as one line."""
         typer.echo(f"{kind}: {' '.join(sentence.split())}", err=True)
 
     def answer(self, document: Mapping[str, Any], facts: Mapping[str, str | None]) -> None:
-        """One JSON document, or one line a fact; a fact that is None is not worth a line."""
+        """Prints one JSON document, or one line per fact; facts that are None are left out."""
         if self.as_json:
             typer.echo(json.dumps(document, indent=2))
             return
@@ -42,29 +43,29 @@ class Output:
         self._draw(grid)
 
     def rows(self, frame: DataFrame, limit: int) -> None:
-        """The first rows of a frame, all if `limit` is 0. Spark makes the texts: it knows its types and time zone."""
+        """Prints the first rows of a frame, all if `limit` is 0. Spark formats the values, by their types and zone."""
         if not frame.columns:
-            return  # a statement that answers nothing
+            return  # a statement without a result
         from pyspark.sql import functions as f
 
         if self.as_json:
             frame = frame.select(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}))
         else:
-            columns = [(name, kind.startswith(_NUMBERS)) for name, kind in frame.dtypes]
+            columns = [(name, kind.startswith(_NUMBER_TYPES)) for name, kind in frame.dtypes]
             places = [f"c{i}" for i in range(len(columns))]  # two columns may have one name
             frame = frame.toDF(*places).select(*(f.col(place).cast("string") for place in places))
-        found = frame.take(limit + 1) if limit else frame.collect()
-        shown = found[:limit] if limit else found
+        taken = frame.take(limit + 1) if limit else frame.collect()
+        shown = taken[:limit] if limit else taken
         if self.as_json:
             for row in shown:
                 typer.echo(row[0])
         else:
             self.table(columns, [["NULL" if value is None else value for value in row] for row in shown])
-        if len(found) > len(shown):
-            self.tell("note", f"there are more than {limit:,} rows; --limit 0 shows all")
+        if len(taken) > len(shown):
+            self.line("note", f"there are more than {limit:,} rows; --limit 0 shows all")
 
     def table(self, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
-        """Columns by name; those of numbers stand on the right."""
+        """Prints a table; `columns`: each name, and whether its values are numbers, which are aligned right."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
 
@@ -78,43 +79,44 @@ class Output:
     def _draw(self, table: Table) -> None:
         from rich.console import Console
 
-        width = None if sys.stdout.isatty() else _ANY_WIDTH
-        # Data is no markup: [red] in a row is the text [red].
+        width = None if sys.stdout.isatty() else _UNLIMITED_WIDTH
+        # Without markup, the text [red] in a row is printed as it is.
         console = Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False)
         with console.capture() as drawn:
             console.print(table)
         typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
-def summary(found: Mapping[str, Any]) -> dict[str, str | None]:
-    """What `describe` knows, for people."""
-    rows, versions = found["rows_per_block"], found.get("versions", {})
-    strange, missing, copied = found["unknown_files"], found["missing_files"], found.get("copied_rows")
-    kept = found.get("layout_files_left")  # of a Delta table, whose files others may compact
+def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
+    """The answer of `describe` as lines of text."""
+    rows, versions = facts["rows_per_block"], facts.get("versions", {})
+    unknown, missing, copied = facts["unknown_files"], facts["missing_files"], facts.get("copied_rows")
+    left = facts.get("layout_files_left")  # of a Delta table, whose files others may compact
     return {
-        "table": f"{found['table']} in {found['path']}" + (f", version {found['version']}" if kept is not None else ""),
-        "source": found.get("source"),
-        "written": f"{found['created']} by hedgerow {versions['hedgerow']}" if "created" in found else None,
-        "layout": found["layout"] + (f", by {found['learner']}" if "learner" in found else ""),
-        "rows": f"{found['rows']:,}" + (f", and copies of {copied:,}" if copied else ""),
-        "blocks": f"{found['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
-        "files": f"{found['files']:,}, {_size(found['bytes'])}",
-        "not ours": f"{len(strange):,} files, always opened: {strange[0]}..." if strange else None,
-        "missing": f"{len(missing):,} files: {missing[0]}..." if missing and kept is None else None,
-        "in place": f"{kept:,} of the layout's {found['layout_files']:,} files" if kept is not None else None,
-        "statistics": ", ".join(found["statistics"]) or None,
-        "conditions": f"{found['features']:,}" if found["features"] else None,
-        "replicas": ", ".join(map(_replica, found.get("replicas", ()))) or None,
-        "settings": "not those it was written under: a part of the index is of use" if found["steady_only"] else None,
+        "table": f"{facts['table']} in {facts['path']}" + (f", version {facts['version']}" if left is not None else ""),
+        "source": facts.get("source"),
+        "written": f"{facts['created']} by hedgerow {versions['hedgerow']}" if "created" in facts else None,
+        "layout": facts["layout"] + (f", by {facts['learner']}" if "learner" in facts else ""),
+        "rows": f"{facts['rows']:,}" + (f", and copies of {copied:,}" if copied else ""),
+        "blocks": f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
+        "files": f"{facts['files']:,}, {_size(facts['bytes'])}",
+        "not ours": f"{len(unknown):,} files, always opened: {unknown[0]}..." if unknown else None,
+        "missing": f"{len(missing):,} files: {missing[0]}..." if missing and left is None else None,
+        "in place": f"{left:,} of the layout's {facts['layout_files']:,} files" if left is not None else None,
+        "statistics": ", ".join(facts["statistics"]) or None,
+        "conditions": f"{facts['features']:,}" if facts["features"] else None,
+        "replicas": ", ".join(map(_replica, facts.get("replicas", ()))) or None,
+        "settings": "not those it was written under: a part of the index is of use" if facts["steady_only"] else None,
     }
 
 
-def _replica(found: Mapping[str, Any]) -> str:
-    made = f"{found['layout']}, by {found['learner']}" if "learner" in found else found["layout"]
-    return f"{found['name']} ({made}, {_size(found['bytes'])}{'' if found['up_to_date'] else '; behind, so not read'})"
+def _replica(facts: Mapping[str, Any]) -> str:
+    made = f"{facts['layout']}, by {facts['learner']}" if "learner" in facts else facts["layout"]
+    return f"{facts['name']} ({made}, {_size(facts['bytes'])}{'' if facts['up_to_date'] else '; behind, so not read'})"
 
 
-def beside(given: Mapping[str, Any] | None) -> str | None:
+def paired_share(given: Mapping[str, Any] | None) -> str | None:
+    """The shares of rows that the given tables read, alone and together with the learned layout."""
     if given is None:
         return None
     return f"{share(given['alone']).strip()} of what is given, {share(given['together']).strip()} with this beside it"

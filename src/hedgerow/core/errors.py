@@ -1,4 +1,4 @@
-"""Every error a user may meet, as one sentence that says what is wrong and what to do."""
+"""The errors that a user may meet; each message is one sentence: what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NoReturn
 
 
 class HedgerowError(Exception):
-    """The root: catch this to catch all of ours."""
+    """The base class of all errors that Hedgerow raises."""
 
 
 class FormatError(HedgerowError):
-    """A file is not ours, is damaged, or was written by a newer version."""
+    """A file that Hedgerow did not write, that is damaged, or that a newer version wrote."""
 
 
 class WorkloadError(HedgerowError):
@@ -28,15 +28,15 @@ class LayoutError(HedgerowError):
 
 
 def assert_never(value: NoReturn) -> NoReturn:
-    """Close a `match`: mypy proves it unreachable (typing has it only from Python 3.11)."""
+    """End a `match` that covers all cases; mypy proves the call unreachable (`typing` has this from Python 3.11)."""
     raise AssertionError(f"unreachable: {value!r}")
 
 
 class HedgerowWarning(UserWarning):
-    """Something was left out, and the work goes on."""
+    """Something was left out, but the work continues."""
 
 
 def warn(what: str, sentences: Sequence[str]) -> None:
-    """Tell the caller of our caller what was left out, and why by an example."""
+    """Warn about what was left out, with the first sentence as an example, at the line that called our caller."""
     if sentences:
         warnings.warn(f"{what}; the first: {sentences[0]}", HedgerowWarning, stacklevel=3)

@@ -11,8 +11,10 @@ from hedgerow.core.learning.rows.groups import Cost, RowGroups
 
 @dataclass(frozen=True)
 class BottomUp:
-    """See `core/row_groups` for what the parameters mean; `BottomUp(cost="features")` is the paper's, `tuned=True` its
-    BU+."""
+    """Groups rows by their features; for the parameters see `RowGroups` in `core/learning/rows/groups.py`.
+
+    `BottomUp(cost="features")` is the paper's algorithm, with `tuned=True` its BU+.
+    """
 
     features: int = 15
     threshold: float = 0.001

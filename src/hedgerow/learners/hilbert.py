@@ -11,7 +11,7 @@ from hedgerow.core.learning.problem import Problem
 
 @dataclass(frozen=True)
 class Hilbert:
-    """`columns`: which to curve through; by default the `most` that queries filter on most often."""
+    """Orders rows along a Hilbert curve through `columns`; by default the `most` columns most often filtered on."""
 
     columns: tuple[str, ...] = ()
     most: int = 3

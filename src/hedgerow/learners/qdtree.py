@@ -1,7 +1,7 @@
-"""Greedy qd-tree (Yang et al., SIGMOD 2020, Algorithm 1): split a node by the cut that lets most rows be skipped.
+"""Greedy qd-tree (Yang et al., SIGMOD 2020, Algorithm 1): cut a node where queries then skip the most rows.
 
-By default it departs from the paper: cuts are weighed by the entropy of the split, leaves are small cells, and cells
-are joined into blocks by what all rows say of them. `QdTree("skip", cells=1)` is the paper's.
+The defaults depart from the paper: a gain is divided by the entropy of the split, leaves are small cells, and cells are
+joined into blocks by statistics of all rows. `QdTree("skip", cells=1)` is the paper's algorithm.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.greedy import cells_of, eps_of, greedy, joined
+from hedgerow.core.learning.trees.greedy import default_cells, default_eps, greedy, joined
 from hedgerow.core.learning.trees.overlap import overlapped
 
-SMALL = 0.5  # of a block: the most rows of a leaf that is kept in several; of larger ones the copies cost too much
+MAX_COPIED_SHARE = 0.5  # of a block's rows: a larger leaf is not copied, because its copies cost too much
 Criterion = Choice["skip", "gain_ratio"]
 
 
 @dataclass(frozen=True)
 class QdTree:
-    """`criterion`: how much a cut lets be skipped ("skip", the paper's), or that for each bit of the split's entropy
-    ("gain_ratio", with `eps` added to the entropy so that tiny slices are not favoured: by default the more, the less
-    of the problem was really asked).
+    """Learns a tree of cuts, greedily from the root.
 
-    `cells`: how many leaves a block may be made of. With 1 a leaf is a block, as in the paper; else leaves are that
-    much smaller than a block and joined by what the joined blocks cost: by default a sixth, and a tenth where all of
-    the problem was really asked, for then there are fewer queries to look at.
+    `criterion`: choose the cut by the rows that queries skip ("skip", as in the paper), or by these divided by the
+    entropy of the split plus `eps` ("gain_ratio"). `eps` keeps tiny slices from being favoured; its default is larger
+    if more of the queries are synthetic.
 
-    `overlap`: one side of a cut may be half a block or less; such leaves are kept in several blocks (6.2). The other
-    leaves are blocks then, whatever `cells` says.
+    `cells`: the number of leaves that a block may be made of. With 1 a leaf is a block, as in the paper. Else leaves
+    are that much smaller than a block, and are joined where it costs least: by default 6, or 10 without synthetic
+    queries, for then there are fewer queries.
+
+    `overlap`: one side of a cut may have half a block or less; such leaves are copied to several blocks (6.2). All
+    other leaves are blocks then, and `cells` is ignored.
     """
 
     criterion: Criterion = "gain_ratio"
@@ -43,17 +45,17 @@ class QdTree:
 
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
         if self.criterion not in ("skip", "gain_ratio"):
-            raise LayoutError(f"a qd-tree's criterion is skip or gain_ratio, not {self.criterion!r}")
+            raise LayoutError(f"a qd-tree's criterion must be skip or gain_ratio, not {self.criterion!r}")
         if self.eps is not None and (not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf):
-            raise LayoutError(f"a qd-tree's eps is a number from 0 on, not {self.eps!r}")
-        cells = cells_of(problem) if self.cells is None else self.cells
+            raise LayoutError(f"a qd-tree's eps must be a number of at least 0, not {self.eps!r}")
+        cells = default_cells(problem) if self.cells is None else self.cells
         if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
-            raise LayoutError(f"a block has at least one cell, a whole number, not cells={self.cells!r}")
+            raise LayoutError(f"a qd-tree's cells must be a whole number of at least 1, not {self.cells!r}")
         if not problem.cuts:
             return TreeLayout((), ())
-        eps = -1.0 if self.criterion == "skip" else eps_of(problem) if self.eps is None else self.eps
+        eps = -1.0 if self.criterion == "skip" else default_eps(problem) if self.eps is None else self.eps
         if self.overlap:
             least = problem.sample_block_rows
-            return overlapped(greedy(problem, least, eps, False, SMALL * least), problem)
+            return overlapped(greedy(problem, least, eps, False, MAX_COPIED_SHARE * least), problem)
         tree = greedy(problem, max(1, problem.sample_block_rows // cells), eps, cells > 1)
         return tree if cells == 1 else joined(problem, tree)

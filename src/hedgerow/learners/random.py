@@ -1,4 +1,4 @@
-"""Rows dealt out at random into blocks of one size: what any layout has to beat."""
+"""Rows assigned to equal blocks at random: the baseline that every layout has to beat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.core.predicates.types import OTHER
 
 @dataclass(frozen=True)
 class Random:
-    """A sort by a hash of the row, so that tomorrow's rows are dealt the same way."""
+    """Sorts rows by a hash, so that equal rows always go to the same block, later rows too."""
 
     def fit(self, problem: Problem) -> CurveLayout:
         sample = problem.sample

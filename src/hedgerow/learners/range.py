@@ -11,7 +11,7 @@ from hedgerow.core.learning.problem import Problem
 
 @dataclass(frozen=True)
 class Range:
-    """`columns`: what to sort by; by default the one whose conditions let the fewest rows through on average."""
+    """Sorts by `columns`; by default by the column whose conditions let the fewest rows through on average."""
 
     columns: tuple[str, ...] = ()
 

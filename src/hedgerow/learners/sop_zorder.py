@@ -1,7 +1,7 @@
-"""Skipping-oriented partitions and Z-order in one (thesis, 4.1.2): row groups are one more dimension of a Z-order.
+"""Skipping-oriented partitioning and Z-order in one (thesis, 4.1.2): row groups are one more dimension of a Z-order.
 
 Z-order   terms compared with ever-changing literals    ip = '10.3.44.5', ip = '10.22.35.7', ...
-SOP       conditions that come again                    info['courier'] = 'DHL', note LIKE '%broken%'
+SOP       conditions that recur                         info['courier'] = 'DHL', note LIKE '%broken%'
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from hedgerow.core.predicates.sql_text import term_text
 
 @dataclass(frozen=True)
 class SopZOrder:
-    """`columns`: what to Z-order by; by default the `most` terms most often filtered on, of those that are compared
-    with `points` values or more. Everything else is for the row groups, see `core/row_groups`; a group has `part` times
-    the rows of a block or more. By the `cost` of queries, groups by either choice of features are tried, and none: what
-    reads least of the sample is taken.
+    """Z-orders by `columns` and by row groups.
+
+    By default the columns are the `most` terms most often filtered on, of those compared with at least `points` values.
+    All other conditions may become features of the row groups, with the parameters of `RowGroups`; a group has at least
+    `part` times the rows of a block. With `cost="queries"`, groups by both choices of features and no groups are tried,
+    and the layout that reads least of the sample is taken.
     """
 
     columns: tuple[str, ...] = ()
@@ -41,7 +43,7 @@ class SopZOrder:
 
     def fit(self, problem: Problem) -> CurveLayout:
         if not isinstance(self.part, int | float) or not self.part > 0:
-            raise LayoutError(f"a group has some part of a block's rows or more, not part={self.part!r}")
+            raise LayoutError(f"part must be a number above 0, the size of a group in blocks, not {self.part!r}")
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
         left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms_of(cut))]
@@ -49,10 +51,10 @@ class SopZOrder:
         choices = [groups.chosen(problem, left)]
         if self.cost == "queries":
             choices.append(groups.chosen(problem, left, published=True))
-        found = [groups.fit(problem, choice, least) for choice in {tuple(c.cuts): c for c in choices}.values()]
+        layouts = [groups.fit(problem, choice, least) for choice in {tuple(c.cuts): c for c in choices}.values()]
         if self.cost == "queries":
-            found.append(GroupLayout((), {}))
-        return min((_woven(problem, each, along) for each in found), key=problem.reads)
+            layouts.append(GroupLayout((), {}))
+        return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)
 
     def _changing(self, problem: Problem) -> list[Term]:
         """The terms that queries filter on most often, of those compared with many values."""
@@ -69,8 +71,8 @@ class SopZOrder:
         return often[: self.most]
 
 
-def _woven(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:
-    """The groups, where there are several, and the terms take turns in giving a bit."""
+def _interleaved(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:
+    """A Z-order of the terms and, if there are several, the groups."""
     axes: list[Axis | BlockAxis] = [BlockAxis(ordered(groups))] if groups.blocks > 1 else []
     bits = bits_each(problem, len(axes) + len(along))
     axes += [axis_of(problem, term, bits) for term in along]
@@ -82,6 +84,6 @@ def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
 
 
 def ordered(layout: GroupLayout) -> GroupLayout:
-    """The same groups, numbered so that neighbours have zeros in common."""
+    """Number the groups so that neighbours have zeros in common."""
     number = np.argsort(chained(layout.vectors))
     return GroupLayout(layout.predicates, {v: int(number[b]) for v, b in layout.block_of.items()})

@@ -1,4 +1,4 @@
-"""Z-order: columns take turns in giving a bit of the key, equally many each."""
+"""Z-order: the columns contribute bits of the key in turn, equally many each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hedgerow.core.learning.problem import Problem
 
 @dataclass(frozen=True)
 class ZOrder:
-    """`columns`: which to interleave; by default the `most` that queries filter on most often."""
+    """Interleaves the bits of `columns`; by default the `most` columns most often filtered on."""
 
     columns: tuple[str, ...] = ()
     most: int = 3

@@ -1,5 +1,5 @@
-"""The verbs that users call, one file each.
+"""Which functions do users call?
 
-`learn`, `score`, `apply`, `open` (table and read) and `route` (with attach and detach). The only package that joins
-learners, Spark, SQL and tables.
+One file each: `learn`, `score`, `apply`, `open` (table and read) and `route` (with attach and detach). This is the only
+package that joins learners, Spark, SQL and tables.
 """

@@ -1,4 +1,4 @@
-"""apply: rewrite a table by a layout, one file a block, with an index."""
+"""apply: rewrites a table in a layout, one file per block, with an index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.evaluate import Item, needed
-from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.tables.base import LacksCapability, Table
@@ -32,7 +31,7 @@ from hedgerow.tables.parquet.write import create
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MANY = 300  # expressions and conditions that an index describes
+MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
 
 
 def apply(
@@ -49,7 +48,7 @@ def apply(
     options: Mapping[str, str] | None = None,
     table: str | None = None,
     replica: str | None = None,
-    statistics: int = MANY,
+    statistics: int = MAX_DESCRIBED_ITEMS,
 ) -> Table:
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
@@ -57,19 +56,19 @@ def apply(
         to: the directory; without it the source has to be a Delta table. With `replica`, the table that gets one.
         replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
         where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
-        retries: in place, how often to begin again when others changed those files meanwhile.
+        retries: in place, how often to start again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
         sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
             one, and the column that queries filter on most.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
         statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
-            columns: the layout's own, and of the others those that most queries ask for.
+            columns: first the layout's own, then those that occur in most queries.
     """
     copy_of, place = None, to
     if replica is not None:
         if to is None:
-            raise HedgerowError("a replica is of a table that Hedgerow wrote: say which with to=")
+            raise HedgerowError("a replica belongs to a table that Hedgerow wrote: name that table with to=")
         if is_delta(spark, to):
             raise LacksCapability("replicas", to)
         copy_of = ParquetTable.open(spark, to.rstrip("/"))
@@ -77,7 +76,7 @@ def apply(
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     if statistics < 0:
-        raise LayoutError(f"statistics is how many more the index holds, 0 or more, not {statistics}")
+        raise LayoutError(f"statistics has to be at least 0, not {statistics}")
     by_key = sort_by is None
     if sort_by is None:
         sort_by = _most_filtered(learned.predicates, opened)[:1]
@@ -87,7 +86,7 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    described = [encode(item) for item in _described(learned, statistics)]
+    described = [encode(item) for item in _described_items(learned, statistics)]
     writing = {
         "max_block_rows": at_least_one("max_block_rows", max_block_rows),
         "sort_by": list(sort_by),
@@ -109,7 +108,7 @@ def apply(
         )
         return ParquetTable.open(spark, place.rstrip("/") if copy_of is None else copy_of.path)
     if not isinstance(source, str) or not is_delta(spark, source):
-        raise HedgerowError(f"only a Delta table is rewritten in place: say where to write {opened.origin} with to=")
+        raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
     if isinstance(learned.layout, OverlapLayout):
         raise LacksCapability("overlap", opened.origin)
     plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, where)
@@ -117,22 +116,24 @@ def apply(
     return DeltaTable.open(spark, source)
 
 
-def _described(learned: Learned, limit: int) -> list[Item]:
-    """What the index says of blocks: the bounds of columns; of expressions and conditions the layout's own, and those
-    that most queries ask for."""
+def _described_items(learned: Learned, limit: int) -> list[Item]:
+    """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
+
+    Of those, the layout's own come first, then the ones that occur in most queries."""
     own = [x for x in learned.layout.features if isinstance(x, Predicate)]
-    filtered = {c for p in learned.predicates for c in columns_of(p)}  # also those that only LIKE and functions look at
-    filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they tell blocks apart, asked or not
-    compound = [x for x in own if isinstance(x, And | Or)]  # what is known of their parts does not answer them
+    filtered = {c for p in learned.predicates for c in columns_of(p)}  # also inside LIKE and functions
+    filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
+    compound = [x for x in own if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
     items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
-    asked = Counter(x for p in learned.predicates for x in {*terms_of(p), *walk(normalise(p))})
+    uses = Counter(x for p in learned.predicates for x in {*terms_of(p), *walk(normalise(p))})
     first = {*learned.layout.features, *(t for p in own for t in terms_of(p))}
     more = [x for x in items if not isinstance(x, Column)]
-    more.sort(key=lambda x: (x not in first, -asked[x], sql_of(x)))
+    more.sort(key=lambda x: (x not in first, -uses[x], sql_of(x)))
     return [x for x in items if isinstance(x, Column)] + more[:limit]
 
 
 def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:
+    """The top-level columns that predicates compare, the most frequent first."""
     counts: dict[str, int] = {}
     for p in predicates:
         for name in (term_text(t) for t in terms_of(p)):

@@ -1,4 +1,4 @@
-"""Checks what users pass to the verbs, and opens it."""
+"""Opens and checks the arguments of the functions that users call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError, WorkloadError
 from hedgerow.core.workload.queries import Query, Workload
-from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.source import Source, open_source
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def opened_with_queries(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
 ) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
-    """The source under the workload's name for it, the queries that fit it, and a sentence for each that does not."""
+    """The source under its name in the workload, the queries that fit it, and a sentence for each that does not."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     tables = workload.tables()
@@ -30,6 +29,7 @@ def opened_with_queries(
 
 
 def at_least_one(name: str, value: int | None) -> int | None:
+    """The value; LayoutError if it is below 1."""
     if value is not None and value < 1:
         raise LayoutError(f"{name} has to be at least 1, not {value}")
     return value

@@ -1,4 +1,4 @@
-"""learn, score, apply, table, read, route, attach: the one place where Spark, SQL, learners and core meet."""
+"""learn: samples a table, evaluates the workload's predicates on the sample, and lets a learner make a layout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.collect_stats import collect_blocks
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.sample import draw, sample_size
-from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.base import Table
@@ -60,30 +59,30 @@ def learn(
 
     Args:
         source: a Parquet directory, a list of files, a catalog table or a DataFrame.
-        block_rows: rows that a block should have at least (half of it where many rows share a value); without it
-            `block_bytes` counts, by the size of the source's files.
+        block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
+            `block_bytes` and the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
-        cuts: what may divide rows: conditions of the queries, or sub-trees of them too ("atoms+subtrees").
-        recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1 only the queries seen
-            count; below, others like them do too. By default it is estimated from how often literals came back.
+        cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
+        recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1, only the queries of
+            the workload count; below, similar queries count too. By default it is estimated from repeated literals.
         exact: count the rows of a learner's cells in the whole table, not just in the sample.
-        given: tables with the same rows that stay as they are, replicas of the new one: a query counts by what the one
-            reads that serves it best, so the layout is learned for those that the given ones serve badly.
-        params: what the learner takes.
+        given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
+            that serves it best, so the layout is learned for the queries that the given tables serve badly.
+        params: the learner's own parameters.
     """
-    beside = [open_table(spark, t) if isinstance(t, str) else t for t in given]
-    fitted = make_learner(learner, **params)
+    given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
+    made_learner = make_learner(learner, **params)
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
         least = at_least_one("block_rows", block_rows) or _rows_of_bytes(opened, block_bytes)
         wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
-        named: list[Term] = [Column(path_of(name)) for name in getattr(fitted, "columns", ())]
+        named: list[Term] = [Column(path_of(name)) for name in getattr(made_learner, "columns", ())]
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
-        sample, own = _lasting(sample)
+        sample, user_items = _without_user_functions(sample)
     noted = unanswered(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
@@ -93,15 +92,15 @@ def learn(
             nonlocal measured
             since = perf_counter()
             items = {sql_of(item): item for item in (*needed(predicates), *noted, *layout.features)}
-            found = collect_blocks(opened.frame, layout, list(items.values()), opened.schema)
+            stats = collect_blocks(opened.frame, layout, list(items.values()), opened.schema)
             measured += perf_counter() - since
-            return found
+            return stats
 
-        asked, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
-        problem = Problem.build(sample, asked, least, weights, cuts, seed)
-        problem = replace(problem, seen=seen, measure=measure if exact else None)
-        paired = fit_beside(fitted, problem, best_of(beside, asked)) if beside else None
-        layout = fitted.fit(problem) if paired is None else paired.layout
+        to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
+        problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
+        problem = replace(problem, observed_share=seen, measure=measure if exact else None)
+        paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
+        layout = made_learner.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - measured
     provenance = {
         "source": opened.origin,
@@ -116,33 +115,38 @@ def learn(
         "workload": hashlib.sha256("\n".join(map(predicate_text, predicates)).encode()).hexdigest()[:16],
     }
     if paired is not None:
-        provenance["given"] = {"tables": [t.path for t in beside], "alone": paired.given, "together": paired.together}
+        provenance["given"] = {
+            "tables": [t.path for t in given_tables],
+            "alone": paired.given,
+            "together": paired.together,
+        }
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    warn(f"nothing is learned from {len(own)} expressions that call functions of your own", own)
-    warnings = (*skipped, *refused, *own)
+    warn(f"nothing is learned from {len(user_items)} expressions that call functions of your own", user_items)
+    warnings = (*skipped, *refused, *user_items)
     return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2))
 
 
-def _lasting(sample: Sample) -> tuple[Sample, list[str]]:
-    """The sample without what calls functions of the user's, and a sentence for each of these: no index holds what may
-    be something else tomorrow, so to divide rows by it would spare nobody anything."""
+def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:
+    """The sample without items that call a user's function, and a sentence for each of them.
+
+    No index holds such items, because the function's name may be rebound, so dividing rows by them saves nothing."""
     columns_, truths = sample.rows.columns, sample.rows.truths
     kept = set(without_user_functions([*columns_, *truths]))
     if not kept:
-        raise HedgerowError("the queries ask nothing but functions of your own, which may be others tomorrow")
+        raise HedgerowError("the queries filter only by functions of your own, which may change, so nothing is learned")
     rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
-    left_out = [f"{sql_of(x)} may be something else tomorrow" for x in (*columns_, *truths) if x not in kept]
+    left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
     return replace(sample, rows=rows), left_out
 
 
 def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[float]:
-    """What each predicate reads of the given table that serves it best, as a share of its rows."""
+    """For each predicate, the share of rows that it reads in the given table that serves it best."""
     return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 
 
 def _rows_of_bytes(source: Source, size: str) -> int:
-    """How many rows make a block of that many bytes."""
+    """The number of rows in a block of this size, such as 64MB."""
     number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
     if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
         raise LayoutError(f"a block size is written like 64MB, not {size!r}")

@@ -1,4 +1,4 @@
-"""What `learn` returns and `apply` takes: a layout, and what is known of how it was made; as JSON."""
+"""The result of `learn` and input of `apply`: a layout and the facts of its making, saved as JSON."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.spark.optimizer.attach import last_query as last_query
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A layout with what `apply` needs to know of its making."""
+    """A layout with the queries and parameters that it was learned from."""
 
     layout: Layout
     table: str
@@ -30,7 +26,7 @@ class Learned:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
-    fit_seconds: float | None = None  # how long the learner thought, Spark's passes apart; not saved
+    fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
 
     @property
     def blocks(self) -> int:
@@ -55,18 +51,18 @@ class Learned:
 
     @staticmethod
     def from_json(value: str) -> Learned:
-        """What `to_json` wrote; FormatError for anything else."""
+        """Reads the text of `to_json`; FormatError for any other."""
         try:
-            found = json.loads(value)
-            if found["hedgerow_learned"] > VERSION:
-                raise FormatError(f"this layout was written by a newer Hedgerow (format {found['hedgerow_learned']})")
+            saved = json.loads(value)
+            if saved["hedgerow_learned"] > VERSION:
+                raise FormatError(f"this layout was written by a newer Hedgerow (format {saved['hedgerow_learned']})")
             return Learned(
-                layout_from_dict(found["layout"]),
-                found["table"],
-                tuple(map(decode_predicate, found["predicates"])),
-                found["provenance"],
-                tuple(found["warnings"]),
-                tuple(map(decode_predicate, found.get("noted", ()))),
+                layout_from_dict(saved["layout"]),
+                saved["table"],
+                tuple(map(decode_predicate, saved["predicates"])),
+                saved["provenance"],
+                tuple(saved["warnings"]),
+                tuple(map(decode_predicate, saved.get("noted", ()))),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error

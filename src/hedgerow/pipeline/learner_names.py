@@ -1,16 +1,12 @@
-"""The learners by the names that users give them."""
+"""Makes learners by the names that users give them."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.problem import Learner
-from hedgerow.spark.optimizer.attach import last_query as last_query
-
-if TYPE_CHECKING:
-    pass
 
 LEARNERS = {
     "random": "hedgerow.learners.random:Random",
@@ -32,7 +28,7 @@ def make_learner(name: str, **params: Any) -> Learner:
     columns = params.get("columns", ())
     params |= {"columns": (columns,) if isinstance(columns, str) else tuple(columns)} if columns else {}
     try:
-        found: Learner = getattr(import_module(module), cls)(**params)
+        learner: Learner = getattr(import_module(module), cls)(**params)
     except TypeError as error:
         raise LayoutError(f"the learner {name} does not take these parameters: {error}") from error
-    return found
+    return learner

@@ -1,11 +1,10 @@
-"""table, read: open a table that `apply` wrote."""
+"""table, read: opens tables that `apply` wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.base import Table
@@ -24,5 +23,5 @@ def open_table(spark: SparkSession, path: str) -> Table:
 
 
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
-    """The matching rows of a table that `apply` wrote, from just the files that may hold some."""
+    """The matching rows of a table that `apply` wrote, from only the files that may hold some."""
     return open_table(spark, path).read(where, columns)

@@ -1,4 +1,4 @@
-"""route, attach, detach, last_query: let queries skip files."""
+"""route, attach, detach, last_query: make queries skip files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def route(spark: SparkSession, sql: str) -> DataFrame:
 
 
 def attach(spark: SparkSession) -> None:
-    """Let every query of this session skip files of managed tables, however it was written.
+    """Make every query of this session skip files of managed tables, however it is written.
 
-    `spark.conf.set("hedgerow.enabled", "false")` turns that off for a while, `detach` for good.
+    `spark.conf.set("hedgerow.enabled", "false")` turns this off for a while, `detach` for good.
     """
     install(spark)
 

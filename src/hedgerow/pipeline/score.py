@@ -14,7 +14,6 @@ from hedgerow.core.workload.queries import Workload
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.sample import draw, sample_size
-from hedgerow.spark.optimizer.attach import last_query as last_query
 from hedgerow.spark.start.progress import step
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def score(
     *,
     table: str | None = None,
 ) -> cost.Score:
-    """What the workload would read under the layout: on a fresh sample, or on all rows if `exact`."""
+    """The share of the table that the workload would read under the layout: of a fresh sample, or of all rows."""
     plain = layout.layout if isinstance(layout, Learned) else layout
     with step(spark, "looking at the table"):
         named = table or (layout.table if isinstance(layout, Learned) else None)
@@ -44,6 +43,6 @@ def score(
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
         noted = layout.noted if isinstance(layout, Learned) else unanswered(predicates, sample)
-        found = cost.score(plain, sample.noting(noted), queries, opened.name)
+        result = cost.score(plain, sample.noting(noted), queries, opened.name)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
-    return found
+    return result

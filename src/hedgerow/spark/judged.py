@@ -1,16 +1,16 @@
-"""Judges Spark's expressions, settings and reader options one by one: files are skipped only by what is listed here.
+"""Lists Spark's expressions, settings and reader options by their effect on skipping; anything not listed is unknown.
 
 The rule matches expressions of a query with those that were evaluated when the table was written. That is sound if
-equal trees have equal values, so:
+equal expression trees have equal values. So:
 
-- an expression class is allowed only if its value depends on its arguments alone, and on settings of kind 'meaning';
-- a setting of kind 'meaning' that differs from the recorded one turns off stored expressions, but not plain
-  comparisons of columns with literals;
-- a setting of kind 'reading', or on no list, that differs turns off skipping;
-- a reader option on no list of harmless ones turns off skipping.
+- an expression class is allowed only if its value depends on its arguments and on settings of kind 'meaning' alone;
+- if a setting of kind 'meaning' differs from the stored one, stored expressions are not used, but plain comparisons of
+  columns with literals still are;
+- if a setting of kind 'reading', or on no list, differs, no file is skipped;
+- if a reader option is not on the list of harmless ones, no file is skipped.
 
-`tests/spark/test_judged.py` walks Spark's registries and fails on names without a judgement, and on stale ones.
-Plans are not judged: a stored expression is a scalar over one table, a query's is compared after Spark resolved it.
+`tests/spark/test_judged.py` walks Spark's registries and fails on names that are missing here, and on stale ones.
+Plans are not judged: a stored expression is a scalar over one table, and a query's is compared after Spark resolved it.
 So settings of joins, aggregates, subqueries and name resolution are harmless even where they change an answer.
 """
 
@@ -25,7 +25,7 @@ Kind = Literal["harmless", "meaning", "reading", "unknown"]
 
 
 def _names(text: str, prefix: str = "") -> frozenset[str]:
-    """The names in a text, less its comments, each behind the prefix."""
+    """The names in a text without its comments, each with the prefix."""
     lines = (line.partition("# ")[0] for line in text.splitlines())
     return frozenset(prefix + name for line in lines for name in line.split())
 
@@ -90,7 +90,7 @@ EXPRESSIONS: frozenset[str] = _names("""
     GetJsonObject
 """)
 
-# Of an allowed class, the trees that the rule has to refuse all the same.
+# Trees of an allowed class that the rule has to refuse nevertheless.
 CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
     {
         "Cast": "array, map or struct to string: spark.sql.legacy.castComplexTypesToString.enabled is no argument",
@@ -184,9 +184,9 @@ REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 # --- settings ----------------------------------------------------------------------------------------
 
-# Whole names win over families, which end in a star, and longer families over shorter ones. Unset means the default.
+# A family ends in a star. Whole names win over families, longer families over shorter ones. Unset means the default.
 
-# What an expression evaluates to, or a text parses to.
+# Settings that change the value of an expression, or how a text is parsed.
 MEANING: frozenset[str] = _names(
     """
     legacy.*
@@ -207,7 +207,7 @@ MEANING: frozenset[str] = _names(
     "spark.sql.",
 )
 
-# Which files, rows, columns and values a scan has.
+# Settings that change which files, rows, columns and values a scan has.
 READING: frozenset[str] = (
     _names(
         """
@@ -244,7 +244,7 @@ READING: frozenset[str] = (
     )
 )
 
-# The rest of Spark SQL's and Delta's: how fast, where to, what is shown; what is written; whole plans.
+# The other settings of Spark SQL and Delta: speed, places, output; writers; whole plans.
 _SQL = (
     _names(
         """
@@ -359,13 +359,13 @@ _SQL = (
     | _names("mdc.* stringPrefixLength", "spark.databricks.io.skipping.")
 )
 
-# The settings of 'reading' that read nothing unless a column of the scan has the metadata `parquet.field.id`. Delta's
+# The settings of 'reading' without effect unless a column of the scan has the metadata `parquet.field.id`. Delta's
 # extension sets the first in every session.
 ONLY_WITH_FIELD_IDS = _names("fieldId.read.enabled fieldId.read.ignoreMissing", "spark.sql.parquet.")
-# In spark.sql.extensions, those that leave expressions as they are.
+# The values of spark.sql.extensions that leave expressions as they are.
 HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension")
 
-# Not of Spark SQL, so in none of its registries.
+# Settings outside of Spark SQL, so in none of its registries.
 _CORE = _names(
     """
     acls.* admin.* api.mode app.* appStateStore.* archives authenticate authenticate.* barrier.* block.* blockManager.*
@@ -379,7 +379,7 @@ _CORE = _names(
     """,
     "spark.",
 )
-# Where files are and who may read them; what Parquet's writer does. Its reader's are unknown: some drop rows.
+# Places of files, access to them, and Parquet's writer. The settings of its reader are not listed: some drop rows.
 _HADOOP = _names("""
     datanucleus.* dfs.* fs.* hadoop.security.* hadoop.tmp.dir hive.metastore.* io.file.buffer.size ipc.* javax.jdo.*
     mapreduce.fileoutputcommitter.* yarn.*
@@ -392,9 +392,9 @@ HARMLESS: frozenset[str] = (
     _SQL | _CORE | _HADOOP | frozenset("spark.hadoop." + name for name in _HADOOP) | {"hedgerow.*"}
 )
 
-# Spark's own list; without Parquet on it rows have no `_metadata`.
+# Spark's default list; without Parquet in it, rows have no `_metadata`.
 V1_SOURCES = "avro,csv,json,kafka,orc,parquet,text"
-# What our own writes are done under, so that the files hold the very values and the rows lie where we put them.
+# The settings of our own writes, so that files hold exactly the values and rows that we write.
 WRITING: Mapping[str, str] = MappingProxyType(
     {
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no minimum and maximum
@@ -408,7 +408,7 @@ WRITING: Mapping[str, str] = MappingProxyType(
         "spark.sql.storeAssignmentPolicy": "ANSI",
         "spark.sql.sources.useV1SourceList": V1_SOURCES,
         "spark.sql.files.maxRecordsPerFile": "0",
-        # A copy made while these are on lacks rows.
+        # With these on, a copy may lack rows.
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.databricks.delta.table.parquetV2.timestampOutputType": "TIMESTAMP_MICROS",
@@ -457,7 +457,7 @@ REFUSED_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def kind_of_setting(key: str) -> Kind:
-    """What may change with a setting; of families that hold it the longest decides, and a whole name before all.
+    """The kind of a setting: a whole name decides first, then the longest family that contains it.
 
     >>> kind_of_setting("spark.sql.legacy.sizeOfNull"), kind_of_setting("spark.sql.noSuchThing")
     ('meaning', 'unknown')
@@ -475,12 +475,12 @@ def kind_of_setting(key: str) -> Kind:
 
 
 def is_harmless_option(name: str) -> bool:
-    """Whether a reader option, in any case, leaves rows and values as they are; unknown ones may not."""
+    """Whether a reader option, in any letter case, leaves rows and values as they are; False for unknown ones."""
     return name.lower() in HARMLESS_OPTIONS or any(_holding(name.lower(), HARMLESS_OPTIONS))
 
 
 def as_json() -> str:
-    """All that the rule needs, for Java, which looks settings up as `kind_of_setting` does."""
+    """The lists that the rule needs, as JSON; its Java looks settings up as `kind_of_setting` does."""
     return json.dumps(
         {
             "expressions": sorted(EXPRESSIONS),
@@ -495,4 +495,5 @@ def as_json() -> str:
 
 
 def _holding(key: str, names: Iterable[str]) -> Iterable[str]:
+    """The families among the names that contain the key."""
     return (name for name in names if name.endswith("*") and key.startswith(name[:-1]))

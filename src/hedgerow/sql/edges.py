@@ -1,4 +1,4 @@
-"""Join edges: rows of one base table matter only if some column equals a column of another's row."""
+"""Finds join edges: a row of one base table matters only if its column equals a column of some row of another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from hedgerow.sql.relations import Base, JoinStep, Scope, Select, outputs
-from hedgerow.sql.through import takes, trace
+from hedgerow.sql.through import accepts_condition, trace
 
 Conditions = list[exp.Expr]
 End = tuple[str, tuple[str, ...]]  # a source's alias, and the path of names within it
@@ -26,9 +26,9 @@ class Edge:
 
 @dataclass(eq=False)
 class Edges:
-    """Collects the edges of the joins and conditions it is shown."""
+    """Collects the edges of joins (`of_join`) and of WHERE conditions (`of_where`)."""
 
-    found: list[Edge] = field(default_factory=list)
+    collected: list[Edge] = field(default_factory=list)
 
     def of_join(self, select: Select, step: JoinStep, on: Conditions, before: set[str]) -> None:
         both = step.kind in ("INNER", "SEMI")
@@ -59,20 +59,20 @@ class Edges:
             self._correlated(select.scope, condition)
 
     def _in_edges(self, select: Select, column: exp.Column, query: exp.Expr | None) -> None:
-        found = select.scope.resolve(column)
-        inner = next((r for node, r in select.nested.items() if query is not None and node in _ids(query)), None)
+        resolved = select.scope.resolve(column)
+        inner = next((r for node, r in select.nested.items() if query is not None and node in _node_ids(query)), None)
         columns = None if inner is None else outputs(inner)
-        if found is None or inner is None or not columns or len(columns) != 1 or found[0] is not select.scope:
+        if resolved is None or inner is None or not columns or len(columns) != 1 or resolved[0] is not select.scope:
             return
-        a = trace(select.scope.sources[found[1]], found[2])
+        a = trace(select.scope.sources[resolved[1]], resolved[2])
         b = trace(inner, (columns[0][0],))
         if a is not None and b is not None:
-            self.found.append(Edge(*a, *b))
-            if takes(inner, (columns[0][0],)):
-                self.found.append(Edge(*b, *a))
+            self.collected.append(Edge(*a, *b))
+            if accepts_condition(inner, (columns[0][0],)):
+                self.collected.append(Edge(*b, *a))
 
     def _correlated(self, scope: Scope, condition: exp.Expr) -> None:
-        """inner.key = outer.key in a subquery's WHERE: inner rows matter only for keys that the outer side has."""
+        """Adds the edge of inner.key = outer.key in a subquery's WHERE: only inner rows with an outer key matter."""
         if not isinstance(condition, exp.EQ):
             return
         sides = [scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right)]
@@ -80,13 +80,13 @@ class Edges:
             if mine is not None and outer is not None and mine[0] is scope and outer[0] is not scope:
                 a = trace(scope.sources[mine[1]], mine[2])
                 b = trace(outer[0].sources[outer[1]], outer[2])
-                if a is not None and b is not None and takes(scope.sources[mine[1]], mine[2]):
-                    self.found.append(Edge(*a, *b))
+                if a is not None and b is not None and accepts_condition(scope.sources[mine[1]], mine[2]):
+                    self.collected.append(Edge(*a, *b))
 
     def _edge(self, scope: Scope, mine: End, other: End) -> None:
         a, b = trace(scope.sources[mine[0]], mine[1]), trace(scope.sources[other[0]], other[1])
-        if a is not None and b is not None and takes(scope.sources[mine[0]], mine[1]):
-            self.found.append(Edge(*a, *b))
+        if a is not None and b is not None and accepts_condition(scope.sources[mine[0]], mine[1]):
+            self.collected.append(Edge(*a, *b))
 
 
 def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End]]:
@@ -99,5 +99,5 @@ def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End
                     yield x[1:], y[1:]
 
 
-def _ids(node: exp.Expr) -> set[int]:
+def _node_ids(node: exp.Expr) -> set[int]:
     return {id(node), *([id(node.parent)] if node.parent is not None else [])}

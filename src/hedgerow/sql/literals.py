@@ -1,4 +1,4 @@
-"""Constant expressions of SQL as typed literals: DATE '1995-01-01' + INTERVAL 3 MONTHS is a date."""
+"""Evaluates constant SQL expressions to typed literals: DATE '1995-01-01' + INTERVAL 3 MONTHS is a date."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hedgerow.core.predicates.binding import parse_timestamp
 from hedgerow.core.predicates.nodes import Literal, lit
 from hedgerow.core.predicates.values import canonical, prefix_end
 
-_DAY = 86_400_000_000
+_DAY_MICROS = 86_400_000_000
 _T = exp.DataType.Type
 _INTEGERS = {_T.TINYINT: 1 << 7, _T.SMALLINT: 1 << 15, _T.INT: 1 << 31, _T.BIGINT: 1 << 63}
 _ZONED = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ}
-_MOST_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
+_MAX_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
 
 
 def fold(node: exp.Expr) -> Literal | None:
-    """The literal a constant expression stands for; None if it is none, is NULL, or Spark might see it otherwise."""
+    """The value of a constant expression; None if it is not constant, is NULL, or Spark may evaluate it otherwise."""
     match node:
         case exp.Paren():
             return fold(node.this)
@@ -36,14 +36,14 @@ def fold(node: exp.Expr) -> Literal | None:
         case exp.TsOrDsToDate() | exp.Date() if node.this is not None and not node.args.get("expressions"):
             return _to_date(fold(node.this))
         case exp.Add() | exp.Sub():
-            return _sum(node)
+            return _sum_literal(node)
         case exp.Mul():
             return _arithmetic(node, fold(node.left), fold(node.right))
         case exp.DateAdd() | exp.DateSub() | exp.TsOrDsAdd():
             return _date_add(node)
         case exp.AddMonths() if not node.args.get("preserve_end_of_month"):
             start, months = _to_date(fold(node.this)), fold(node.expression)
-            return _moved(start, months.value, "MONTH") if start and months and months.kind == kinds.INT else None
+            return _plus_units(start, months.value, "MONTH") if start and months and months.kind == kinds.INT else None
         case exp.HexString():
             return lit(bytes.fromhex(str(node.this).zfill(len(str(node.this)) + len(str(node.this)) % 2)))
     return None
@@ -72,7 +72,7 @@ def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
     if to.this in _ZONED or to.this in (_T.TIMESTAMP, _T.TIMESTAMPNTZ):
         kind = kinds.TIMESTAMP_LOCAL if to.this in _ZONED else kinds.TIMESTAMP_NTZ
         if value.kind == kinds.DATE:
-            return Literal(kind, value.value * _DAY)
+            return Literal(kind, value.value * _DAY_MICROS)
         return _timestamp(kind, value.value) if value.kind == kinds.STRING else value if value.kind == kind else None
     if to.this in _INTEGERS and value.kind == kinds.INT:
         return value if -_INTEGERS[to.this] <= value.value < _INTEGERS[to.this] else None  # else it fails, or wraps
@@ -100,7 +100,7 @@ def _to_date(value: Literal | None) -> Literal | None:
         return value
     if value.kind == kinds.STRING and len(value.value) == 10:
         micros = parse_timestamp(value.value)
-        return None if micros is None else Literal(kinds.DATE, micros // _DAY)
+        return None if micros is None else Literal(kinds.DATE, micros // _DAY_MICROS)
     return None
 
 
@@ -115,28 +115,28 @@ def _to_decimal(value: Literal, size: list[int]) -> Literal | None:
     return Literal(kinds.DECIMAL, number) if fits else None
 
 
-def _sum(node: exp.Add | exp.Sub) -> Literal | None:
+def _sum_literal(node: exp.Add | exp.Sub) -> Literal | None:
     left, right = node.left.unnest(), node.right.unnest()
     sign = -1 if isinstance(node, exp.Sub) else 1
     if isinstance(right, exp.Interval):
-        return _shift(fold(left), right, sign)
+        return _plus_interval(fold(left), right, sign)
     if isinstance(left, exp.Interval) and sign == 1:
-        return _shift(fold(right), left, 1)
+        return _plus_interval(fold(right), left, 1)
     a, b = fold(left), fold(right)
     if a is not None and b is not None and a.kind == kinds.DATE and b.kind == kinds.INT:
-        return _moved(a, sign * b.value, "DAY")
+        return _plus_units(a, sign * b.value, "DAY")
     return _arithmetic(node, a, b)
 
 
 def _arithmetic(node: exp.Expr, a: Literal | None, b: Literal | None) -> Literal | None:
-    """Exact for integers and short decimals; doubles are left to Spark."""
+    """The sum, difference or product of integers and short decimals, exactly; None for doubles, left to Spark."""
     if a is None or b is None or {a.kind, b.kind} - {kinds.INT, kinds.DECIMAL}:
         return None
     with localcontext() as exact:
         exact.prec = 80
         x, y = Decimal(a.value), Decimal(b.value)
         result = x + y if isinstance(node, exp.Add) else x - y if isinstance(node, exp.Sub) else x * y
-    if len(result.as_tuple().digits) > _MOST_DIGITS:
+    if len(result.as_tuple().digits) > _MAX_DIGITS:
         return None
     if a.kind == b.kind == kinds.INT:
         return lit(int(result)) if abs(result) < 1 << 31 else None  # beyond that Spark's int may overflow
@@ -147,15 +147,15 @@ def _date_add(node: exp.DateAdd | exp.DateSub | exp.TsOrDsAdd) -> Literal | None
     start, amount = _to_date(fold(node.this)), node.expression
     sign = -1 if isinstance(node, exp.DateSub) else 1
     if isinstance(amount, exp.Interval):
-        return _shift(start, amount, sign)
+        return _plus_interval(start, amount, sign)
     count = fold(amount) if amount is not None else None
     unit = node.args.get("unit")
     if start is None or count is None or count.kind != kinds.INT:
         return None
-    return _moved(start, sign * count.value, unit.name.upper() if unit is not None else "DAY")
+    return _plus_units(start, sign * count.value, unit.name.upper() if unit is not None else "DAY")
 
 
-def _shift(start: Literal | None, interval: exp.Interval, sign: int) -> Literal | None:
+def _plus_interval(start: Literal | None, interval: exp.Interval, sign: int) -> Literal | None:
     unit, amount = interval.args.get("unit"), interval.this
     if start is None or not isinstance(unit, exp.Var) or amount is None:
         return None
@@ -163,14 +163,14 @@ def _shift(start: Literal | None, interval: exp.Interval, sign: int) -> Literal 
         count = int(amount.unnest().name if isinstance(amount.unnest(), exp.Literal) else amount.sql())
     except ValueError:
         return None
-    return _moved(start, sign * count, unit.name.upper().rstrip("S"))
+    return _plus_units(start, sign * count, unit.name.upper().rstrip("S"))
 
 
-def _moved(start: Literal, count: int, unit: str) -> Literal | None:
-    """Days, weeks, months and years move the wall clock; shorter units move the instant, which needs the zone."""
+def _plus_units(start: Literal, count: int, unit: str) -> Literal | None:
+    """The date or time plus `count` units of a day or longer; None for shorter ones, which depend on the time zone."""
     if start.kind not in (kinds.DATE, kinds.TIMESTAMP_LOCAL, kinds.TIMESTAMP_NTZ):
         return None
-    days, rest = (start.value, 0) if start.kind == kinds.DATE else divmod(start.value, _DAY)
+    days, rest = (start.value, 0) if start.kind == kinds.DATE else divmod(start.value, _DAY_MICROS)
     try:
         day = date(1970, 1, 1) + timedelta(days=days)
         match unit:
@@ -185,17 +185,17 @@ def _moved(start: Literal, count: int, unit: str) -> Literal | None:
     except (OverflowError, ValueError):
         return None
     moved = canonical(kinds.DATE, day)
-    return Literal(start.kind, moved if start.kind == kinds.DATE else moved * _DAY + rest)
+    return Literal(start.kind, moved if start.kind == kinds.DATE else moved * _DAY_MICROS + rest)
 
 
 def _add_months(day: date, months: int) -> date:
-    """The same day of the month, or the month's last where it is shorter, as Spark does."""
+    """The same day some months later, or the last day of a shorter month, as in Spark."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def like_prefix(pattern: str) -> str | None:
-    """The prefix that LIKE asks for, where that is all it asks: 'abc%'."""
+    """The prefix of a LIKE pattern that is only a prefix test, such as 'abc%'; else None."""
     body = pattern.rstrip("%")
     plain = body != pattern and not any(c in body for c in "%_\\")
     return body if plain and (not body or prefix_end(body)) else None

@@ -1,9 +1,9 @@
-"""Conditions so plain that nothing has to be known of the session: columns of a table against literals of their type.
+"""Parses plain conditions, which mean the same in every session: columns of a table against literals of their type.
 
     number BETWEEN 3 AND 5 AND word IN ('a', 'b') AND day >= DATE '2024-05-01' AND kind IS NOT NULL
 
-Over Spark Connect there is no plan to look at, so this is all that skips files there. Everything else in a text, such
-as a function, OR, NOT, a cast, an escape, a comment or a decimal, makes it no plain one.
+Spark Connect gives no access to a query's plan, so only plain conditions skip files there. A text with anything else,
+such as a function, OR, NOT, a cast, an escape, a comment or a decimal, is not plain.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Token = tuple[str, str]
 
 
 class _NotPlainError(Exception):
-    """The text has something in it that only Spark can read."""
+    """The text has a part that only Spark can parse."""
 
 
 @dataclass(frozen=True)
 class PlainQuery:
-    """`SELECT list FROM table WHERE condition tail`, one table and nothing inside another."""
+    """A query `SELECT list FROM table WHERE condition tail` over one table, without subqueries."""
 
     list: str
     table: str
@@ -59,53 +59,55 @@ class PlainQuery:
 
 
 def plain_query(sql: str) -> PlainQuery | None:
-    """The query, if it is a plain one.
+    """Parses a query; None if it is not plain.
 
     >>> plain_query("SELECT a, count(*) FROM t WHERE b = 3 GROUP BY a").condition
     'b = 3'
     >>> plain_query("SELECT a FROM t, u WHERE b = 3")
     """
-    found = _QUERY.fullmatch(sql)
-    if found is None or any(_NESTED.search(found[part]) for part in ("list", "tail")):
+    match = _QUERY.fullmatch(sql)
+    if match is None or any(_NESTED.search(match[part]) for part in ("list", "tail")):
         return None
-    return PlainQuery(found["list"], found["table"], found["condition"], found["tail"])
+    return PlainQuery(match["list"], match["table"], match["condition"], match["tail"])
 
 
 def plain_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
-    """The condition about the table's columns; None if any of it is not plain.
+    """Parses a condition on the table's columns; None if any part of it is not plain.
 
     >>> from hedgerow.core.predicates.schema import as_schema
-    >>> from hedgerow.core.predicates.nodes import text as text_of
+    >>> from hedgerow.core.predicates.sql_text import predicate_text
     >>> schema = as_schema({"Number": "int", "word": "string"})
-    >>> text_of(plain_condition("number BETWEEN 3 AND 5 AND word <> 'x'", schema))
+    >>> predicate_text(plain_condition("number BETWEEN 3 AND 5 AND word <> 'x'", schema))
     "Number >= 3 AND Number < 6 AND word <> 'x'"
     >>> plain_condition("word = 5", schema), plain_condition("upper(word) = 'X'", schema)
     (None, None)
     """
     try:
-        reader = _Reader(_tokens(text), schema)
-        atoms = [reader.atom()]
-        while reader.tokens:
-            reader.expect("and")
-            atoms.append(reader.atom())
+        parser = _ConditionParser(_tokens(text), schema)
+        atoms = [parser.atom()]
+        while parser.tokens:
+            parser.expect("and")
+            atoms.append(parser.atom())
     except _NotPlainError:
         return None
     return normalise(bind(And(tuple(atoms)), schema))
 
 
 def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at, text = 0, text.rstrip(" \t\n")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise _NotPlainError
-        found.append((match.lastgroup, match[match.lastgroup]))
+        tokens.append((match.lastgroup, match[match.lastgroup]))
         at = match.end()
-    return found
+    return tokens
 
 
-class _Reader:
+class _ConditionParser:
+    """Parses a list of tokens from the left; raises _NotPlainError at the first that does not fit."""
+
     def __init__(self, tokens: Sequence[Token], schema: Mapping[str, Type]) -> None:
         self.tokens = list(tokens)
         self.schema = schema
@@ -131,11 +133,11 @@ class _Reader:
             return And((Compare(column, ">=", low), Compare(column, "<=", self.literal(kind))))
         if sign == "in":
             self.expect("(")
-            found = [self.literal(kind)]
+            literals = [self.literal(kind)]
             while (mark := self.next()[1]) == ",":
-                found.append(self.literal(kind))
+                literals.append(self.literal(kind))
             if mark == ")":
-                return In(column, tuple(found))
+                return In(column, tuple(literals))
         if sign == "is":
             negated = self.tokens[:1] and self.tokens[0][1].lower() == "not"
             if negated:
@@ -146,7 +148,7 @@ class _Reader:
 
     def column(self) -> tuple[Column, str]:
         group, text = self.next()
-        # A bare word may be a function's name to Spark, such as current_date.
+        # Spark may read a bare word as a function, such as current_date.
         is_name = group == "quoted" or (group == "word" and quote_name(text) == text)
         name = self.names.get(text.strip("`").lower()) if is_name else None
         if name is None or "." in name or self.schema[name].kind not in _LITERALS:

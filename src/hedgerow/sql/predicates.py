@@ -1,4 +1,4 @@
-"""Boolean SQL expressions to predicates; what has no node of its own becomes opaque Spark SQL."""
+"""Translates boolean SQL expressions to predicates; one without a node of its own becomes opaque Spark SQL."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 
-# A node with any other argument means something we have not heard of.
-_ARGUMENTS = {"this", "expression", "expressions", "low", "high", "table", "db", "catalog", "to"}
+# A node with any other argument has a meaning that we do not know.
+_UNDERSTOOD_ARGUMENTS = {"this", "expression", "expressions", "low", "high", "table", "db", "catalog", "to"}
 
-# Functions whose result type does not hang on their arguments' types.
+# Functions whose result type does not depend on their arguments' types.
 _STRINGS = (
     *(exp.Substring, exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.Replace, exp.JSONExtractScalar),
     *(exp.RegexpExtract, exp.RegexpReplace),
@@ -55,19 +55,19 @@ _STRINGS = (
 _INTS = (exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Quarter, exp.DateDiff)
 
 
-def predicate_of(node: exp.Expr, resolve: Resolve) -> Predicate:
+def predicate_from_sql(node: exp.Expr, resolve: Resolve) -> Predicate:
     """The predicate with the same truth on every row."""
-    if {key for key, value in node.args.items() if value} - _ARGUMENTS:
+    if {key for key, value in node.args.items() if value} - _UNDERSTOOD_ARGUMENTS:
         return opaque(node, resolve)
     match node:
         case exp.Paren():
-            return predicate_of(node.this, resolve)
+            return predicate_from_sql(node.this, resolve)
         case exp.And():
-            return And(tuple(predicate_of(k, resolve) for k in node.flatten()))
+            return And(tuple(predicate_from_sql(k, resolve) for k in node.flatten()))
         case exp.Or():
-            return Or(tuple(predicate_of(k, resolve) for k in node.flatten()))
+            return Or(tuple(predicate_from_sql(k, resolve) for k in node.flatten()))
         case exp.Not():
-            return Not(predicate_of(node.this, resolve))
+            return Not(predicate_from_sql(node.this, resolve))
         case exp.Boolean():
             return TRUE if node.this else FALSE
         case exp.Null():
@@ -76,23 +76,23 @@ def predicate_of(node: exp.Expr, resolve: Resolve) -> Predicate:
             return Compare(resolve(node), "=", lit(True))
         case exp.Between():
             low, high = exp.GTE(this=node.this, expression=node.args["low"]), node.args["high"]
-            return And(tuple(predicate_of(k, resolve) for k in (low, exp.LTE(this=node.this, expression=high))))
+            return And(tuple(predicate_from_sql(k, resolve) for k in (low, exp.LTE(this=node.this, expression=high))))
         case exp.In() if node.expressions:
-            return _in(node, resolve)
+            return _from_in(node, resolve)
         case exp.Is():
-            return _is(node, resolve)
+            return _from_is(node, resolve)
         case exp.NullSafeEQ():
-            return _null_safe(node, resolve)
+            return _from_null_safe(node, resolve)
         case exp.NullSafeNEQ():
-            return Not(_null_safe(node, resolve))
+            return Not(_from_null_safe(node, resolve))
         case exp.Like():
-            return _like(node, resolve)
+            return _from_like(node, resolve)
         case exp.StartsWith():
             prefix = fold(node.expression)
             if prefix is not None and prefix.kind == "string":
                 return Prefix(term_of(node.this, resolve), prefix.value)
     op = _COMPARISONS.get(type(node))
-    return opaque(node, resolve) if op is None else _compare(node, op, resolve)
+    return opaque(node, resolve) if op is None else _from_comparison(node, op, resolve)
 
 
 def term_of(node: exp.Expr, resolve: Resolve) -> Term:
@@ -100,19 +100,19 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
         case exp.Paren():
             return term_of(node.this, resolve)
         case exp.Column() | exp.Dot():
-            column = _column(node, resolve)
+            column = _column_or_field(node, resolve)
             if column is not None:
                 return column
         case exp.Cast() if isinstance(node.this, exp.Column):
             return Cast(resolve(node.this), Type.parse(node.to.sql("spark")))
     sql = spark_sql(node, resolve)
-    # A condition that is compared needs its brackets: (a AND b) = FALSE.
+    # A condition inside a comparison keeps its brackets: (a AND b) = FALSE.
     binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
-    return Expr(f"({sql})" if binds_less else sql, _columns(node, resolve), _type_of(node))
+    return Expr(f"({sql})" if binds_less else sql, _columns_in(node, resolve), _type_of(node))
 
 
 def opaque(node: exp.Expr, resolve: Resolve) -> Opaque:
-    return Opaque(spark_sql(node, resolve), _columns(node, resolve))
+    return Opaque(spark_sql(node, resolve), _columns_in(node, resolve))
 
 
 def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
@@ -122,24 +122,24 @@ def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
         if not isinstance(n, exp.Column):
             return n
         parts = [exp.to_identifier(part, quoted=term_text(Column((part,))) != part) for part in resolve(n).path]
-        found: exp.Expr = exp.Column(this=parts[0])
+        column: exp.Expr = exp.Column(this=parts[0])
         for part in parts[1:]:
-            found = exp.Dot(this=found, expression=part)
-        return found
+            column = exp.Dot(this=column, expression=part)
+        return column
 
     return node.transform(plain).sql("spark", comments=False, normalize_functions="upper")
 
 
-def _columns(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
+def _columns_in(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
     return tuple(sorted({resolve(c) for c in node.find_all(exp.Column)}, key=term_text))
 
 
-def _column(node: exp.Expr, resolve: Resolve) -> Column | None:
-    """A column, or fields of one: `a.b.c` reads as dots over a column."""
+def _column_or_field(node: exp.Expr, resolve: Resolve) -> Column | None:
+    """A column, or a field of one: sqlglot reads `a.b.c` as dots over a column. None for any other node."""
     if isinstance(node, exp.Column):
         return resolve(node)
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-        inner = _column(node.this, resolve)
+        inner = _column_or_field(node.this, resolve)
         return inner and Column((*inner.path, node.expression.name))
     return None
 
@@ -152,7 +152,7 @@ def _type_of(node: exp.Expr) -> Type | None:
     return None
 
 
-def _compare(node: exp.Expr, op: str, resolve: Resolve) -> Predicate:
+def _from_comparison(node: exp.Expr, op: str, resolve: Resolve) -> Predicate:
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Null) or isinstance(right, exp.Null):
         return NULL
@@ -166,17 +166,17 @@ def _compare(node: exp.Expr, op: str, resolve: Resolve) -> Predicate:
     return CompareTerms(term_of(left, resolve), op, term_of(right, resolve))
 
 
-def _in(node: exp.In, resolve: Resolve) -> Predicate:
+def _from_in(node: exp.In, resolve: Resolve) -> Predicate:
     listed = [k.unnest() for k in node.expressions]
-    found = [fold(k) for k in listed if not isinstance(k, exp.Null)]
-    literals = [f for f in found if f is not None]
-    if len(literals) < len(found) or fold(node.this) is not None or isinstance(node.this.unnest(), exp.Tuple):
+    folded = [fold(k) for k in listed if not isinstance(k, exp.Null)]
+    literals = [value for value in folded if value is not None]
+    if len(literals) < len(folded) or fold(node.this) is not None or isinstance(node.this.unnest(), exp.Tuple):
         return opaque(node, resolve)
     one_of = In(term_of(node.this, resolve), tuple(dict.fromkeys(literals)))
-    return one_of if len(found) == len(listed) else disjunction(one_of, NULL)
+    return one_of if len(folded) == len(listed) else disjunction(one_of, NULL)
 
 
-def _is(node: exp.Is, resolve: Resolve) -> Predicate:
+def _from_is(node: exp.Is, resolve: Resolve) -> Predicate:
     match node.expression:
         case exp.Null() if fold(node.this) is None:
             return IsNull(term_of(node.this, resolve))
@@ -186,8 +186,8 @@ def _is(node: exp.Is, resolve: Resolve) -> Predicate:
     return opaque(node, resolve)
 
 
-def _null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
-    """a <=> b is TRUE or FALSE, never NULL."""
+def _from_null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
+    """The predicate of a <=> b, which is TRUE or FALSE, never NULL."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Null):
         left, right = right, left
@@ -195,13 +195,13 @@ def _null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
         return opaque(node, resolve)
     if isinstance(right, exp.Null):
         return IsNull(term_of(left, resolve))
-    equal = _compare(exp.EQ(this=left, expression=right), "=", resolve)
+    equal = _from_comparison(exp.EQ(this=left, expression=right), "=", resolve)
     terms = [term_of(side, resolve) for side in (left, right) if fold(side) is None]
     same = conjunction(equal, *(Not(IsNull(t)) for t in terms))
     return same if len(terms) == 1 else disjunction(same, conjunction(*(IsNull(t) for t in terms)))
 
 
-def _like(node: exp.Like, resolve: Resolve) -> Predicate:
+def _from_like(node: exp.Like, resolve: Resolve) -> Predicate:
     pattern = fold(node.expression)
     if pattern is None or pattern.kind != "string" or isinstance(node.parent, exp.Escape):
         return opaque(node, resolve)

@@ -1,11 +1,11 @@
-"""Move each condition to the base tables it speaks of, as far as that changes no query's result.
+"""Pushes each condition down to the base tables whose columns it has, as far as that changes no query's result.
 
-A row of a base table may be left out if some condition that speaks only of it is not TRUE, and
+A row of a base table may be left out if a condition on this table alone is not TRUE. Conditions come from
 
     WHERE, inner ON        always; on the nullable side of an outer join only if NULLs fail the condition too
     ON of LEFT JOIN        only for the right side: a left row stays, matched or not
     derived tables, CTEs   through plain columns, set operations and group keys; never below LIMIT or a window
-    a OR b                 if both sides say something about that table
+    a OR b                 if both sides imply a condition on that table
 """
 
 from __future__ import annotations
@@ -23,12 +23,20 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.evaluator import may_match
-from hedgerow.sql.edges import Edges
-from hedgerow.sql.predicates import predicate_of
-from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, given
-from hedgerow.sql.through import CLAUSES, by_position, named, plain_select, replaced, substituted, takes
+from hedgerow.sql.edges import Conditions, Edges
+from hedgerow.sql.predicates import predicate_from_sql
+from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
+from hedgerow.sql.through import (
+    CLAUSES,
+    accepts_condition,
+    column_node,
+    on_side,
+    over_sources,
+    plain_select,
+    replace_columns,
+)
 
-# Conditions with any of these inside say nothing that holds for a row by itself, today and tomorrow.
+# The value of a condition with any of these inside does not depend on the row alone, or changes over time.
 _UNSAFE = (
     *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
     *(exp.Star, exp.Lambda),
@@ -43,24 +51,22 @@ _UNSAFE_NAMES = frozenset(
     """.replace("_", "").split()
 )
 
-Conditions = list[exp.Expr]
-
 
 @dataclass(eq=False)
 class Pushdown:
-    """Collects the edges while conditions are handed down."""
+    """Pushes conditions down a tree of relations, and collects the join edges on the way."""
 
     edges: Edges = field(default_factory=Edges)
     missing: list[str] = field(default_factory=list)  # columns that none of the tables in reach has
 
     def push(self, relation: Relation, wanted: Conditions) -> None:
-        """Hand `wanted`, conditions about the relation's outputs, and the relation's own conditions to its bases."""
+        """Pushes `wanted`, conditions on the relation's outputs, and the relation's own conditions to its bases."""
         match relation:
             case Base():
                 relation.filters += wanted
             case SetOperation():
                 for side in (relation.left, relation.right):
-                    self.push(side, [c for c in (by_position(w, relation, side) for w in wanted) if c is not None])
+                    self.push(side, [c for c in (on_side(w, relation, side) for w in wanted) if c is not None])
             case Select():
                 self._select(relation, wanted)
             case Unknown():
@@ -74,9 +80,9 @@ class Pushdown:
         def hand(conditions: Conditions, to: set[str], all_seen: bool = False) -> None:
             for alias in to:
                 for condition in conditions:
-                    found = _about(condition, scope, alias, all_seen)
-                    if found is not None and (alias not in nullable or _rejects_null(found)):
-                        handed[alias].append(found)
+                    part = _condition_on(condition, scope, alias, all_seen)
+                    if part is not None and (alias not in nullable or _rejects_null(part)):
+                        handed[alias].append(part)
 
         before: set[str] = set()
         for step in select.joins:
@@ -93,10 +99,10 @@ class Pushdown:
             nullable |= before if step.kind in ("RIGHT", "FULL") else set()
             before |= here
         where = select.node.args.get("where")
-        odd = set(given(select.node)) - CLAUSES
+        odd = set(clauses_of(select.node)) - CLAUSES
         own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
         all_seen = all(step.kind not in ("SEMI", "ANTI") and not step.using for step in select.joins)
-        hand(own + [substituted(w, select) for w in wanted if plain_select(select)], before, all_seen)
+        hand(own + [over_sources(w, select) for w in wanted if plain_select(select)], before, all_seen)
         self.edges.of_where(select, own)
         self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
@@ -110,10 +116,10 @@ def predicates(base: Base) -> Iterator[Predicate]:
     if base.whole:
         return
     for condition in base.filters:
-        yield predicate_of(condition, lambda c: _own(base, c))
+        yield predicate_from_sql(condition, lambda c: _table_column(base, c))
 
 
-def _own(base: Base, column: exp.Column) -> Column:
+def _table_column(base: Base, column: exp.Column) -> Column:
     first, *rest = (p.name for p in column.parts)
     return Column(((base.columns or {}).get(first.lower(), first), *rest))
 
@@ -128,50 +134,50 @@ def _conjuncts(node: exp.Expr | None) -> Conditions:
     return [] if node is None else [node]
 
 
-def _about(condition: exp.Expr, scope: Scope, alias: str, all_seen: bool) -> exp.Expr | None:
-    """The strongest condition on one source that follows, about the source's outputs; None if none does."""
+def _condition_on(condition: exp.Expr, scope: Scope, alias: str, all_seen: bool) -> exp.Expr | None:
+    """The strongest condition on one source's outputs that the condition implies; None if it implies none."""
     source = scope.sources[alias]
 
     def mine(column: exp.Column) -> tuple[str, ...] | None:
-        found = scope.resolve(column, all_seen)
-        ours = found is not None and found[0] is scope and found[1] == alias and takes(source, found[2])
-        return found[2] if ours and found is not None and len(found[2]) <= 4 else None
+        place = scope.resolve(column, all_seen)
+        ours = place is not None and place[0] is scope and place[1] == alias and accepts_condition(source, place[2])
+        return place[2] if ours and place is not None and len(place[2]) <= 4 else None
 
-    found = implied(condition, lambda column: mine(column) is not None)
-    return found and replaced(found, lambda column: named(mine(column) or ()))
+    implied = implied_condition(condition, lambda column: mine(column) is not None)
+    return implied and replace_columns(implied, lambda column: column_node(mine(column) or ()))
 
 
-def implied(node: exp.Expr, speaks: Callable[[exp.Column], bool]) -> exp.Expr | None:
-    """The strongest condition that `node` being TRUE implies and that has only columns that `speaks` accepts."""
+def implied_condition(node: exp.Expr, accepts: Callable[[exp.Column], bool]) -> exp.Expr | None:
+    """The strongest condition, with only columns that `accepts` allows, that holds wherever `node` is TRUE."""
     node = node.unnest()
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
         node = exp.And(this=low, expression=exp.LTE(this=node.this.copy(), expression=node.args["high"].copy()))
     match node:
         case exp.And():
-            kept = [found for k in node.flatten() if (found := implied(k, speaks)) is not None]
+            kept = [part for k in node.flatten() if (part := implied_condition(k, accepts)) is not None]
             return exp.and_(*kept, copy=False) if kept else None
         case exp.Or():
-            sides = [implied(k, speaks) for k in node.flatten()]
+            sides = [implied_condition(k, accepts) for k in node.flatten()]
             return exp.or_(*sides, copy=False) if None not in sides else None
         case exp.Not():
             inner = node.this.unnest()
             if isinstance(inner, exp.Not):
-                return implied(inner.this, speaks)
+                return implied_condition(inner.this, accepts)
             if isinstance(inner, exp.And | exp.Or):
                 opposite = exp.Or if isinstance(inner, exp.And) else exp.And
                 kids: list[exp.Expr] = [exp.Not(this=exp.paren(k.copy())) for k in inner.flatten()]
-                return implied(reduce(lambda a, b: opposite(this=a, expression=b), kids), speaks)
+                return implied_condition(reduce(lambda a, b: opposite(this=a, expression=b), kids), accepts)
     columns = list(node.find_all(exp.Column))
-    return node.copy() if columns and _safe(node) and all(map(speaks, columns)) else None
+    return node.copy() if columns and _is_safe(node) and all(map(accepts, columns)) else None
 
 
-def _safe(node: exp.Expr) -> bool:
-    return not any(isinstance(n, _UNSAFE) or _names(n) & _UNSAFE_NAMES for n in node.walk())
+def _is_safe(node: exp.Expr) -> bool:
+    return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
 
 
-def _names(node: exp.Expr) -> set[str]:
-    """What a function is called, by the query or by sqlglot, without underscores."""
+def _function_names(node: exp.Expr) -> set[str]:
+    """The names of a function, in the query and in sqlglot, in lower case and without underscores."""
     if not isinstance(node, exp.Func):
         return set()
     names = [node.name] if isinstance(node, exp.Anonymous) else [type(node).__name__, *node.sql_names()]
@@ -179,8 +185,8 @@ def _names(node: exp.Expr) -> set[str]:
 
 
 def _rejects_null(condition: exp.Expr) -> bool:
-    """Not TRUE for a row of nothing but NULLs: the one evaluator is asked about a block of such rows."""
-    p = normalise(predicate_of(condition, lambda c: Column(tuple(part.name for part in c.parts))))
+    """Whether the condition is not TRUE if all columns are NULL, found by evaluating a block with one such row."""
+    p = normalise(predicate_from_sql(condition, lambda c: Column(tuple(part.name for part in c.parts))))
     kinds: dict[str, str] = {term_text(t): "string" for t in terms_of(p) if isinstance(t, Column)}
     for atom in atoms_of(p):
         match atom:
@@ -196,36 +202,36 @@ def _rejects_null(condition: exp.Expr) -> bool:
 
 
 def _note_reads(select: Select) -> list[str]:
-    """Note which columns the select's own expressions name; returns those that no table in reach has."""
+    """Notes the columns that the select's own expressions read; returns those that no table in scope has."""
     node = select.node
     missing: list[str] = []
     if isinstance(node.parent, exp.Exists):
-        node = node.copy().select("1", append=False, copy=False)  # what EXISTS selects is never read
+        node = node.copy().select("1", append=False, copy=False)  # EXISTS never reads its select list
     aliases = {item.alias.lower() for item in node.expressions if item.alias}
     for n in node.walk(prune=lambda n: n is not node and isinstance(n, exp.Query)):
         if isinstance(n, exp.Star) and not isinstance(n.parent, exp.Count):
             starred = [n.parent.table.lower()] if isinstance(n.parent, exp.Column) else list(select.scope.sources)
             for alias in starred:
-                _read(select.scope.sources.get(alias), None)
+                _note_read(select.scope.sources.get(alias), None)
         elif isinstance(n, exp.Column) and not isinstance(n.this, exp.Star):
-            found = select.scope.resolve(n)
-            if found is not None:
-                _read(found[0].sources[found[1]], found[2][0])
+            place = select.scope.resolve(n)
+            if place is not None:
+                _note_read(place[0].sources[place[1]], place[2][0])
             elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
-                _read_all(select.scope)
+                _note_all_read(select.scope)
                 if not select.scope.has_alias(names := [p.name for p in n.parts]) and select.scope.lacks(names):
                     missing.append(".".join(names))
     return missing
 
 
-def _read_all(scope: Scope | None) -> None:
+def _note_all_read(scope: Scope | None) -> None:
     while scope is not None:
         for source in scope.sources.values():
-            _read(source, None)
+            _note_read(source, None)
         scope = scope.outer
 
 
-def _read(source: Relation | None, name: str | None) -> None:
+def _note_read(source: Relation | None, name: str | None) -> None:
     if not isinstance(source, Base):
         return
     if name is None:

@@ -1,4 +1,4 @@
-"""What a query reads: its FROM items as relations, with the names each one offers.
+"""Builds a query's FROM items as relations, with the column names that each one offers.
 
     SELECT o.key FROM orders AS o LEFT JOIN (SELECT key, max(tax) AS tax FROM lines GROUP BY key) AS l ON ...
 
@@ -6,8 +6,8 @@
                      l -> Select  sources  lines -> Base lines
                                   outputs  key -> key, tax -> max(tax)
 
-Names resolve as in Spark: letter case does not matter, inner scopes come first, and a name that could mean two
-things means nothing here, which only ever leaves predicates out.
+Names resolve as in Spark: letter case does not matter, and inner scopes come first. An ambiguous name resolves to
+nothing, which can only leave predicates out.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Base:
     columns: dict[str, str] | None
     reads: set[str] | None = field(default_factory=set)  # None: all
     filters: list[exp.Expr] = field(default_factory=list)
-    whole: bool = False  # nothing may be left out: sampled, pivoted or otherwise not understood
+    whole: bool = False  # every row counts: the table is sampled, pivoted or otherwise not understood
     node: exp.Table | None = None
 
 
 @dataclass(eq=False)
 class Unknown:
-    """A source without rows of a base table that we understand: VALUES, a function, a recursive reference."""
+    """A source that we do not follow to base tables: VALUES, a function, a recursive reference."""
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ Relation: TypeAlias = Base | Unknown | Select | SetOperation
 
 @dataclass(eq=False)
 class JoinStep:
-    """`source` joins all before it; `kind` is INNER, LEFT, RIGHT, FULL, SEMI or ANTI."""
+    """Joins `source` to all sources before it; `kind` is INNER, LEFT, RIGHT, FULL, SEMI or ANTI."""
 
     source: str
     kind: str
@@ -72,22 +72,22 @@ class JoinStep:
 
 @dataclass(eq=False)
 class Scope:
-    """Sources by lower-case alias, in order; names not found here are looked for outside."""
+    """The sources of a SELECT by lower-case alias, in order; other names are resolved in the scope `outer`."""
 
     sources: dict[str, Relation]
     outer: Scope | None = None
-    merged: dict[str, str] = field(default_factory=dict)  # USING: the name and the source whose column it is
+    merged: dict[str, str] = field(default_factory=dict)  # USING: a merged column's name and its source
 
     def resolve(self, column: exp.Column, all_seen: bool = False) -> tuple[Scope, str, tuple[str, ...]] | None:
-        """Where a column comes from: the scope, the source's alias, and the path of names within the source.
+        """The origin of a column: the scope, the source's alias, and the path of names within the source.
 
-        `all_seen`: from where it stands all sources are seen. Then, if one has a column of this name, no other has,
-        known or not: Spark would refuse the query.
+        `all_seen`: all sources are visible at the column's place. Then, if one is known to have a column of this name,
+        no other can have one: Spark would refuse the query.
         """
         parts = [p.name for p in column.parts]
-        found = self._qualified(parts) or self._plain(parts, all_seen)
-        if found is not None:
-            return self, *found
+        place = self._qualified(parts) or self._plain(parts, all_seen)
+        if place is not None:
+            return self, *place
         if self.outer is None or not (self.outer.has_alias(parts) or self._surely_absent(parts)):
             return None
         return self.outer.resolve(column)
@@ -98,8 +98,8 @@ class Scope:
 
     def _qualified(self, parts: list[str]) -> tuple[str, tuple[str, ...]] | None:
         # db.table.column.field: some part before the column is the alias; two such parts are ambiguous
-        found = [n for n in range(1, len(parts)) if parts[n - 1].lower() in self.sources]
-        return (parts[found[0] - 1].lower(), tuple(parts[found[0] :])) if len(found) == 1 else None
+        starts = [n for n in range(1, len(parts)) if parts[n - 1].lower() in self.sources]
+        return (parts[starts[0] - 1].lower(), tuple(parts[starts[0] :])) if len(starts) == 1 else None
 
     def _plain(self, parts: list[str], all_seen: bool) -> tuple[str, tuple[str, ...]] | None:
         if parts[0].lower() in self.merged:
@@ -114,7 +114,7 @@ class Scope:
         return None
 
     def lacks(self, parts: list[str]) -> bool:
-        """Neither here nor outside is there such a column."""
+        """Whether no source here or outside has such a column."""
         return self._surely_absent(parts) and (self.outer is None or self.outer.lacks(parts))
 
     def _surely_absent(self, parts: list[str]) -> bool:
@@ -132,8 +132,8 @@ def _offers(source: Relation, name: str) -> bool | None:
             return None if columns is None else name.lower() in columns
         case Unknown():
             return None
-    found = outputs(source)
-    return None if found is None else any(n.lower() == name.lower() for n, _ in found)
+    named = outputs(source)
+    return None if named is None else any(n.lower() == name.lower() for n, _ in named)
 
 
 def outputs(relation: Relation) -> list[tuple[str, exp.Expr | None]] | None:
@@ -144,21 +144,21 @@ def outputs(relation: Relation) -> list[tuple[str, exp.Expr | None]] | None:
         case Unknown():
             return None
         case SetOperation():
-            found = outputs(relation.left)
-            names: list[tuple[str, exp.Expr | None]] = [(name, None) for name, _ in found or ()]
-            return _renamed(names if found is not None else None, relation.renamed)
+            left = outputs(relation.left)
+            names: list[tuple[str, exp.Expr | None]] = [(name, None) for name, _ in left or ()]
+            return _with_names(names if left is not None else None, relation.renamed)
         case Select():
-            return _renamed(_select_outputs(relation), relation.renamed)
+            return _with_names(_select_outputs(relation), relation.renamed)
 
 
 def _select_outputs(select: Select) -> list[tuple[str, exp.Expr | None]] | None:
-    found: list[tuple[str, exp.Expr | None]] = []
+    selected: list[tuple[str, exp.Expr | None]] = []
     for item in select.node.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             wanted = [item.table.lower()] if isinstance(item, exp.Column) else list(select.scope.sources)
             hidden = {s.source for s in select.joins if s.kind in ("SEMI", "ANTI")}
             star = item.this if isinstance(item, exp.Column) else item
-            if given(star) or any(s.using for s in select.joins):
+            if clauses_of(star) or any(s.using for s in select.joins):
                 return None
             for alias in wanted:
                 source = select.scope.sources.get(alias)
@@ -166,25 +166,25 @@ def _select_outputs(select: Select) -> list[tuple[str, exp.Expr | None]] | None:
                 if columns is None:
                     return None
                 if alias not in hidden:
-                    found += [(n, exp.column(n, table=alias, quoted=True)) for n, _ in columns]
+                    selected += [(n, exp.column(n, table=alias, quoted=True)) for n, _ in columns]
             continue
         inner = item.this if isinstance(item, exp.Alias) else item
-        found.append((item.alias_or_name, inner))
-    return found
+        selected.append((item.alias_or_name, inner))
+    return selected
 
 
-def _renamed(
-    found: list[tuple[str, exp.Expr | None]] | None, names: tuple[str, ...]
+def _with_names(
+    columns: list[tuple[str, exp.Expr | None]] | None, names: tuple[str, ...]
 ) -> list[tuple[str, exp.Expr | None]] | None:
-    if not names or found is None:
-        return found
-    if len(names) != len(found):
+    if not names or columns is None:
+        return columns
+    if len(names) != len(columns):
         return None
-    return [(name, node) for name, (_, node) in zip(names, found, strict=True)]
+    return [(name, node) for name, (_, node) in zip(names, columns, strict=True)]
 
 
-def given(node: exp.Expr) -> list[str]:
-    """The clauses a node really has. What is not expected is not understood, in this sqlglot and the next."""
+def clauses_of(node: exp.Expr) -> list[str]:
+    """The arguments that a node has, by sqlglot's keys. Callers refuse unexpected ones, also of later versions."""
     return [key for key, value in node.args.items() if value]
 
 
@@ -202,8 +202,11 @@ class _Cte:
 Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
 
 
+_MAX_DEPTH, _MAX_BASES = 60, 5000  # of nested views and CTEs, and of base tables in one query
+
+
 class Builder:
-    """Builds relations; keeps every base table's appearance in `bases` and every table node seen in `seen`."""
+    """Builds relations; collects each appearance of a base table in `bases`, and the ids of table nodes in `seen`."""
 
     def __init__(self, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> None:
         self.schemas = schemas  # lower-case name -> (name, schema)
@@ -213,12 +216,12 @@ class Builder:
         self.depth = 0
 
     def query(self, node: exp.Expr, env: Env, outer: Scope | None, names: tuple[str, ...] = ()) -> Relation:
-        """A SELECT, a set operation, or either in parentheses."""
+        """The relation of a SELECT, a set operation, or either in parentheses."""
         env = self._with(node, env)
         match node:
             case exp.Subquery() | exp.Paren():
                 inner = self.query(node.this, env, outer, names)
-                return _closed(inner) if set(given(node)) - {"this", "alias", "with_"} else inner
+                return _not_understood(inner) if set(clauses_of(node)) - {"this", "alias", "with_"} else inner
             case exp.SetOperation():
                 left = self.query(node.this, env, outer)
                 right = self.query(node.expression, env, outer)
@@ -258,16 +261,16 @@ class Builder:
         side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
         how = kind if kind in ("SEMI", "ANTI") else side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
         odd = (
-            set(given(join)) - {"this", "on", "side", "kind", "using", "method", "hint"}
+            set(clauses_of(join)) - {"this", "on", "side", "kind", "using", "method", "hint"}
             or side not in ("", "LEFT", "RIGHT", "FULL")
             or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
         )
         using = tuple(c.name for c in join.args.get("using") or ())
         method = str(join.args.get("method") or "").upper()
         if odd or method not in ("", "NATURAL"):
-            how = "FULL"  # nothing is pushed through what we do not know
+            how = "FULL"  # no condition is pushed through a join of an unknown kind
         if method == "NATURAL":
-            using = ("",)  # some columns are merged, we do not say which
+            using = ("",)  # some columns are merged, it is not known which
         self._add(join.this, how, join.args.get("on"), using, scope, steps, env)
 
     def _add(
@@ -281,14 +284,14 @@ class Builder:
         env: Env,
     ) -> None:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and kind == "INNER" and not node.alias:
-            # (a JOIN b ON ...): its sources join ours one by one; a condition of ours comes after the last
+            # (a JOIN b ON ...): its sources join ours one by one, and our condition follows the last
             self._add(node.this, "INNER", None, (), scope, steps, env)
             for condition in [on] if on is not None else []:
                 steps.append(JoinStep("", "INNER", condition))
             return
         alias = (node.alias_or_name or f"#{len(scope.sources)}").lower()
         while alias in scope.sources:
-            alias += "#"  # the same name twice: neither can be meant
+            alias += "#"  # the same alias twice: the name is ambiguous
         for name in (u.lower() for u in using if u):
             known = [a for a, source in scope.sources.items() if _offers(source, name)]
             if name not in scope.merged and len(known) == 1 and kind in ("INNER", "LEFT", "SEMI", "ANTI"):
@@ -301,7 +304,7 @@ class Builder:
     def _source(self, node: exp.Expr, scope: Scope, env: Env) -> Relation:
         alias = node.args.get("alias")
         names = tuple(c.name for c in alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else ()
-        odd = bool(set(given(node)) - {"this", "alias", "db", "catalog", "joins", "hints"})
+        odd = bool(set(clauses_of(node)) - {"this", "alias", "db", "catalog", "joins", "hints"})
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 self.seen.add(id(node))
@@ -321,8 +324,8 @@ class Builder:
             cte = env[plain]
             if cte is None:
                 return Unknown()
-            found = self._inline(cte.node, cte.env, names or cte.names, odd)
-            return _fenced(found) if cte.recursive else found
+            inlined = self._inline(cte.node, cte.env, names or cte.names, odd)
+            return _without_conditions(inlined) if cte.recursive else inlined
         if name.lower() in self.views or (plain in self.views and not node.db):
             view = self.views.get(name.lower()) or self.views[plain]
             return self._inline(view, {}, names, odd)
@@ -340,26 +343,26 @@ class Builder:
         return base
 
     def _inline(self, node: exp.Expr, env: Env, names: tuple[str, ...], odd: bool) -> Relation:
-        """A CTE or view is read anew wherever it is named: each place may need other rows of it."""
-        if self.depth > 60 or len(self.bases) > 5000:
+        """The relation of a CTE or view, built anew at each place that names it: each may need other rows."""
+        if self.depth > _MAX_DEPTH or len(self.bases) > _MAX_BASES:
             raise RecursionError("views or CTEs too deep or too many")
         self.depth += 1
-        found = self.query(node, env, None, names)
+        inlined = self.query(node, env, None, names)
         self.depth -= 1
-        return _closed(found) if odd else found
+        return _not_understood(inlined) if odd else inlined
 
 
-def _closed(relation: Relation) -> Relation:
-    """The same reading, but its rows pass through something we do not understand (PIVOT, TABLESAMPLE)."""
+def _not_understood(relation: Relation) -> Relation:
+    """Wraps a relation whose rows pass through a step that we do not understand (PIVOT, TABLESAMPLE)."""
     wrapper = exp.Select(expressions=[exp.Star()], limit=exp.Limit(expression=exp.Literal.number(1)))
     return Select(wrapper, Scope({"#": relation, "##": Unknown()}), [JoinStep("#", "INNER", None)], {})
 
 
-def _fenced(relation: Relation) -> Relation:
-    """The same columns, but no condition goes in: what a recursion starts from is not what comes out."""
+def _without_conditions(relation: Relation) -> Relation:
+    """Wraps a recursive CTE, so that no condition is pushed in: its first rows are not its result."""
     names = outputs(relation)
     if names is None:
-        return _closed(relation)
+        return _not_understood(relation)
     columns = [exp.column(name, table="#", quoted=True) for name, _ in names]
     wrapper = exp.Select(expressions=columns, limit=exp.Limit(expression=exp.Literal.number(1)))
     return Select(wrapper, Scope({"#": relation}), [JoinStep("#", "INNER", None)], {})
@@ -367,7 +370,7 @@ def _fenced(relation: Relation) -> Relation:
 
 def _subqueries(select: exp.Select) -> list[exp.Query]:
     """The outermost queries inside the select's own expressions: not its FROM items, not its CTEs."""
-    found: list[exp.Query] = []
+    queries: list[exp.Query] = []
     todo: list[exp.Expr] = []
     for key, value in select.args.items():
         if key in ("with_", "from_", "laterals"):
@@ -380,7 +383,7 @@ def _subqueries(select: exp.Select) -> list[exp.Query]:
     while todo:
         node = todo.pop()
         if isinstance(node, exp.Query):
-            found.append(node)
+            queries.append(node)
         else:
             todo.extend(node.iter_expressions())
-    return found
+    return queries

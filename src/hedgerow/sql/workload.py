@@ -1,4 +1,4 @@
-"""Workloads from SQL text: any number of statements, in any dialect that sqlglot reads."""
+"""Reads workloads from SQL text: any number of statements, in any dialect that sqlglot reads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Schemas = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Workload(core.Workload):
-    """A workload that knows the SQL it came from, so that `bind` can read it again with the tables known.
+    """A workload that keeps its SQL, so that `bind` can read it again when the schemas are known.
 
-    `schemas` are those given so far, `names` what `on` calls tables of the texts.
+    `schemas` are those given so far; `names` maps table names in the texts to the names given by `on`.
     """
 
     views: Mapping[str, str] = field(default_factory=dict)
@@ -54,12 +54,14 @@ class Workload(core.Workload):
         "startswith(y, 'a') AND x >= 3 AND x <= 5"
         """
         listed = [statements] if isinstance(statements, str) else list(statements)
-        known = _known(schemas or {})
-        parsed_views = {name.lower(): _parse(sql, dialect, f"view {name}")[0] for name, sql in (views or {}).items()}
+        known = _schemas_by_name(schemas or {})
+        parsed_views = {
+            name.lower(): _parse_statements(sql, dialect, f"view {name}")[0] for name, sql in (views or {}).items()
+        }
         queries: list[Query] = []
         skipped: list[str] = []
         for number, sql in enumerate(listed, 1):
-            for node in _parse(sql, dialect, f"statement {number}"):
+            for node in _parse_statements(sql, dialect, f"statement {number}"):
                 name = f"q{len(queries) + len(skipped) + 1}"
                 query = _query_of(node)
                 if query is None:
@@ -71,8 +73,8 @@ class Workload(core.Workload):
                     skipped.append(f"query {name} is left out: {error}")
                     continue
                 queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
-        found = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
-        return core.Workload.bind(found, dict(known.values())) if known else found
+        workload = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
+        return core.Workload.bind(workload, dict(known.values())) if known else workload
 
     @classmethod
     def from_file(cls, path: str | Path, schemas: Schemas | None = None, dialect: str = "spark") -> Workload:
@@ -84,26 +86,26 @@ class Workload(core.Workload):
         except UnicodeDecodeError as error:
             raise WorkloadError(f"the workload {path} is no text") from error
         if Path(path).suffix == ".jsonl":
-            found = cls.from_jsonl(content)
-            return found.bind(schemas) if schemas else found
+            workload = cls.from_jsonl(content)
+            return workload.bind(schemas) if schemas else workload
         return cls.from_sql(content, schemas, dialect)
 
     def on(self, table: str) -> Workload:
         old = {t.lower() for t in self.tables()}
-        found = super().on(table)
-        return replace(found, names={**self.names, min(old): table}) if len(old) == 1 else found
+        workload = super().on(table)
+        return replace(workload, names={**self.names, min(old): table}) if len(old) == 1 else workload
 
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
-        """Read the SQL again with the tables known, then give literals the type in which Spark compares them.
+        """Read the SQL again with these schemas, then give literals the type in which Spark compares them.
 
-        Schemas given before still count: they tell of unqualified names in a join which are not this table's.
+        Earlier schemas are still used: in a join they decide to which table an unqualified name belongs.
         """
         schemas = {name: schema for name, schema in self.schemas.items() if name.lower() not in self.names} | dict(
             schemas
         )
-        known = _known(schemas)
+        known = _schemas_by_name(schemas)
         known |= {old: known[new.lower()] for old, new in self.names.items() if new.lower() in known}
-        views = {n.lower(): _parse(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
+        views = {n.lower(): _parse_statements(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
         again: list[Query] = []
         skipped = list(self.skipped)
         for query in self:
@@ -111,37 +113,37 @@ class Workload(core.Workload):
                 again.append(_reread(query, known, views))
             except SchemaError as error:
                 skipped.append(f"query {query.id} is left out: {error}")
-        found = replace(self, queries=tuple(again), skipped=tuple(skipped), schemas=schemas)
-        return core.Workload.bind(found, dict(known.values()), session)
+        workload = replace(self, queries=tuple(again), skipped=tuple(skipped), schemas=schemas)
+        return core.Workload.bind(workload, dict(known.values()), session)
 
 
 def scans_of(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Scan, ...]:
-    """One scan for every appearance of a base table; what could not be followed scans its tables whole.
+    """One scan for every appearance of a base table; a part that we cannot follow scans its tables whole.
 
     SchemaError if the query names a column that none of its tables has.
     """
     try:
-        builder, edges = _followed(node, schemas, views)
+        builder, edges = _pushed_down(node, schemas, views)
         bases = builder.bases
         unseen = [t for t in node.find_all(exp.Table) if id(t) not in builder.seen]
     except (RecursionError, SqlglotError):
         bases, edges = [], []
         unseen = [t for tree in (node, *views.values()) for t in tree.find_all(exp.Table)]
-    bases = bases + [_whole(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
+    bases = bases + [_whole_table(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
     return tuple(_scan(base, bases, edges) for base in bases)
 
 
-def _followed(
+def _pushed_down(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Builder, list[Edge]]:
-    """Every condition handed to the base tables it speaks of."""
+    """Pushes every condition of a query down to its base tables; returns these tables and the join edges."""
     builder, pushdown = Builder(schemas, views), Pushdown()
     pushdown.push(builder.query(node, {}, None), [])
     if pushdown.missing:
         raise SchemaError(f"there is no column {pushdown.missing[0]}")
-    return builder, pushdown.edges.found
+    return builder, pushdown.edges.collected
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
@@ -152,18 +154,18 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
     return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)))
 
 
-def _whole(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
+def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
     name = ".".join(p.name for p in table.parts)
     known = schemas.get(name.lower()) or schemas.get(table.name.lower())
     return Base(known[0] if known else name, None, None, whole=True)
 
 
 def _reread(query: Query, known: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
-    node = _query_of(_parse(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
+    node = _query_of(_parse_statements(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
     return query if node is None else replace(query, scans=scans_of(node, known, views))
 
 
-def _known(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
+def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
     return {name.lower(): (name, as_schema(schema)) for name, schema in schemas.items()}
 
 
@@ -176,7 +178,7 @@ def _open_negation(node: exp.Expr) -> exp.Expr:
 
 
 def _query_of(node: exp.Expr) -> exp.Expr | None:
-    """The query a statement runs: itself, or what it inserts or creates a table from."""
+    """The query that a statement runs: itself, or the source of an INSERT or CREATE TABLE; None for others."""
     if isinstance(node, exp.Query):
         return node
     if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Query):
@@ -184,13 +186,13 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def _parse(sql: str, dialect: str, what: str) -> list[exp.Expr]:
+def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
     try:
-        found = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
-        return [node.transform(_open_negation) for node in found]
+        nodes = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
+        return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
         place = f"line {at.get('line')}, column {at.get('col')}: {at.get('description', error)}" if at else str(error)
-        raise WorkloadError(f"{what} is no {dialect} SQL: {place}") from error
+        raise WorkloadError(f"{origin} is no {dialect} SQL: {place}") from error
     except (TokenError, ValueError) as error:
-        raise WorkloadError(f"{what} is no {dialect} SQL: {error}") from error
+        raise WorkloadError(f"{origin} is no {dialect} SQL: {error}") from error

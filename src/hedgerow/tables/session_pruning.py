@@ -85,8 +85,8 @@ class OpenedTable(Protocol):
     @property
     def schema(self) -> Mapping[str, Type]: ...
 
-    def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
-        """The files to open: bits for `files`, or other files instead; `asked` is the request."""
+    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
+        """The files to open: bits for `files`, or other files instead."""
         ...
 
 
@@ -101,51 +101,51 @@ class Answers:
     class Java:
         implements: ClassVar = ["java.util.function.Function"]
 
-    def apply(self, request: str) -> str:
+    def apply(self, request_json: str) -> str:
         """Answers a request, JSON to JSON; an error becomes a `reason` to open all files."""
         try:
-            asked = json.loads(request)
-            return json.dumps(self._open(asked) if "open" in asked else self._ask(asked))
+            request = json.loads(request_json)
+            return json.dumps(self._open(request) if "open" in request else self._ask(request))
         except Exception as error:
             return json.dumps({"reason": f"{type(error).__name__}: {' '.join(str(error).split())}", "again": True})
 
-    def _open(self, asked: Json) -> dict[str, Any]:
-        table = _open_table(self._spark, asked)
+    def _open(self, request: Json) -> dict[str, Any]:
+        table = _open_table(self._spark, request)
         if isinstance(table, str):
             return {"reason": table}
         if len(self._opened) >= MAX_OPENED_TABLES:
             self._opened.clear()
         handle = str(next(self._numbers))
-        is_exact = asked["settings"]["spark.sql.caseSensitive"] == "true"
+        is_exact = request["settings"]["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, _ConditionReader(table.schema, table.items, is_exact)
         texts = [sql_of(item) for item in table.items]
         return {"handle": handle, "name": table.name, "files": list(table.files), "items": texts}
 
-    def _ask(self, asked: Json) -> dict[str, Any]:
-        opened = self._opened.get(asked["ask"])
+    def _ask(self, request: Json) -> dict[str, Any]:
+        opened = self._opened.get(request["ask"])
         if opened is None:
             return {"reason": "too many tables were opened meanwhile", "forget": True}
         table, reader = opened
-        return table.answer(normalise(reader.read(asked["where"])), asked)
+        return table.answer(normalise(reader.read(request["where"])), request)
 
 
-def _open_table(spark: SparkSession, asked: Json) -> OpenedTable | str:
+def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
     """The table in the state of its list, or the reason why its index cannot be used."""
-    kind, _, number = asked["list"].removesuffix(".json").partition("-")
-    settings: Mapping[str, str] = asked["settings"]
+    kind, _, number = request["list"].removesuffix(".json").partition("-")
+    settings: Mapping[str, str] = request["settings"]
     if kind == "manifest":
-        table = ParquetTable.open(spark, asked["open"], int(number))
+        table = ParquetTable.open(spark, request["open"], int(number))
         differs = difference(table.manifest["settings"], settings)
         if differs is not None and differs[0] == "reading":
             return differs[1]
-        return _OpenedParquet(table, settings, _schema(asked["schema"]))
-    side = Folder(spark, f"{asked['open']}/{SIDE}")
+        return _OpenedParquet(table, settings, _schema(request["schema"]))
+    side = Folder(spark, f"{request['open']}/{SIDE}")
     listed = read_list(side, int(number))
     segments = [Segment(side, meta) for meta in listed["segments"]]
     differing = [difference(segment.meta["settings"], settings) for segment in segments]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)
-    return _OpenedDelta(str(listed["name"]), segments, settings, asked["delta"]["fields"])
+    return _OpenedDelta(str(listed["name"]), segments, settings, request["delta"]["fields"])
 
 
 def _schema(json_of_spark: Json) -> dict[str, Type]:
@@ -185,9 +185,9 @@ class _OpenedParquet:
         same = {name for name, kind in self.schema.items() if seen.get(name.lower()) == kind}
         return [item for item in _spark_items(self.table.statistics) if _column_names(item) <= same]
 
-    def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
-        if not asked.get("own", True):
-            reads = asked["columns"]
+    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
+        if not request.get("own", True):
+            reads = request["columns"]
             columns = None if reads is None else [quote_name(name) for name in reads]
             opening = self.table.opening(p, columns, self.settings)
             if opening.table is not self.table or not self.table.known.visible[opening.opened].all():
@@ -225,7 +225,7 @@ class _OpenedDelta:
         columns = column_identities(self.fields)
         return [segment.index(self.settings, columns) for segment in self.segments]
 
-    def answer(self, p: Predicate, asked: Json) -> dict[str, Any]:
+    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
         return {"bits": _bit_text(np.concatenate([*(index.to_open(p) for index in self._indexes), np.zeros(0, bool)]))}
 
 

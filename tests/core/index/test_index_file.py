@@ -68,7 +68,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_no_arrow_file() -> None:
-    assert refused(b"") == refused(b"PAR1 something") == "t.index is no block index, or a damaged one"
+    assert refused(b"") == refused(b"PAR1 something") == "t.index is not a block index, or it is damaged"
 
 
 def test_a_foreign_arrow_file() -> None:
@@ -76,7 +76,7 @@ def test_a_foreign_arrow_file() -> None:
     table = pa.table({"x": [1]})
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    assert refused(bytes(sink.getvalue())) == "t.index is an Arrow file, but no block index of Hedgerow's"
+    assert refused(bytes(sink.getvalue())) == "t.index is an Arrow file, but not a block index that Hedgerow wrote"
 
 
 def test_a_newer_version(index: BlockIndex, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ def test_no_nodes_is_one_block() -> None:
 
 
 def test_what_only_spark_can_evaluate_is_said_to_be_missing() -> None:
-    with pytest.raises(LayoutError, match="Spark has to evaluate it"):
+    with pytest.raises(LayoutError, match="only Spark can evaluate"):
         TREE.assign(Rows({x: pa.array([1]), y: pa.array([5])}))
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.learning.complement import ROUNDS, fit_beside, rows_read
+from hedgerow.core.learning.complement import MAX_ROUNDS, fit_beside, rows_read
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import virtual_index
@@ -99,7 +99,7 @@ def test_the_second_takes_what_the_first_does_badly(second: Learner) -> None:
     found = fit_beside(watched, problem, rows_read(first, problem).tolist())
     assert found.given > 0.5
     assert found.together < 0.12  # five in a hundred match
-    assert len(watched.seen) <= 2 * ROUNDS
+    assert len(watched.seen) <= 2 * MAX_ROUNDS
     assert all(any("y" in str(p) for p in seen) for seen in watched.seen)
 
 

@@ -44,7 +44,7 @@ def some_clauses(random: Random, cuts: int, queries: int) -> Clauses:
 
 def of_query(clauses: Clauses, q: int) -> list[list[int]]:
     """The query's clauses, each its facts."""
-    facts, fact_starts, needs, need_starts, _ = (a.tolist() for a in clauses.lists)
+    facts, fact_starts, needs, need_starts, _ = (a.tolist() for a in clauses.arrays)
     return [facts[fact_starts[c] : fact_starts[c + 1]] for c in needs[need_starts[q] : need_starts[q + 1]]]
 
 
@@ -109,7 +109,7 @@ def test_open_queries(random: Random) -> None:
         if not skipped and not sure:
             expected.append(q)
             asks |= {fact // 2 for clause in facts for fact in clause}
-    found, asked = open_queries(given_, clauses.lists, some, other)
+    found, asked = open_queries(given_, clauses.arrays, some, other)
     assert found.tolist() == expected
     assert set(np.flatnonzero(asked).tolist()) == asks
 
@@ -147,14 +147,14 @@ def test_best_cut(random: Random) -> None:
         clauses = some_clauses(random, len(truth), random.randint(0, 6))
         some, other = truth.any(1), (~truth).any(1)
         cuts = np.flatnonzero(some & other)
-        queries, asked = open_queries(np.arange(len(clauses.needs)), clauses.lists, some, other)
+        queries, asked = open_queries(np.arange(len(clauses.needs)), clauses.arrays, some, other)
         holds = holding(some, other)
         queries = np.array([q for q in queries if all(holds[c].all() for c in of_query(clauses, q))], np.int64)
         least, eps = random.randint(1, 5), random.choice((-1.0, 0.0, 0.1, 2.0))
         shared = random.choice((0.0, least / 2))
         bits = pack(truth[cuts])
         for near in (False, True):
-            args = bits, rows, count(bits), cuts, some, other, queries, asked, clauses.lists, least, shared, eps, near
+            args = bits, rows, count(bits), cuts, some, other, queries, asked, clauses.arrays, least, shared, eps, near
             best, most = best_cut(*args, 0, len(cuts))
             middle = random.randint(0, len(cuts))
             assert (best, most) == max(
@@ -174,7 +174,7 @@ def test_nearer_is_a_gain_only_if_asked_for() -> None:
     truth[0, :10] = truth[1, 91:] = True
     clauses = Clauses(Lists.of([[0, 2]]), Lists.of([[0]]), np.ones(1, np.float32))
     every, yes = np.arange(1), np.ones(2, bool)
-    args = pack(truth), 100, truth.sum(1), np.arange(2), yes, yes, every, yes, clauses.lists
+    args = pack(truth), 100, truth.sum(1), np.arange(2), yes, yes, every, yes, clauses.arrays
 
     def best(least: int, shared: float, near: bool) -> int:
         return best_cut(*args, least, shared, -1.0, near, 0, 2)[0]
@@ -198,7 +198,7 @@ def some_cells(random: Random, clauses: Clauses, n: int) -> tuple[np.ndarray, np
 
 
 def reads(clauses: Clauses, holds: np.ndarray, q: int) -> bool:
-    _, _, needs, starts, _ = clauses.lists
+    _, _, needs, starts, _ = clauses.arrays
     return bool(holds[needs[starts[q] : starts[q + 1]]].all())
 
 
@@ -254,7 +254,7 @@ def test_join_takes_the_cheapest_pair_each_time() -> None:
         either = cells[3][:, None] + cells[3] - (cells[2] * clauses.weights.astype(np.float64)) @ cells[2].T
         for bounds in (either * (1 - 1e-6), np.zeros_like(either)):  # any bound will do
             blocks = tuple(a.copy() for a in cells)
-            into = join(blocks, bounds, clauses.lists, least)
+            into = join(blocks, bounds, clauses.arrays, least)
             assert as_blocks(into) == set(expected)
             for b in set(into.tolist()):
                 assert into[b] == b
@@ -268,7 +268,7 @@ def test_join_without_queries_and_of_one_block() -> None:
     none = Clauses.of((), (), ())
     for n in (1, 5):
         blocks = np.full(n, 3.0), np.zeros((n, 0), bool), np.zeros((n, 0), bool), np.zeros(n)
-        into = join(blocks, np.zeros((n, n)), none.lists, 7.0)
+        into = join(blocks, np.zeros((n, n)), none.arrays, 7.0)
         sizes = np.bincount(into, np.full(n, 3.0))
         assert (sizes[sizes > 0] >= min(7, 3 * n)).all()
         assert into[into].tolist() == into.tolist()
@@ -289,7 +289,7 @@ def test_move_never_costs(random: Random) -> None:
     old, sizes = of.copy(), np.bincount(of, cells[0], m)
     shapes = (m,), (m, cells[1].shape[1]), (m, cells[2].shape[1]), (m,)
     blocks = tuple(np.zeros(s, t) for s, t in zip(shapes, (float, bool, bool, float), strict=True))
-    moved = move(cells, of, blocks, clauses.lists, least)
+    moved = move(cells, of, blocks, clauses.arrays, least)
     assert moved == (of != old).sum()
     now = np.bincount(of, cells[0], m)
     assert (now >= np.minimum(sizes, least) - 1e-9).all()
@@ -310,8 +310,8 @@ def test_move_finds_the_block_of_its_kind() -> None:
     cells = np.full(6, 10.0), holds, holds.copy(), np.ones(6)
     of = np.array([0, 0, 1, 1, 1, 1])
     empty = np.zeros(2), np.zeros((2, 2), bool), np.zeros((2, 2), bool), np.zeros(2)
-    assert move(cells, of, empty, clauses.lists, 20.0) == 1
+    assert move(cells, of, empty, clauses.arrays, 20.0) == 1
     assert of.tolist() == [0, 0, 0, 1, 1, 1]
     of = np.array([0, 0, 1, 1, 1, 1])
     empty = np.zeros(2), np.zeros((2, 2), bool), np.zeros((2, 2), bool), np.zeros(2)
-    assert move(cells, of, empty, clauses.lists, 40.0) == 0  # its block would be too small
+    assert move(cells, of, empty, clauses.arrays, 40.0) == 0  # its block would be too small

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import OWN, recurrence_of, redrawn, searched
+from hedgerow.core.learning.synthetic_queries import LEAST_OBSERVED_SHARE, recurrence_of, redrawn, searched
 from hedgerow.core.predicates.nodes import (
     TRUE,
     And,
@@ -137,7 +137,7 @@ def test_weights_keep_their_sum_and_queries_stay(random: Random) -> None:
     assert min(shared) > 0
     assert {predicate_text(normalise(q)) for q in queries} <= {predicate_text(normalise(q)) for q in found}
     own = sum(w for q, w in zip(found, shared, strict=True) if normalise(q) in set(map(normalise, queries)))
-    assert own >= OWN * sum(weights) - 1e-9
+    assert own >= LEAST_OBSERVED_SHARE * sum(weights) - 1e-9
 
 
 @given(random=randoms)
@@ -207,7 +207,7 @@ def test_a_log_that_repeats_itself_keeps_its_weight() -> None:
 def test_a_log_that_never_repeats_gives_most_of_it_away() -> None:
     queries = [Compare(col("key"), "<", lit(k)) for k in range(0, 3000, 30)]
     _, weights, *_ = redrawn(queries, [1.0] * 100, SAMPLE)
-    assert sum(weights[:100]) == pytest.approx(OWN * 100)
+    assert sum(weights[:100]) == pytest.approx(LEAST_OBSERVED_SHARE * 100)
 
 
 def test_shapes_are_judged_one_by_one() -> None:
@@ -219,7 +219,7 @@ def test_shapes_are_judged_one_by_one() -> None:
     assert found[:40] == tuple(dashboard)
     assert found[80:120] == tuple(analyst)
     assert sum(weights[:40]) > 0.9 * 40
-    assert sum(weights[80:120]) == pytest.approx(OWN * 40)
+    assert sum(weights[80:120]) == pytest.approx(LEAST_OBSERVED_SHARE * 40)
 
 
 @given(asked=st.lists(st.integers(0, 5).map(lambda v: (v,)), min_size=1))
@@ -448,5 +448,5 @@ def test_columns_of_one_value_or_none() -> None:
 
 @pytest.mark.parametrize("recurrence", [-0.1, 1.5, float("nan")])
 def test_a_chance_is_between_0_and_1(recurrence: float) -> None:
-    with pytest.raises(LayoutError, match="recurrence is between 0 and 1"):
+    with pytest.raises(LayoutError, match="recurrence must be a number between 0 and 1"):
         redrawn((), (), SAMPLE, recurrence)

@@ -45,7 +45,7 @@ def test_jsonl_of_other_writers() -> None:
 @pytest.mark.parametrize("line", ["{", "[]", "5", "null", '{"id": 1}', '{"id": 1, "scans": [5]}'])
 def test_a_broken_line_is_named(line: str) -> None:
     good = Workload.of("t", [LESS]).to_jsonl()
-    with pytest.raises(FormatError, match="line 2 is no query"):
+    with pytest.raises(FormatError, match="line 2 of the workload is not a query"):
         Workload.from_jsonl(good + line + "\n")
 
 
@@ -99,7 +99,7 @@ def test_a_workload_of_one_table_fits_a_table_of_any_name() -> None:
 
 
 def test_a_table_the_workload_does_not_read() -> None:
-    with pytest.raises(WorkloadError, match="speaks of items, orders, not of sales"):
+    with pytest.raises(WorkloadError, match="reads items, orders, but not sales"):
         Workload((join(),)).on("sales")
 
 

@@ -17,7 +17,7 @@ from hedgerow.core.learning.trees.greedy import tree_of
 from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, IsNull, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import stepwise
-from hedgerow.learners.woodblock.episodes import EPS, Episodes, Forest, Policy, Said, Seen, following
+from hedgerow.learners.woodblock.episodes import RATIO_EPS, Choices, Episodes, Forest, OpenNodes, Policy, following
 from hedgerow.learners.woodblock.region_bits import Pieces
 from tests.learners.test_qdtree import Slow, a_problem, sampled, walked
 
@@ -29,10 +29,10 @@ def at_random(seed: int, stop: float = 0.0) -> Policy:
     """Any legal cut; some nodes are left as they are."""
     r = np.random.default_rng(seed)
 
-    def policy(seen: Seen) -> Said:
+    def policy(seen: OpenNodes) -> Choices:
         cut = np.array([r.choice(np.flatnonzero(legal)) for legal in seen.state.legal], np.int64)
         cut[r.random(len(cut)) < stop] = -1
-        return Said(cut, np.zeros(len(cut)), np.zeros(len(cut)))
+        return Choices(cut, np.zeros(len(cut)), np.zeros(len(cut)))
 
     return policy
 
@@ -90,7 +90,7 @@ def legal_cuts(slow: Slow, here: frozenset[int]) -> list[Predicate]:
 def saved(grown: Episodes, at: int, slow: Slow, problem: Problem, here: frozenset[int]) -> float:
     """What is skipped below a decision, from its two sides."""
     total = 0.0
-    for kid, own in zip(grown.kids[at], slow.sides(problem.cuts[grown.said.cut[at]], here), strict=True):
+    for kid, own in zip(grown.kids[at], slow.sides(problem.cuts[grown.choices.cut[at]], here), strict=True):
         total += saved(grown, kid, slow, problem, own) if kid >= 0 else slow.skipped(own)
     return total
 
@@ -135,7 +135,7 @@ def test_gain_ratios(random: Random) -> None:
                         found[fact >> 1] += (n > 0) * w * (len(here) - n) / sum(x > 0 for x in of_clause[c])
         for c in np.flatnonzero(found):
             p = true[c] / len(here)
-            found[c] /= total * len(here) * (EPS - p * np.log2(p) - (1 - p) * np.log2(1 - p))
+            found[c] /= total * len(here) * (RATIO_EPS - p * np.log2(p) - (1 - p) * np.log2(1 - p))
         assert np.allclose(grown.state.ratios[at], found, rtol=1e-4)
 
 

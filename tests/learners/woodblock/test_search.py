@@ -25,8 +25,8 @@ from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.woodblock import agent as agent_module
 from hedgerow.learners.woodblock import search as woodblock
-from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, FLOOR, RATE, VALUE, Agent, Batch
-from hedgerow.learners.woodblock.episodes import Seen, State
+from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
+from hedgerow.learners.woodblock.episodes import OpenNodes, State
 from hedgerow.learners.woodblock.search import PAPER, Woodblock
 from tests.learners.test_qdtree import ODD, sampled
 
@@ -59,7 +59,7 @@ def slow_gradient(net: dict[str, np.ndarray], batch: Batch, ppo: bool) -> dict[s
     logits = layers[-1] @ net["w_policy"] + net["b_policy"]
     gains = np.zeros_like(logits)
     if batch.state.ratios.shape[1]:
-        gains = np.log(batch.state.ratios.astype(np.float64) + FLOOR)
+        gains = np.log(batch.state.ratios.astype(np.float64) + RATIO_FLOOR)
     logits = np.where(batch.state.legal, logits + net["ratios"] * gains, -np.inf)
     worth = (layers[-1] @ net["w_value"] + net["b_value"])[:, 0]
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -123,10 +123,10 @@ def test_only_legal_cuts_are_drawn_and_all_of_them() -> None:
     legal[:, [2, 6]] = True
     none = np.zeros(400, np.int64)
     state = State(np.zeros((400, 5), bool), legal, np.zeros((400, 0), np.float32))
-    said = agent.policy()(Seen(state, none, none > 0, 0))
-    assert sorted(set(said.cut.tolist())) == [2, 6]
-    assert 120 < (said.cut == 2).sum() < 280  # at first all are about as likely
-    assert np.allclose(said.likely, np.log(0.5), atol=0.05)
+    choices = agent.policy()(OpenNodes(state, none, none > 0, 0))
+    assert sorted(set(choices.cut.tolist())) == [2, 6]
+    assert 120 < (choices.cut == 2).sum() < 280  # at first all are about as likely
+    assert np.allclose(choices.likely, np.log(0.5), atol=0.05)
 
 
 # --- what comes of it -----------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
     one_sentence(lambda: by_number(delta, odd), "the Delta feature icebergCompatV1, which Hedgerow does not know")
     one_sentence(lambda: by_number(delta, path, options={"bloom": "x"}), "writer takes compression")
     one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
-    one_sentence(lambda: hr.apply(delta, now(delta, path), by_number(delta, path).layout), "say where to write")
+    one_sentence(lambda: hr.apply(delta, now(delta, path), by_number(delta, path).layout), "name a place for")
     one_sentence(lambda: hr.table(delta, path).read(version=99), "version 99")
 
 

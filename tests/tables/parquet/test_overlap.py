@@ -93,7 +93,7 @@ def rows(table: ParquetTable, condition: str) -> int:
 def test_fig4(spark: SparkSession, source: str, made: ParquetTable) -> None:
     assert [rows(made, c) for c in CROSS] == [N + 3] * 4
     openings = [made.opening(about(c, made.schema)) for c in CROSS]
-    assert all(sum(o.table.known.rows[o.known]) == N + 3 for o in openings)
+    assert all(sum(o.table.known.rows[o.opened]) == N + 3 for o in openings)
     assert rows(made, MIDDLE) == 3
     told = made.describe()
     assert (told["rows"], told["copied_rows"], told["blocks"], told["layout"]) == (4 * N + 3, 9, 4, "overlap")
@@ -207,7 +207,7 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
     layout = OverlapLayout(TreeLayout(cuts, chain), (0, 1, 2, 0, 0, 0), ((), (), (), (1,), (1, 2), (2,)))
     table = hr.apply(spark, source, layout, str(tmp_path / "arms"))
     assert table.describe()["copied_rows"] == 100 + 200 + 103
-    assert table.opening(about("z >= 900", table.schema)).taken == ((1, 3), (1, 4), (2, 5))
+    assert table.opening(about("z >= 900", table.schema)).copied_cells == ((1, 3), (1, 4), (2, 5))
     assert rows(table, "z >= 900") == 303
     assert rows(table, "z >= 500") == 300 + 300 + 303
     for grown in (table, table.append(spark.read.parquet(source).where("z % 2 = 0"))):

@@ -12,6 +12,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.tables.parquet import table as parquet
+from hedgerow.tables.parquet import write
+from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.table import ParquetTable
 from tests.support.answers import answer, answers
 from tests.support.checked_table import World, forget, register
@@ -63,7 +65,7 @@ def test_reads(events: World) -> None:
     taken = [events.table.opening(about(c, events.table.schema)) for c in asked]
     for c, found in zip(asked, taken, strict=True):
         own = events.table.index.choose_files(about(c, events.table.schema), copies=False).opened
-        sizes = [t.known.bytes_read(None, o) for t, o in ((found.table, found.known), (events.table, own))]
+        sizes = [t.known.bytes_read(None, o) for t, o in ((found.table, found.opened), (events.table, own))]
         assert sizes[0] <= sizes[1], c
     assert any(found.table.path.endswith(INSIDE) for found in taken)
 
@@ -152,16 +154,16 @@ def test_a_catching_up_that_dies(
 ) -> None:
     """Its files lie in the replica, and nobody knows them."""
     more = spark.read.parquet(made[0]).where("id < 50")
-    usual = parquet.ParquetTable._commit_more
+    usual = write.commit_append
 
-    def dying(self: ParquetTable, *args: object) -> bool:
-        if INSIDE in self.path:
-            shutil.copy(f"{self.path}/{self.known.names[0]}", f"{self.path}/part-00000-left-behind.parquet")
+    def dying(table: StoredParquet, *args: object) -> bool:
+        if INSIDE in table.path:
+            shutil.copy(f"{table.path}/{table.known.names[0]}", f"{table.path}/part-00000-left-behind.parquet")
             raise hr.HedgerowError("killed")
-        return usual(self, *args)  # type: ignore[arg-type]
+        return usual(table, *args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched, pytest.warns(hr.HedgerowWarning, match="killed"):
-        patched.setattr(parquet.ParquetTable, "_commit_more", dying)
+        patched.setattr(write, "commit_append", dying)
         pair.append(more)
     assert not read(pair)
     assert read(pair.refresh_replicas())
@@ -172,7 +174,7 @@ def test_two_who_catch_up_at_once(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is done when our commit comes: nothing is copied twice."""
-    usual, others = parquet.commit, []
+    usual, others = write.commit, []
 
     def late(spark: SparkSession, path: str, *args: object) -> bool:
         if path.endswith(INSIDE) and not others:
@@ -180,7 +182,7 @@ def test_two_who_catch_up_at_once(
             ParquetTable.open(spark, pair.path).refresh_replicas()
         return usual(spark, path, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(parquet, "commit", late)
+    monkeypatch.setattr(write, "commit", late)
     grown = pair.append(spark.read.parquet(made[0]).where("id < 50"))
     assert others
     assert read(grown)
@@ -229,7 +231,7 @@ def test_what_is_refused(
     refused("made of letters", name="../../elsewhere")
     refused("no table that Hedgerow wrote", to=made[0])
     with monkeypatch.context() as patched:
-        patched.setattr(parquet, "commit", lambda *args: (_ for _ in ()).throw(hr.HedgerowError("killed")))
+        patched.setattr(write, "commit", lambda *args: (_ for _ in ()).throw(hr.HedgerowError("killed")))
         refused("killed")
     again = hr.apply(spark, pair.path, layout, pair.path, replica="second", overwrite=True)
     assert read(again)

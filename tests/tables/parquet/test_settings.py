@@ -274,7 +274,7 @@ def test_a_failing_apply_leaves_nothing(
     def broken(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.table.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         hr.apply(spark, source, table.layout, str(tmp_path / "things"), overwrite=overwrite)
     assert [p.name for p in tmp_path.iterdir()] == (["things"] if overwrite else [])
@@ -352,7 +352,7 @@ def test_an_append_that_fails(
     def out(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.table.footers_of", out)
+    monkeypatch.setattr("hedgerow.tables.parquet.write.footers_of", out)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     monkeypatch.undo()
@@ -367,7 +367,7 @@ def test_an_append_whose_commit_fails(
     def broken(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.table.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     assert hr.table(spark, copy.path).read().count() == ROWS

@@ -1,6 +1,6 @@
 """Choose the files to open when some rows lie in several files: every needed cell from one place, at the least cost.
 
-A cell lies in its home (the own files of one block), and some cells are copied to other blocks. A query needs the
+A cell lies in its home (the ordinary file of one block), and some cells are copied to other blocks. A query needs the
 cells that may match.
 
     home of a            block 0 |a a a a c|                needs a and c     open 0

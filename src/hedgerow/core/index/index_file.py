@@ -1,6 +1,6 @@
-"""A block index as one Arrow file: a row a part (rows, term, feature, ...), each part an Arrow stream of its own.
+"""The file of a block index: an Arrow table whose rows are the parts of the index (rows, term, feature, ...).
 
-Parts have different lengths, so they are nested; the outer table makes the file readable by any Arrow tool.
+Parts have different lengths, so each is an Arrow stream inside its row. Any Arrow tool can read the outer table.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    """One row of the file; `part` is the name of what `arrays` hold, `name` the term or condition."""
+
     view: int
     part: str
     name: str
@@ -47,7 +49,7 @@ class _Part:
 
 
 def save_index(index: BlockIndex, path: str | Path) -> None:
-    """Write the index; the file appears whole or not at all."""
+    """Write the index to a file; a crash leaves no incomplete file at `path`."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     partial.write_bytes(index_bytes(index))
@@ -55,7 +57,7 @@ def save_index(index: BlockIndex, path: str | Path) -> None:
 
 
 def load_index(path: str | Path) -> BlockIndex:
-    """Read what `save_index` wrote; FormatError says what is wrong with anything else."""
+    """Read a file that `save_index` wrote; FormatError if it is damaged, newer, or no block index."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -85,12 +87,12 @@ def index_bytes(index: BlockIndex) -> bytes:
 def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
     try:
         table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
-        table.validate(full=True)  # reading damaged offsets would otherwise crash the process
+        table.validate(full=True)  # else damaged offsets would crash the process
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FormatError(f"{where} is no block index, or a damaged one") from error
+        raise FormatError(f"{where} is not a block index, or it is damaged") from error
     version = (table.schema.metadata or {}).get(MAGIC)
     if version is None:
-        raise FormatError(f"{where} is an Arrow file, but no block index of Hedgerow's")
+        raise FormatError(f"{where} is an Arrow file, but not a block index that Hedgerow wrote")
     if not version.isdigit() or int(version) > VERSION:
         raise FormatError(
             f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {VERSION})"
@@ -108,13 +110,13 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
 
 
 def _digest(rows: list[dict[str, Any]]) -> bytes:
-    """One wrong bit could skip a block that matters, and Arrow itself does not look."""
-    found = hashlib.sha256()
+    """A checksum of all parts: Arrow has none, and one wrong bit could skip a block with matching rows."""
+    digest = hashlib.sha256()
     for row in rows:
         *words, data = row.values()
-        found.update(json.dumps([*words, len(data)]).encode())
-        found.update(data)
-    return found.hexdigest().encode()
+        digest.update(json.dumps([*words, len(data)]).encode())
+        digest.update(data)
+    return digest.hexdigest().encode()
 
 
 def _parts(i: int, view: View) -> Iterator[_Part]:
@@ -135,21 +137,21 @@ def _parts(i: int, view: View) -> Iterator[_Part]:
             yield _Part(i, "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
             yield _Part(i, "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
         yield _Part(i, "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
-    for name, feature in stats.conditions.items():
-        yield _Part(i, "feature", name, encode(feature.predicate), {"bits": pa.array(feature.bits)})
+    for name, condition in stats.conditions.items():
+        yield _Part(i, "feature", name, encode(condition.predicate), {"bits": pa.array(condition.bits)})
 
 
 def _view(rows: list[dict[str, Any]]) -> View:
-    found = {(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows}
+    content = {(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows}
 
     def array(part: str, name: str, key: str) -> Any:
-        return found[part, name][1][key].to_numpy(zero_copy_only=False)
+        return content[part, name][1][key].to_numpy(zero_copy_only=False)
 
     def copy(part: str, name: str, key: str) -> Any:
         return np.array(array(part, name, key))
 
     terms = {}
-    for (part, name), (meta, arrays) in found.items():
+    for (part, name), (meta, arrays) in content.items():
         if part != "term":
             continue
         type_ = Type.parse(meta["type"])
@@ -160,31 +162,30 @@ def _view(rows: list[dict[str, Any]]) -> View:
                 copy("set_offsets", name, "offsets"),
                 copy("set_codes", name, "codes"),
             )
-        values = from_arrow(type_.kind, found["values", name][1]["values"])
+        values = from_arrow(type_.kind, content["values", name][1]["values"])
         low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
         terms[name] = TermStats(type_, values, low, high, nulls, nan, sets)
-    features = {
+    conditions = {
         name: NotedCondition(decode_predicate(meta), copy(part, name, "bits"))
-        for (part, name), (meta, _) in found.items()
+        for (part, name), (meta, _) in content.items()
         if part == "feature"
     }
     membership = None
-    if ("blocks", "") in found:
+    if ("blocks", "") in content:
         membership = Membership(copy("offsets", "", "offsets"), copy("blocks", "", "blocks"))
     parts = None
-    if ("parts", "") in found:
+    if ("parts", "") in content:
         parts = CellParts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
-    stats = Stats(copy("rows", "", "rows"), terms, features)
-    _check(stats)
+    stats = Stats(copy("rows", "", "rows"), terms, conditions)
+    _check_lengths(stats)
     return View(stats, membership, parts)
 
 
-def _check(stats: Stats) -> None:
-    lengths = (
-        {len(stats)} | {len(t.low) for t in stats.terms.values()} | {len(f.bits) for f in stats.conditions.values()}
-    )
+def _check_lengths(stats: Stats) -> None:
+    lengths = {len(stats), *(len(t.low) for t in stats.terms.values())}
+    lengths |= {len(condition.bits) for condition in stats.conditions.values()}
     if len(lengths) != 1:
-        raise FormatError("a block index whose parts speak of different numbers of blocks is damaged")
+        raise FormatError("the block index is damaged: its parts have different numbers of blocks")
 
 
 def _stream(arrays: dict[str, pa.Array]) -> bytes:

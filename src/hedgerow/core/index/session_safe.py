@@ -1,7 +1,9 @@
-"""What means the same in every session and evaluates on every row; the rest is only trusted where it was noted.
+"""Decide which predicates and terms have the same meaning in every session and never fail on a row.
 
-x < 5, x LIKE '%a%'                          steady: columns and literals, nothing to convert
+x < 5, x LIKE '%a%'                          safe: columns and literals, nothing to convert
 CAST(s AS INT) > 5, hour(at) = 3, f(x) = 1   may fail on a row, or change with time zone, ANSI mode, a function's body
+
+Statistics about the rest are used only in sessions with the settings under which they were collected.
 """
 
 from __future__ import annotations
@@ -20,35 +22,35 @@ _LIKE = re.compile(r"[A-Za-z_]\w* I?LIKE '[^'\\]*'")
 
 
 def is_session_safe(item: Predicate | Term) -> bool:
-    """Whether it is made of plain columns and literals only.
+    """Whether the item consists of plain columns and literals only.
 
     >>> from hedgerow.core.predicates.nodes import Compare, col, lit
-    >>> is_session_safe(Compare(col("x"), "<", lit(5))), is_session_safe(Opaque("CAST(x AS INT) > y", (col("x"), col("y"))))
+    >>> is_session_safe(Compare(col("x"), "<", lit(5))), is_session_safe(Opaque("CAST(x AS INT) > y", ()))
     (True, False)
     """
     if isinstance(item, Column | Cast | Expr):
         return isinstance(item, Column)
-    return all(isinstance(t, Column) for t in terms_of(item)) and all(map(_steady_atom, atoms_of(item)))
+    return all(isinstance(t, Column) for t in terms_of(item)) and all(map(_is_safe_atom, atoms_of(item)))
 
 
-def _steady_atom(atom: Predicate) -> bool:
+def _is_safe_atom(atom: Predicate) -> bool:
     return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else not isinstance(atom, SemiJoin)
 
 
 def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
-    """What of the index holds in every session."""
-    return BlockIndex(tuple(replace(view, stats=_steady_stats(view.stats, schema)) for view in index.views))
+    """The index without the statistics that may not hold in every session."""
+    return BlockIndex(tuple(replace(view, stats=_safe_stats(view.stats, schema)) for view in index.views))
 
 
-def _steady_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
-    def of_strings(p: Predicate) -> bool:
-        """LIKE turns other values into texts, and how a session may decide."""
+def _safe_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
+    def only_of_strings(p: Predicate) -> bool:
+        """LIKE casts other values to text, and the text may depend on the session."""
         opaque = [a for a in atoms_of(p) if isinstance(a, Opaque)]
         kinds = {schema[term_text(c)].kind if term_text(c) in schema else None for a in opaque for c in a.columns}
         return kinds <= {STRING}
 
-    terms_ = {name: t for name, t in stats.terms.items() if name in schema}
-    features = {
-        name: f for name, f in stats.conditions.items() if is_session_safe(f.predicate) and of_strings(f.predicate)
+    terms = {name: t for name, t in stats.terms.items() if name in schema}
+    conditions = {
+        name: f for name, f in stats.conditions.items() if is_session_safe(f.predicate) and only_of_strings(f.predicate)
     }
-    return Stats(stats.rows, terms_, features)
+    return Stats(stats.rows, terms, conditions)

@@ -1,4 +1,4 @@
-"""What a learner is given, and what it has to offer: `fit(problem) -> Layout`."""
+"""The input of a learner, `Problem`, and the protocol that it implements: `fit(problem) -> Layout`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from hedgerow.core.workload.query_clauses import Clauses
 
 @dataclass(frozen=True)
 class Problem:
-    """One table: a sample, the predicates to skip for with their weights, cuts, and the least rows of a block.
+    """A table to lay out: a sample, weighted predicates, the cuts that may be used, and the least rows of a block.
 
-    `truth` is cuts x sample rows: TRUE or not.
+    `truth` is cuts x sample rows: whether the cut is TRUE on the row.
     """
 
     sample: Sample
@@ -39,8 +39,8 @@ class Problem:
     truth: Bools
     block_rows: int
     seed: int = 0
-    seen: float = 1.0  # the share of the weight that queries have which were really asked; the others are drawn
-    measure: Callable[[Layout], Stats] | None = None  # what all rows say of each block; only the sample does without it
+    observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
+    measure: Callable[[Layout], Stats] | None = None  # each block's statistics over all rows; None: use the sample
 
     @staticmethod
     def build(
@@ -51,7 +51,7 @@ class Problem:
         cuts: Kind = "atoms",
         seed: int = 0,
     ) -> Problem:
-        """Cuts that the sample can say nothing about are left out."""
+        """Collect the cuts of the predicates; cuts that cannot be evaluated on the sample are left out."""
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
@@ -59,8 +59,8 @@ class Problem:
         for cut in cuts_of(predicates, weights, cuts):
             with suppress(LayoutError):
                 truth[cut] = sample.rows.evaluate(cut) == T_BIT
-        known = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
-        return Problem(sample, predicates, weights, tuple(truth), known, block_rows, seed)
+        outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
+        return Problem(sample, predicates, weights, tuple(truth), outcomes, block_rows, seed)
 
     @property
     def sample_block_rows(self) -> int:
@@ -69,36 +69,35 @@ class Problem:
 
     @cached_property
     def clauses(self) -> Clauses:
-        """The queries over the cuts."""
+        """The queries as clauses over the cuts."""
         return Clauses.of(self.cuts, self.predicates, self.weights)
 
     def cells(self, layout: Layout) -> Cells:
-        """What is known of the rows in each block of a layout that is not final yet: as the index would know it."""
+        """The blocks of a preliminary layout as cells, with the facts that an index of these blocks would hold."""
         if self.measure is not None:
-            known = self.measure(layout)
-            rows = known.rows
+            stats = self.measure(layout)
+            rows = stats.rows
         else:
-            known = self.sample.rows.stats(layout.assign(self.sample.rows), layout.blocks)
-            rows = np.round(known.rows / self.sample.fraction).astype(np.int64)
-        bits = (
-            np.array([possible_outcomes(cut, known) for cut in self.cuts], np.uint8)
-            .reshape(len(self.cuts), len(rows))
-            .T
-        )
+            stats = self.sample.rows.stats(layout.assign(self.sample.rows), layout.blocks)
+            rows = np.round(stats.rows / self.sample.fraction).astype(np.int64)
+        outcomes = np.array([possible_outcomes(cut, stats) for cut in self.cuts], np.uint8)
+        bits = outcomes.reshape(len(self.cuts), len(rows)).T
         empty = (rows == 0)[:, None]
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
     def reads(self, layout: Layout) -> float:
-        """The share of the sample's rows in blocks that queries cannot skip, averaged over the queries."""
+        """The share of the sample's rows that a query reads, as a weighted mean over the queries."""
         cells = replace(self, measure=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
 
 def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
-    """Conditions that bounds and few values of a block do not answer: columns against each other, equalities on a
-    column of many values, and ANDs and ORs about several columns that come again, such as a whole query that is asked
-    twice. The most asked for; of these the index should note the outcomes themselves."""
+    """The most frequent conditions that a block's bounds and values cannot answer; the index notes their outcomes.
+
+    Such are comparisons of columns with each other, equalities on a column of many values, and ANDs and ORs about
+    several columns that occur more than once, such as a repeated query.
+    """
     counts: Counter[Predicate] = Counter()
     for part in (part for p in predicates for part in set(walk(normalise(p)))):
         match part:
@@ -108,8 +107,8 @@ def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128
                 counts[part] += 1
             case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
                 counts[part] += 1
-    often = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
-    return tuple(sorted(islice(often, limit), key=predicate_text))
+    frequent = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
+    return tuple(sorted(islice(frequent, limit), key=predicate_text))
 
 
 class Learner(Protocol):

@@ -1,4 +1,4 @@
-"""Rows drawn from a table, with what is known of the whole: how many rows it has and how wide its columns are."""
+"""A sample of a table's rows, with the number of rows and the width of the columns of the whole table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hedgerow.core.pruning.row_batch import Rows
 
 @dataclass(frozen=True)
 class Sample:
-    """`width` is the mean size in bytes of a column's value in the whole table."""
+    """Rows of a table; `width` is the mean size in bytes of a column's values in the whole table."""
 
     rows: Rows
     table_rows: int
@@ -36,7 +36,7 @@ class Sample:
         return len(self) / self.table_rows if self.table_rows else 1.0
 
     def noting(self, predicates: Iterable[Predicate]) -> Sample:
-        """The same rows with the outcomes of these noted, as an index would note them."""
+        """The same rows with the outcomes of these predicates noted, as in an index."""
         truths = dict(self.rows.truths)
         for p in predicates:
             with suppress(LayoutError):
@@ -48,14 +48,14 @@ class Sample:
         return {}
 
     def selectivity(self, p: Predicate) -> float | None:
-        """The share of rows on which the predicate is TRUE; None where only Spark could say. Remembered: many ask."""
-        known = self._selectivities
-        if predicate_text(p) not in known:
+        """The share of rows on which the predicate is TRUE; None if only Spark could evaluate it. Cached."""
+        cache, key = self._selectivities, predicate_text(p)
+        if key not in cache:
             try:
-                known[predicate_text(p)] = float((self.rows.evaluate(p) == T_BIT).mean())
+                cache[key] = float((self.rows.evaluate(p) == T_BIT).mean())
             except LayoutError:
-                known[predicate_text(p)] = None
-        return known[predicate_text(p)]
+                cache[key] = None
+        return cache[key]
 
     @staticmethod
     def of_table(
@@ -64,12 +64,12 @@ class Sample:
         seed: int = 0,
         truths: Mapping[Predicate, Bits] | None = None,
     ) -> Sample:
-        """`rows` rows of an Arrow table at random (all by default), in the table's order; `truths` per table row."""
+        """Draw `rows` random rows of an Arrow table (default: all), in its order; `truths` are per row of the table."""
         if not table.num_rows:
             raise LayoutError("the table is empty, so there is nothing to learn from")
         whole = Rows(Rows.of_table(table).columns, truths or {})
         width = {quote_name(name): table[name].nbytes / table.num_rows for name in table.column_names}
-        picked = whole
+        drawn = whole
         if rows is not None and rows < table.num_rows:
-            picked = whole.take(np.sort(np.random.default_rng(seed).choice(table.num_rows, rows, replace=False)))
-        return Sample(picked, table.num_rows, as_schema(table.schema), width)
+            drawn = whole.take(np.sort(np.random.default_rng(seed).choice(table.num_rows, rows, replace=False)))
+        return Sample(drawn, table.num_rows, as_schema(table.schema), width)

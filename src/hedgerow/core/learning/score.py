@@ -1,4 +1,4 @@
-"""What a workload would read under a layout: rows, blocks and bytes per query, beside the rows that really match."""
+"""Estimate what a workload would read under a layout: rows, blocks and bytes of each query, and the rows that match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hedgerow.core.workload.queries import Query
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
-    """Fractions of the table; `selectivity` is None where only Spark could evaluate the predicate."""
+    """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate."""
 
     id: str
     rows_read: float
@@ -31,7 +31,7 @@ class QueryScore:
 
 @dataclass(frozen=True)
 class Score:
-    """Weighted means over queries, as fractions of the table; selectivity over those of which it is known."""
+    """Weighted means over the queries, as fractions of the table; `selectivity` over the queries with a known one."""
 
     rows_read: float
     blocks_read: float
@@ -77,38 +77,39 @@ class Score:
 
 
 def score(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) -> Score:
-    """Route the sample, make virtual blocks of it and ask them: nothing is written."""
+    """Score a layout on virtual blocks made of the sample's rows; nothing is written."""
     index = virtual_index(layout, sample)
     return score_index(index, sample, queries, table)
 
 
 def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
-    """The index that blocks made of just the sample's rows would have."""
+    """The index of the layout's blocks if the sample were the whole table."""
     if isinstance(layout, OverlapLayout):
         return layout.index(sample.rows)
     return index_of_assignment(layout.assign(sample.rows), layout.blocks, sample)
 
 
 def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
+    """The index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
     return BlockIndex((View(sample.rows.stats(blocks, n)),))
 
 
 def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], table: str) -> Score:
-    """What the queries open of an index; the sample tells widths and how many rows really match."""
+    """Score the blocks that the queries open; the sample provides column widths and the share of rows that match."""
     rows = index.blocks.rows
-    found = []
+    scores = []
     for query in queries:
         p = query.predicate(table)
         opened = index.to_open(p)
         read = float(rows[opened].sum() / max(1, rows[index.home_blocks].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
-        found.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
-    return Score.mean(found, [q.weight for q in queries], int((rows > 0).sum()))
+        scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
+    return Score.mean(scores, [q.weight for q in queries], int((rows > 0).sum()))
 
 
 def top(name: str) -> str:
-    """The column that a dotted name begins with.
+    """The top-level column of a dotted name.
 
     >>> top("address.city"), top("`a.b`.c")
     ('address', '`a.b`')
@@ -117,7 +118,7 @@ def top(name: str) -> str:
 
 
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
-    """The share of the table's bytes that lie in the columns read."""
+    """The share of the table's bytes in the columns that the query reads."""
     total = sum(sample.width.values())
     if reads is None or not total:
         return 1.0

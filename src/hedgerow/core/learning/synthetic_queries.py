@@ -1,14 +1,14 @@
-"""Tomorrow's queries: those of today, asked of other values.
+"""Synthetic queries: the observed queries with other literals, as tomorrow's queries may have them.
 
-Queries of one shape differ in their literals only. One that stays the same in all of them is a constant; the others
-are drawn again, as the people who ask would draw them:
+Queries of one shape differ only in their literals. A literal that is equal in all of them stays as it is; the others
+are drawn again:
 
     l_shipdate >= '1995-03-02' AND l_shipdate < '1995-03-09'    all dates shift together, within the range seen
     l_quantity < 24                                             so do the bounds of one column
     p_brand = 'Brand#12', c_nation IN ('PERU', 'CHINA')         other values of the column; equal ones stay equal
     p_name LIKE '%green%'                                       other words of the column
 
-How much the drawn ones weigh depends on how often literals come back: a dashboard repeats its own, an analyst does not.
+Synthetic queries weigh less if literals recur: a dashboard repeats its queries, an analyst does not.
 """
 
 from __future__ import annotations
@@ -60,40 +60,43 @@ from hedgerow.core.workload.queries import shape
 Recurrence: TypeAlias = float | Choice["auto"]
 Weighted: TypeAlias = list[tuple[Predicate, float]]
 
-TIMES = 10  # queries drawn for each one seen
-OWN = 0.25  # what a query seen weighs where none ever recurs; those drawn from it share the rest
-DOUBT = 2  # so many queries without a literal seen before are imagined, before the log is asked
-_MOST_WORDS, _ROWS_FOR_WORDS = 1000, 5000
+DRAWS_PER_QUERY = 10  # synthetic queries for each observed one
+LEAST_OBSERVED_SHARE = 0.25  # of its weight that an observed query keeps if literals never recur
+IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
+_MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # of a column: frequent words to draw from, rows in which they are counted
 _WORD = r"[^\W_]+"  # an underscore would stand for any character
 _LIKE_WORD = re.compile(rf"(?P<column>\S+) LIKE '%(?P<word>{_WORD})%'")
 _WIDE = Context(prec=120)  # more than any decimal's digits
-_AGAIN = 5  # draws in place of one that contradicts itself
+_MAX_DRAWS = 5  # for each synthetic query: a draw that contradicts itself is replaced
+_MAX_EQUALITIES = 3  # a drawn IN list of so many values becomes an OR of equalities
+_MAX_PICKS = 8  # of a random value that is not taken yet
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 
 
 class Redrawn(NamedTuple):
-    """`sample` knows the drawn conditions; `seen` is the share of the weight that the queries seen have kept."""
+    """Observed and synthetic queries. `sample` notes outcomes of the drawn conditions that only Spark could evaluate;
+    `observed_share` is the observed queries' share of the total weight."""
 
     predicates: tuple[Predicate, ...]
     weights: tuple[float, ...]
     sample: Sample
-    seen: float
+    observed_share: float
 
 
 def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
-    """How likely the next query of a shape repeats literals seen, from those that did so far.
+    """The estimated probability that the next query of a shape repeats the literals of an earlier one.
 
     >>> [round(recurrence_of(q), 2) for q in ([(1,), (2,), (3,)], [(1,)] * 9)]
     [0.0, 0.8]
     """
-    return (len(asked) - len(set(asked))) / (len(asked) - 1 + DOUBT)
+    return (len(asked) - len(set(asked))) / (len(asked) - 1 + IMAGINED_NEW_QUERIES)
 
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
-    """The columns in which words are looked for: a sample has to hold them, for other words to be drawn."""
-    found = (a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque) and _LIKE_WORD.fullmatch(a.sql))
-    return list(dict.fromkeys(c for a in found for c in a.columns))
+    """The columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
+    searches = (a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque) and _LIKE_WORD.fullmatch(a.sql))
+    return list(dict.fromkeys(c for a in searches for c in a.columns))
 
 
 def redrawn(
@@ -102,30 +105,30 @@ def redrawn(
     sample: Sample,
     recurrence: Recurrence = "auto",
     seed: int = 0,
-    times: int = TIMES,
+    times: int = DRAWS_PER_QUERY,
 ) -> Redrawn:
-    """The queries and those drawn from them, with weights of the same sum."""
+    """Add synthetic queries to the observed ones; the sum of the weights stays the same."""
     if recurrence != "auto" and not 0 <= recurrence <= 1:
-        raise LayoutError(f"recurrence is between 0 and 1, or auto, not {recurrence}")
+        raise LayoutError(f"recurrence must be a number between 0 and 1, or auto, not {recurrence}")
     if recurrence == 1:
         return Redrawn(tuple(predicates), tuple(weights), sample, 1.0)
     r = Random(seed)
     domains = _Domains(sample)
-    found: Weighted = []
-    seen = 0.0
+    weighted: Weighted = []
+    observed = 0.0
     for group in _groups(predicates, weights):
-        known = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
-        lots = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
-        drawn = [(p, w / len(lot)) for w, lot in zip(group.weights, lots, strict=True) for p in lot]
-        share = OWN + (1 - OWN) * known if drawn else 1.0
-        found += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
-        found += [(p, (1 - share) * w) for p, w in drawn]
-        seen += share * sum(group.weights)
-    kept = [(p, w) for p, w in found if w > 0]
+        repeats = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
+        draws = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
+        drawn = [(p, w / len(own)) for w, own in zip(group.weights, draws, strict=True) for p in own]
+        share = LEAST_OBSERVED_SHARE + (1 - LEAST_OBSERVED_SHARE) * repeats if drawn else 1.0
+        weighted += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
+        weighted += [(p, (1 - share) * w) for p, w in drawn]
+        observed += share * sum(group.weights)
+    kept = [(p, w) for p, w in weighted if w > 0]
     truths = {**sample.rows.truths, **domains.truths}
     sample = replace(sample, rows=Rows(sample.rows.columns, truths)) if domains.truths else sample
     total = sum(w for _, w in kept)
-    return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, seen / total if total else 1.0)
+    return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, observed / total if total else 1.0)
 
 
 def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_Group]:
@@ -144,7 +147,7 @@ Values: TypeAlias = tuple[Any, ...]
 
 
 def _ordered(p: Predicate) -> Predicate:
-    """Children by their shape, so that predicates of one shape have their literals in the same places."""
+    """Sort children by shape, so that predicates of one shape have their literals in the same places."""
     match p:
         case And(kids):
             return And(_sorted(kids))
@@ -160,7 +163,7 @@ def _sorted(kids: Sequence[Predicate]) -> tuple[Predicate, ...]:
 
 
 def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
-    """The atoms that have literals, with these."""
+    """The atoms that have literals, each with its literals."""
     match p:
         case And() | Or() | Not():
             return [slot for kid in children(p) for slot in _slots(kid)]
@@ -190,7 +193,7 @@ def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
 
 
 def _family(atom: Predicate) -> str | None:
-    """Bounds that move together: all dates and times of a kind, and all of one column."""
+    """A name for the bounds that move together: all dates and times of one kind, or all bounds of one column."""
     match atom:
         case Compare(term, op, literal) if op in ("<", "<=", ">", ">=") and literal.kind in _NUMBERS:
             return literal.kind if literal.kind in _TIMES else term_text(term)
@@ -209,14 +212,14 @@ class _Group:
     values: list[tuple[Values, ...]] = field(default_factory=list)
 
     def draw(self, i: int, times: int, domains: _Domains, r: Random) -> list[Predicate]:
-        """`times` relatives of query i; none where no literal ever changes, or all that is drawn contradicts itself."""
+        """Draw `times` variants of query i; none if its literals never change, itself if all draws contradict."""
         by_slot = list(zip(*self.values, strict=True))
         varies = [len(set(seen)) > 1 for seen in by_slot]
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
-        found = (self._drawn(i, atoms, by_slot, varies, domains, r) for _ in range(_AGAIN * times))
-        return list(islice((p for p in found if not _is_empty(p)), times)) or [self.predicates[i]]
+        draws = (self._drawn(i, atoms, by_slot, varies, domains, r) for _ in range(_MAX_DRAWS * times))
+        return list(islice((p for p in draws if not _is_empty(p)), times)) or [self.predicates[i]]
 
     def _drawn(
         self,
@@ -238,9 +241,8 @@ class _Group:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
                     shifts[family] = _shift(atom.literal.value, [v for (v,) in seen], r)
-                new.append(
-                    replace(atom, literal=replace(atom.literal, value=_moved(atom.literal.value, shifts[family])))
-                )
+                value = _moved(atom.literal.value, shifts[family])
+                new.append(replace(atom, literal=replace(atom.literal, value=value)))
             else:
                 new.append(domains.other(atom, seen, others, r))
         parts = iter(new)
@@ -248,12 +250,13 @@ class _Group:
 
 
 def _is_empty(p: Predicate) -> bool:
-    """Whether it holds on no row: bounds that have passed each other."""
+    """Whether the predicate holds on no row, because its bounds have passed each other."""
     return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms_of(p))
 
 
 def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
-    """From `value` to a place in the range seen (and a little beyond), in the steps seen; None: it cannot be said."""
+    """A random shift that moves `value` into the observed range or a little beyond, in the observed steps; None if
+    there is no such shift."""
     if isinstance(value, Decimal):
         exponents = [v.as_tuple().exponent for v in seen]
         unit = min(e for e in exponents if isinstance(e, int))
@@ -267,19 +270,19 @@ def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
     if not all(isinstance(v, float) and isfinite(v) for v in (value, *seen)):
         return None
     low, high = min(seen), max(seen)
-    found = r.uniform(low, high) - value
-    return found if isfinite(found) else None
+    shift = r.uniform(low, high) - value
+    return shift if isfinite(shift) else None
 
 
 def _moved(value: Any, shift: Any) -> Any:
     if shift is None or value is NAN:
         return value
-    found = _WIDE.add(value, shift) if isinstance(value, Decimal) else value + shift
-    return found if not isinstance(found, float) or isfinite(found) else value
+    moved = _WIDE.add(value, shift) if isinstance(value, Decimal) else value + shift
+    return moved if not isinstance(moved, float) or isfinite(moved) else value
 
 
 class _Domains:
-    """What the sample's columns hold, to draw from; and the truth of the conditions that only Spark would know."""
+    """The sample's values to draw from; collects the outcomes of drawn conditions that only Spark could evaluate."""
 
     def __init__(self, sample: Sample) -> None:
         self._rows = sample.rows
@@ -289,16 +292,16 @@ class _Domains:
         self.truths: dict[Predicate, Bits] = {}
 
     def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
-        """The atom about other values; equal values of one query become equal ones."""
+        """The atom with other values; equal values within one query stay equal."""
         match atom:
             case Compare(term, op, literal):
                 (value,) = self._values(term, literal.kind, (literal.value,), seen, known, r)
-                return self._asked(term, op, literal.kind, value)
+                return self._comparison(term, op, literal.kind, value)
             case In(term, literals) if literals:
                 kind = literals[0].kind
                 values = self._values(term, kind, tuple(x.value for x in literals), seen, known, r)
-                if len(values) <= 3:
-                    return disjunction(*(self._asked(term, "=", kind, v) for v in values))
+                if len(values) <= _MAX_EQUALITIES:
+                    return disjunction(*(self._comparison(term, "=", kind, v) for v in values))
                 return In(term, tuple(Literal(kind, v) for v in values))
             case Prefix(term, prefix):
                 domain = [v for v in self._domain(term) if v]
@@ -308,13 +311,13 @@ class _Domains:
         return atom
 
     def _domain(self, term: Term) -> list[Any]:
-        found = self._by_text.get(term_text(term))
-        return self._rows.ranked[found].values if found in self._rows.ranked else []
+        own_term = self._by_text.get(term_text(term))
+        return self._rows.ranked[own_term].values if own_term in self._rows.ranked else []
 
     def _values(
         self, term: Term, kind: str, old: Values, seen: Sequence[Values], known: dict[Any, Any], r: Random
     ) -> Values:
-        """New values of the column, as many as the old ones. Where values came back, some of those seen."""
+        """Draw as many values of the column as the old ones; observed values recur as often as they did so far."""
         domain = self._domain(term)
         if len(domain) < 2:
             return old
@@ -322,7 +325,7 @@ class _Domains:
         again = 1 - len(set(all_seen)) / len(all_seen)
         for value in (v for v in old if (kind, v) not in known):
             taken = {v for (k, _), v in known.items() if k == kind}
-            for _ in range(8):
+            for _ in range(_MAX_PICKS):
                 pick = r.choice(all_seen if r.random() < again else domain)
                 if pick not in taken:
                     break
@@ -331,23 +334,23 @@ class _Domains:
             known[kind, value] = pick
         return tuple(dict.fromkeys(known[kind, value] for value in old))
 
-    def _asked(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
-        """`term = value`; of a column with many values blocks know the bounds only, so there it is a narrow range."""
+    def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
+        """`term op value`; on a column of many values an equality becomes a narrow range, as an index has bounds."""
         exact = Compare(term, op, Literal(kind, value))
         domain = self._domain(term)
         if op != "=" or len(domain) <= MAX_DISTINCT:
             return exact
         at = bisect_right(domain, value)
         if kind in (kinds.INT, kinds.DATE) and at < len(domain) and domain[at] == value + 1:
-            at += 1  # else the range would be read as the value again
+            at += 1  # else the range would be normalised to the equality
         if at >= len(domain):
             return Compare(term, ">=", Literal(kind, value))
         return conjunction(Compare(term, ">=", Literal(kind, value)), Compare(term, "<", Literal(kind, domain[at])))
 
     def _like(self, atom: Opaque, column: Term, sql: str, r: Random) -> Predicate:
-        found = _LIKE_WORD.fullmatch(sql)
+        match_ = _LIKE_WORD.fullmatch(sql)
         domain = self._domain(column)
-        if found is None or not domain or not isinstance(domain[0], str) or found["column"] != term_text(column):
+        if match_ is None or not domain or not isinstance(domain[0], str) or match_["column"] != term_text(column):
             return atom
         words, chances = self._words_of(column, domain, r)
         if not words:
@@ -368,7 +371,7 @@ class _Domains:
         key = term_text(column)
         if key not in self._words:
             places = self._rows.ranks(column).places.tolist()
-            texts = [domain[place] for place in r.sample(places, min(len(places), _ROWS_FOR_WORDS)) if place >= 0]
-            counts = Counter(word for value in texts for word in re.findall(_WORD, value)).most_common(_MOST_WORDS)
+            texts = [domain[place] for place in r.sample(places, min(len(places), _MAX_ROWS_FOR_WORDS)) if place >= 0]
+            counts = Counter(word for value in texts for word in re.findall(_WORD, value)).most_common(_MAX_WORDS)
             self._words[key] = [word for word, _ in counts], [n for _, n in counts]
         return self._words[key]

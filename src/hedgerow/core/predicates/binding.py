@@ -40,11 +40,10 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.predicates.values import NAN, Value
+from hedgerow.core.predicates.values import DAY_MICROS, NAN, Value
 
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # of the decimal type to which Spark casts an integer
-_DAY_MICROS = 86_400_000_000
 _1900_MICROS, _2100_MICROS = -2_208_988_800_000_000, 4_102_444_800_000_000
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _MAX_DECIMAL_DIGITS = 38
@@ -54,6 +53,7 @@ def bind(p: Predicate, schema: Schema, session: Session | None = None) -> Predic
     """The predicate in the schema's column names and types; SchemaError if the schema lacks a column.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> from hedgerow.core.predicates.schema import as_schema
     >>> schema = as_schema({"Shipped": "date", "quantity": "bigint"})
     >>> predicate_text(bind(Compare(col("shipped"), "<=", lit("1995-03-31")), schema))
     "Shipped < DATE '1995-04-01'"
@@ -201,13 +201,13 @@ class _Binder:
                     return None
                 start, end = self._midnight(source.kind, days), self._midnight(source.kind, days + 1)
                 if start is not None and end is not None:
-                    return _between(column, op, Literal(source.kind, start), Literal(source.kind, end))
+                    return _compare_range(column, op, Literal(source.kind, start), Literal(source.kind, end))
         return None
 
     # --- time ---
 
     def _midnight(self, kind: str, days: int) -> int | None:
-        return days * _DAY_MICROS if kind == kinds.TIMESTAMP_NTZ else self._instant(days * _DAY_MICROS)
+        return days * DAY_MICROS if kind == kinds.TIMESTAMP_NTZ else self._instant(days * DAY_MICROS)
 
     def _instant(self, local: int) -> int | None:
         """Microseconds since the epoch of a time on the session's clock; None if the clock skips or repeats it."""
@@ -242,19 +242,21 @@ class _Binder:
             local = literal.value
         else:
             return None
-        days, rest = divmod(local, _DAY_MICROS)
-        instants = [self._instant(t) for t in (days * _DAY_MICROS, (days + 1) * _DAY_MICROS, local)]
+        days, rest = divmod(local, DAY_MICROS)
+        instants = [self._instant(t) for t in (days * DAY_MICROS, (days + 1) * DAY_MICROS, local)]
         if None in instants:
             return None
         at_or_after = days + (rest > 0)
-        return _between(term, op, Literal(kinds.DATE, at_or_after), Literal(kinds.DATE, days + 1))
+        return _compare_range(term, op, Literal(kinds.DATE, at_or_after), Literal(kinds.DATE, days + 1))
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
 def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
-    """The comparison; with an integer of more than 64 bits its constant result, since Spark ignores NULL there."""
+    """The comparison, or `term = term` or `term <> term` if the literal has more than 64 bits.
+
+    Spark would evaluate a comparison with such a literal to TRUE or FALSE even for NULL."""
     if literal.kind != kinds.INT or _MIN_LONG <= literal.value <= _MAX_LONG:
         return Compare(term, op, literal)
     is_above = literal.value > 0
@@ -280,7 +282,7 @@ def _compare_whole(term: Term, kind: str, op: str, value: int | Decimal) -> Pred
 
 
 def _against_exact_number(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None:
-    """Compare with an integer or decimal; exact only if Spark's common decimal type has all the digits."""
+    """Compare with an integer or decimal; None if Spark's common decimal type lacks some of the digits."""
     if not _fit(type_, (_digits(value),)):
         return None
     if type_.kind == kinds.INT:
@@ -330,10 +332,10 @@ def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate
 
     if type_.precision > _MAX_DECIMAL_DIGITS:
         return None
-    return _between(term, op, first(lambda d: bool(d >= value)), first(lambda d: bool(d > value)))
+    return _compare_range(term, op, first(lambda d: bool(d >= value)), first(lambda d: bool(d > value)))
 
 
-def _between(term: Term, op: str, start: Literal, end: Literal) -> Predicate:
+def _compare_range(term: Term, op: str, start: Literal, end: Literal) -> Predicate:
     """Compare with a value to which Spark casts every column value in [start, end)."""
     match op:
         case "<" | ">=":
@@ -417,7 +419,7 @@ def _parse_date(value: str) -> int | None:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
         return None
     local = parse_timestamp(value)
-    return None if local is None else local // _DAY_MICROS
+    return None if local is None else local // DAY_MICROS
 
 
 def parse_timestamp(value: str) -> int | None:

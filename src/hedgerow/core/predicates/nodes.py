@@ -163,7 +163,7 @@ def lit(value: object, kind: str | None = None) -> Literal:
     """A literal from a Python value; the kind follows from the Python type unless it is given.
 
     >>> lit(Decimal("0.50"))
-    Literal(kind='decimal', value=Decimal('0.5'))
+    Literal(kind='decimal', value=Decimal('0.50'))
     """
     kind = kind or _kind_of(value)
     return Literal(kind, canonical(kind, value))

@@ -23,7 +23,7 @@ from hedgerow.core.predicates.types import Type
 
 Value = Any  # int | Decimal | float | str | bytes | bool, or NAN
 _EPOCH = datetime(1970, 1, 1)
-_DAY_MICROS = 86_400_000_000
+DAY_MICROS = 86_400_000_000
 
 
 @total_ordering
@@ -98,7 +98,7 @@ def date_text(days: int) -> str:
 
 
 def timestamp_text(micros: int) -> str:
-    days, rest = divmod(micros, _DAY_MICROS)
+    days, rest = divmod(micros, DAY_MICROS)
     seconds, fraction = divmod(rest, 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{date_text(days)} {clock}" + (f".{fraction:06d}" if fraction else "")

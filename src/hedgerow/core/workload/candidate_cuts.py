@@ -1,4 +1,4 @@
-"""Candidate cuts: the atoms of a workload's predicates, and on demand their sub-trees, the most useful first."""
+"""Collects candidate cuts: the atoms of a workload's predicates and, on demand, their sub-trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cuts_of(
     kind: Kind = "atoms",
     limit: int = 2000,
 ) -> tuple[Predicate, ...]:
-    """Distinct cuts in the order of their text; above `limit` those that most weight of queries asks for stay.
+    """Distinct cuts in the order of their text; at most `limit`, those in the queries with the greatest total weight.
 
     >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
     >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
@@ -28,13 +28,13 @@ def cuts_of(
     ['x >= 5', 'x >= 5 AND y = 1', 'y = 1']
     """
     if kind not in get_args(Kind):
-        raise LayoutError(f"cuts are {' or '.join(get_args(Kind))}, not {kind!r}")
-    found: dict[Predicate, float] = {}
+        raise LayoutError(f"cuts must be {' or '.join(get_args(Kind))}, not {kind!r}")
+    weight_of: dict[Predicate, float] = {}
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
         whole = normalise(p)
         for cut in set(atoms_of(whole) if kind == "atoms" else walk(whole)):
             if not isinstance(cut, Const):
-                found[cut] = found.get(cut, 0.0) + weight
-    kept = sorted(found, key=lambda cut: (-found[cut], predicate_text(cut)))[:limit]
+                weight_of[cut] = weight_of.get(cut, 0.0) + weight
+    kept = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
     return tuple(sorted(kept, key=predicate_text))

@@ -1,4 +1,4 @@
-"""What people run: queries, each a list of scans of base tables with the predicate that every row needed satisfies."""
+"""Queries of a workload: each is a list of scans of base tables, with a predicate that every needed row satisfies."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One appearance of a base table in a query; rows on which `predicate` is not TRUE change nothing in its result."""
+    """One use of a base table in a query; rows on which `predicate` is not TRUE do not change the result."""
 
     table: str
     predicate: Predicate = TRUE
-    columns: tuple[str, ...] | None = None  # those read; None: not known, so all
+    columns: tuple[str, ...] | None = None  # that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement; `template` groups statements that are equal up to their literals, if somebody knows."""
+    """One statement; `template` is equal for statements that differ only in literals, empty if unknown."""
 
     id: str
     scans: tuple[Scan, ...]
@@ -65,10 +65,11 @@ class Query:
         return normalise(disjunction(*(s.predicate for s in self._scans(table))))
 
     def columns(self, table: str) -> tuple[str, ...] | None:
-        reads = [s.columns for s in self._scans(table)]
-        if any(r is None for r in reads):
+        """The columns that its scans of the table read; None if they are unknown for one of them."""
+        by_scan = [s.columns for s in self._scans(table)]
+        if any(columns is None for columns in by_scan):
             return None
-        return tuple(dict.fromkeys(c for r in reads for c in r or ()))
+        return tuple(dict.fromkeys(c for columns in by_scan for c in columns or ()))
 
 
 W = TypeVar("W", bound="Workload")
@@ -76,7 +77,7 @@ W = TypeVar("W", bound="Workload")
 
 @dataclass(frozen=True)
 class Workload:
-    """Queries, in the order they ran; `skipped` says, one sentence each, what was left out and why."""
+    """Queries in the order they ran; `skipped` has a sentence for each one left out, with the reason."""
 
     queries: tuple[Query, ...]
     skipped: tuple[str, ...] = ()
@@ -89,7 +90,7 @@ class Workload:
 
     @classmethod
     def of(cls: type[W], table: str, predicates: Iterable[Predicate]) -> W:
-        """One query a predicate, all of one table.
+        """A workload with one query on the table for each predicate.
 
         >>> from hedgerow.core.predicates.nodes import col, lit
         >>> len(Workload.of("t", [Compare(col("x"), "<", lit(5))]))
@@ -101,16 +102,16 @@ class Workload:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
     def on(self: W, table: str) -> W:
-        """The queries that read the table, by this very name; a workload of one table fits a table of any name."""
+        """The queries that read the table. If the workload has a single table, it is renamed to this one."""
         tables = {t.lower() for t in self.tables()}
         old = next(iter(tables)) if len(tables) == 1 else table.lower()
         if old not in tables:
             named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
-            raise WorkloadError(f"the workload speaks of {named}, not of {table}")
+            raise WorkloadError(f"the workload reads {named}, but not {table}")
         return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
-        """Give names their schema's letter case and literals the type in which Spark would compare them."""
+        """Give names the letter case of the schema, and literals the type in which Spark compares them."""
         known = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
         bound, skipped = [], list(self.skipped)
         for q in self:
@@ -121,20 +122,20 @@ class Workload:
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
 
     def split(self: W, fraction: float, seed: int = 0) -> tuple[W, W]:
-        """Two workloads at random, `fraction` of the queries in the first, each in the old order."""
-        picks = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
-        first = tuple(q for i, q in enumerate(self.queries) if i in picks)
-        second = tuple(q for i, q in enumerate(self.queries) if i not in picks)
+        """Two workloads, a random `fraction` of the queries in the first; both keep the order of the queries."""
+        in_first = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
+        first = tuple(q for i, q in enumerate(self.queries) if i in in_first)
+        second = tuple(q for i, q in enumerate(self.queries) if i not in in_first)
         return replace(self, queries=first), replace(self, queries=second)
 
     def merged(self: W) -> W:
-        """Queries that need the same rows and columns become one with the sum of their weights."""
-        found: dict[Any, Query] = {}
+        """Combine queries that need the same rows and columns into one with the sum of their weights."""
+        merged: dict[Any, Query] = {}
         for q in self:
             key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
-            old = found.get(key)
-            found[key] = replace(old, weight=old.weight + q.weight) if old else q
-        return replace(self, queries=tuple(found.values()))
+            old = merged.get(key)
+            merged[key] = replace(old, weight=old.weight + q.weight) if old else q
+        return replace(self, queries=tuple(merged.values()))
 
     def to_jsonl(self) -> str:
         return "".join(json.dumps(_query_out(q)) + "\n" for q in self)
@@ -148,7 +149,7 @@ class Workload:
 
 
 def shape(p: Predicate) -> str:
-    """The text of a predicate with its literals taken out: equal shapes, the same question about other values.
+    """The text of a predicate without its literals: predicates of one shape differ in literals only.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> shape(Compare(col("x"), "<", lit(5)))
@@ -227,4 +228,4 @@ def _query_in(number: int, line: str) -> Query:
             value.get("dialect", "spark"),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"line {number} is no query of a workload: {error}") from error
+        raise FormatError(f"line {number} of the workload is not a query: {error}") from error

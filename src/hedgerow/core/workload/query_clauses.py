@@ -1,7 +1,7 @@
-"""Queries as clauses over cuts: which of them a set of rows cannot skip, for many sets of rows at once.
+"""Queries as clauses over cuts, to compute which queries can skip a set of rows, for many sets at once.
 
-Of a set of rows one knows which cuts are sometimes TRUE (`some`) and which sometimes not (`other`). A query is an AND
-of clauses, a clause an OR of such facts; so for thousands of sets the answer is a few operations on whole arrays.
+A set of rows is described by two facts a cut: it is TRUE on some row (`some`), it is not TRUE on some row (`other`).
+A query is an AND of clauses, a clause an OR of facts. So a few array operations answer for thousands of sets.
 
     x < 5 AND (y = 1 OR NOT z)      clauses   {some x < 5}   {some y = 1, other z}
 """
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +23,23 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bools, Ints
 
 Matrix = npt.NDArray[np.float32]
-Clause = frozenset[int]  # 2 i: cut i is TRUE on some row; 2 i + 1: it is not on some row
-Listed = tuple[Ints, Ints, Ints, Ints, npt.NDArray[np.float64]]
-MOST = 64  # choices of one clause from each side of an OR; beyond, only those about the same columns
+Clause = frozenset[int]  # facts, as numbers: 2 i: cut i is TRUE on some row; 2 i + 1: cut i is not TRUE on some row
+MAX_OR_CLAUSES = 64  # that one OR may make: one for each choice of a clause from each of its sides
+
+
+class ClauseArrays(NamedTuple):
+    """The clauses of all queries as the compiled loops take them; see `core/learning/trees/kernels.py`."""
+
+    facts: Ints
+    fact_starts: Ints
+    needs: Ints
+    need_starts: Ints
+    weights: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of numbers, none of them empty, one after the other; list i begins at `starts[i]`."""
+    """Several non-empty lists of numbers, stored one after the other; list i begins at `starts[i]`."""
 
     items: Ints
     starts: Ints
@@ -39,26 +49,26 @@ class Lists:
 
     @staticmethod
     def of(lists: Sequence[Sequence[int]]) -> Lists:
-        sizes = [len(own) for own in lists]
+        sizes = [len(numbers) for numbers in lists]
         starts = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0)
-        return Lists(np.array([x for own in lists for x in own], np.int64), starts.astype(np.int64))
+        return Lists(np.array([x for numbers in lists for x in numbers], np.int64), starts.astype(np.int64))
 
     @property
     def ends(self) -> Ints:
-        """The starts, and the end of the last list."""
+        """The starts, followed by the end of the last list."""
         return np.append(self.starts, len(self.items))
 
     def any(self, holds: Bools) -> Bools:
-        """Lists x anything: whether one of the list's items holds; `holds` is items x anything."""
+        """For each list, whether one of its items holds: of items x anything, lists x anything."""
         if not len(self):
             return np.zeros((0, *holds.shape[1:]), bool)
-        found: Bools = np.logical_or.reduceat(holds[self.items], self.starts, axis=0)
-        return found
+        list_holds: Bools = np.logical_or.reduceat(holds[self.items], self.starts, axis=0)
+        return list_holds
 
 
 @dataclass(frozen=True)
 class Clauses:
-    """`facts` are the lists of the clauses, `needs` the lists of clauses of the queries."""
+    """Queries as ANDs of clauses: `facts` lists the facts of each clause, `needs` the clauses of each query."""
 
     facts: Lists
     needs: Lists
@@ -66,43 +76,45 @@ class Clauses:
 
     @staticmethod
     def of(cuts: Sequence[Predicate], predicates: Sequence[Predicate], weights: Sequence[float]) -> Clauses:
-        """Queries that ask the same count as one; those that skip nothing or everything, whatever the rows, are left
-        out."""
+        """Build the clauses of the predicates; equal queries become one.
+
+        Queries that can never skip rows, or always skip all of them, are left out.
+        """
         place = {predicate_text(cut): i for i, cut in enumerate(cuts)}
         about = [columns_of(cut) for cut in cuts]
-        asked: dict[frozenset[Clause], float] = {}
+        weight_of: dict[frozenset[Clause], float] = {}
         for p, weight in zip(predicates, weights, strict=True):
             needs = _clauses(normalise(p), place, about)
             if needs and frozenset() not in needs:
-                asked[needs] = asked.get(needs, 0.0) + weight
-        listed = sorted({clause for needs in asked for clause in needs}, key=sorted)
-        at = {clause: i for i, clause in enumerate(listed)}
+                weight_of[needs] = weight_of.get(needs, 0.0) + weight
+        clauses = sorted({clause for needs in weight_of for clause in needs}, key=sorted)
+        number = {clause: i for i, clause in enumerate(clauses)}
         return Clauses(
-            Lists.of([sorted(clause) for clause in listed]),
-            Lists.of([sorted(at[clause] for clause in needs) for needs in asked]),
-            np.array(list(asked.values()), np.float32).reshape(-1),
+            Lists.of([sorted(clause) for clause in clauses]),
+            Lists.of([sorted(number[clause] for clause in needs) for needs in weight_of]),
+            np.array(list(weight_of.values()), np.float32).reshape(-1),
         )
 
     def may(self, some: Bools, other: Bools) -> Bools:
-        """Sets of rows x queries: which queries each set cannot skip. `some` and `other` are sets x cuts."""
+        """Sets of rows x queries: whether the query has to read the set. `some` and `other` are sets x cuts."""
         return ~self._skips(some.T, other.T).T
 
     def skipped(self, some: Bools, other: Bools) -> Matrix:
-        """The weight of the queries that each set skips."""
+        """For each set of rows, the total weight of the queries that skip it."""
         return self.weights @ self._skips(some.T, other.T)
 
     def hold(self, some: Bools, other: Bools) -> Bools:
-        """Sets of rows x clauses: which clauses may hold."""
+        """Sets of rows x clauses: whether the clause may hold."""
         return self.facts.any(self._facts(some.T, other.T)).T
 
     @property
-    def lists(self) -> Listed:
-        """As the kernels take them."""
+    def arrays(self) -> ClauseArrays:
+        """The clauses as the compiled loops take them."""
         weights = self.weights.astype(np.float64)
-        return self.facts.items, self.facts.ends, self.needs.items, self.needs.ends, weights
+        return ClauseArrays(self.facts.items, self.facts.ends, self.needs.items, self.needs.ends, weights)
 
     def _skips(self, some: Bools, other: Bools) -> Bools:
-        """Queries x sets, of cuts x sets: laid out so that the innermost loops run over the sets."""
+        """Queries x sets, from cuts x sets: in this order the innermost loops run over the sets."""
         return self.needs.any(~self.facts.any(self._facts(some, other)))
 
     @staticmethod
@@ -113,7 +125,7 @@ class Clauses:
 
 
 def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """All have to hold on some row of a set that the query cannot skip; none: it may always match."""
+    """The clauses that must all hold on a set of rows that the query reads; without clauses it reads every set."""
     if predicate_text(p) in place:
         return frozenset([frozenset([2 * place[predicate_text(p)]])])
     match p:
@@ -122,32 +134,35 @@ def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Colu
         case And(kids):
             return frozenset().union(*(_clauses(kid, place, about) for kid in kids))
         case Or(kids):
-            return _either([_clauses(kid, place, about) for kid in kids], about)
+            return _clauses_of_or([_clauses(kid, place, about) for kid in kids], about)
         case Const() if p != TRUE:
             return frozenset([frozenset()])
     return frozenset()
 
 
-def _either(kids: Sequence[frozenset[Clause]], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """Of an OR: what all its sides ask for, and of the rest each choice of one clause a side. Where there are too many
-    choices, those about the same columns have to do: fewer clauses skip less, but never wrongly."""
+def _clauses_of_or(kids: Sequence[frozenset[Clause]], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
+    """The clauses of an OR: those that all sides share, and the union of each choice of one other clause a side.
+
+    If there are too many choices, only clauses about the same columns are combined. Fewer clauses skip less, but never
+    skip a row that is needed.
+    """
     common = frozenset.intersection(*kids)
     rest = [kid - common for kid in kids]
     if not all(rest):
-        return common  # one side asks for no more
+        return common  # one side has no other clause
     choices = [rest]
-    if prod(map(len, rest)) > MOST:
+    if prod(map(len, rest)) > MAX_OR_CLAUSES:
         by_columns = [_by_columns(kid, about) for kid in rest]
         same = [key for key in by_columns[0] if all(key in kid for kid in by_columns)]
         choices = [[kid[key] for kid in by_columns] for key in sorted(same, key=lambda key: sorted(map(str, key)))]
-        choices = [own for own in choices if prod(map(len, own)) <= MOST]
-    return common | {frozenset().union(*chosen) for own in choices for chosen in product(*own)}
+        choices = [sides for sides in choices if prod(map(len, sides)) <= MAX_OR_CLAUSES]
+    return common | {frozenset().union(*chosen) for sides in choices for chosen in product(*sides)}
 
 
 def _by_columns(
     clauses: frozenset[Clause], about: Sequence[frozenset[Column]]
 ) -> dict[frozenset[Column], frozenset[Clause]]:
-    found: dict[frozenset[Column], set[Clause]] = {}
+    by_columns: dict[frozenset[Column], set[Clause]] = {}
     for clause in clauses:
-        found.setdefault(frozenset().union(*(about[fact // 2] for fact in clause)), set()).add(clause)
-    return {key: frozenset(own) for key, own in found.items()}
+        by_columns.setdefault(frozenset().union(*(about[fact // 2] for fact in clause)), set()).add(clause)
+    return {columns: frozenset(same) for columns, same in by_columns.items()}

@@ -1,7 +1,7 @@
-"""The agent of Woodblock (the qd-tree paper's 5.2 and 5.3): a network that says which cut to take, and PPO.
+"""The agent of Woodblock (the qd-tree paper's 5.2 and 5.3): a network that chooses cuts, and learns by PPO.
 
-Policy and value are two heads on the same two layers. Of a cut that was taken one knows how likely it was then and how
-much better than expected it went (the advantage); what went well is made more likely, within limits:
+Policy and value are two heads on the same two layers. For each cut taken, its probability at that time is known, and
+how much better than expected the result was (the advantage). Good cuts become more likely, within limits:
 
     loss = - min(r A, clip(r, 1 - CLIP, 1 + CLIP) A) + VALUE (worth - reward)^2 - ENTROPY entropy      r: now / then
 
@@ -20,17 +20,18 @@ from numba import njit
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.learners.woodblock.episodes import Episodes, Floats, Policy, Said, Seen, State
+from hedgerow.learners.woodblock.episodes import Choices, Episodes, Floats, OpenNodes, Policy, State
 
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
-RATIOS, FLOOR = 3.0, 1e-3  # at first a cut is as likely as its gain ratio, and so much, to this power
-EPOCHS, MINIBATCH, LESSON = 2, 512, 4096  # decisions in a step and, at most, in a lesson
+# At first a cut is as likely as (its gain ratio + RATIO_FLOOR) to the power of RATIO_POWER.
+RATIO_POWER, RATIO_FLOOR = 3.0, 1e-3
+EPOCHS, MINIBATCH, MAX_LESSON = 2, 512, 4096  # passes of a lesson; decisions in a step; decisions in a lesson
 Net = dict[str, Any]
 
 
 class Batch(NamedTuple):
-    """What is learned from in one step; `weight` is 0 for rows that only fill it up."""
+    """The decisions of one step of learning; `weight` is 0 for padding."""
 
     state: State
     cut: Ints
@@ -44,8 +45,7 @@ class Batch(NamedTuple):
 
 
 class Agent:
-    """Policy and value network with shared layers, and how they learn. Sizes are rounded up, so that JAX has few
-    shapes to compile."""
+    """A policy and value network with shared layers. Sizes are rounded up, so that JAX compiles few shapes."""
 
     def __init__(self, features: int, cuts: int, random: np.random.Generator) -> None:
         self.shape = _padded(features), _padded(cuts)
@@ -56,39 +56,39 @@ class Agent:
         for layer, (n, m) in enumerate(pairwise(sizes)):
             self.net[f"w{layer}"] = random.normal(0, np.sqrt(2 / n), (n, m))
             self.net[f"b{layer}"] = np.zeros(m)
-        # A policy head of nearly nothing: at first all legal cuts are equally likely, or as their gain ratios say.
+        # The policy head is nearly zero: at first all legal cuts are equally likely, or follow their gain ratios.
         for head, m, scale in (("policy", self.shape[1], 0.01), ("value", 1, 1.0)):
             self.net[f"w_{head}"] = random.normal(0, scale / np.sqrt(HIDDEN), (HIDDEN, m))
             self.net[f"b_{head}"] = np.zeros(m)
-        self.net["ratios"] = np.array(RATIOS)
+        self.net["ratios"] = np.array(RATIO_POWER)
         self.net = {name: value.astype(np.float32) for name, value in self.net.items()}
         self.state = compiled().begin(self.net)
 
     def policy(self) -> Policy:
-        """Cuts drawn from what the network says of each node."""
+        """A policy that draws cuts with the network's probabilities."""
 
-        def choose(seen: Seen) -> Said:
-            state = seen.state
+        def choose(open_nodes: OpenNodes) -> Choices:
+            state = open_nodes.state
             n = len(state.legal)
             if not n:
-                return Said(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+                return Choices(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
             likely, worth = compiled().forward(self.net, self._fitted(state, _bucket(n)))
             likely = np.asarray(likely)[:n, : self.cuts]
             cut = _drawn(likely, state.legal, self.random.random(n))
-            return Said(cut, likely[np.arange(n), cut].astype(np.float64), np.asarray(worth)[:n].astype(np.float64))
+            return Choices(cut, likely[np.arange(n), cut].astype(np.float64), np.asarray(worth)[:n].astype(np.float64))
 
         return choose
 
     def learn(self, grown: Episodes) -> None:
-        """PPO on the cuts of some trees; of very many on a part."""
+        """Learn from the cuts of these trees by PPO; from very many cuts, a part is drawn."""
         if not len(grown.tree):
             return
-        advantage = grown.reward - grown.said.worth
+        advantage = grown.reward - grown.choices.worth
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         own = self._some(grown.rows)
-        said = grown.said.of(own)
+        choices = grown.choices.of(own)
         whole = Batch(
-            *(grown.state.of(own), said.cut, said.likely, advantage[own], grown.reward[own], np.ones(len(own)))
+            *(grown.state.of(own), choices.cut, choices.likely, advantage[own], grown.reward[own], np.ones(len(own)))
         )
         for _ in range(EPOCHS):
             self._steps(compiled().ppo, whole)
@@ -96,15 +96,15 @@ class Agent:
     def imitate(self, tree: Episodes) -> None:
         """Make the cuts of this tree more likely."""
         own = self._some(tree.rows)
-        own = own[tree.state.legal[own, tree.said.cut[own]]]
+        own = own[tree.state.legal[own, tree.choices.cut[own]]]
         if len(own):
             none = np.zeros(len(own))
-            lesson = Batch(tree.state.of(own), tree.said.cut[own], none, none, tree.reward[own], none + 1)
+            lesson = Batch(tree.state.of(own), tree.choices.cut[own], none, none, tree.reward[own], none + 1)
             self._steps(compiled().clone, lesson)
 
     def _some(self, rows: Ints) -> Ints:
-        """As many as a lesson has, drawn by the root of their rows: small nodes are alike."""
-        return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:LESSON]
+        """Draw decisions for a lesson, weighted by the square root of their rows, because small nodes are alike."""
+        return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:MAX_LESSON]
 
     def _steps(self, step: Any, whole: Batch) -> None:
         order = self.random.permutation(len(whole.cut))
@@ -115,13 +115,13 @@ class Agent:
             self.net, self.state = step(self.net, self.state, Batch(self._fitted(own.state, size), *filled))
 
     def _fitted(self, state: State, size: int) -> State:
-        """Filled up to the network's sizes and to so many nodes."""
+        """Pad the state to the network's sizes and to `size` nodes."""
         features, cuts = self.shape
-        found: list[Any] = []
-        for own, width in zip(state, (features, cuts, cuts if state.ratios.shape[1] else 0), strict=True):
-            found.append(np.zeros((size, width), own.dtype))
-            found[-1][: len(own), : own.shape[1]] = own
-        return State(*found)
+        padded: list[Any] = []
+        for array, width in zip(state, (features, cuts, cuts if state.ratios.shape[1] else 0), strict=True):
+            padded.append(np.zeros((size, width), array.dtype))
+            padded[-1][: len(array), : array.shape[1]] = array
+        return State(*padded)
 
 
 def _narrow(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -139,17 +139,17 @@ def _bucket(n: int) -> int:
 
 @njit(cache=True)
 def _drawn(likely: Any, legal: Any, at: Any) -> Any:
-    """Of each node the legal cut at a place between 0 and 1, if all lay side by side, each as wide as it is likely."""
-    found = np.empty(len(at), np.int64)
+    """For each node, the legal cut at place `at` (0 to 1) if cuts lie side by side, each as wide as it is likely."""
+    cuts = np.empty(len(at), np.int64)
     for i in range(len(at)):
         until = 0.0
         for c in range(legal.shape[1]):
             if legal[i, c]:
-                found[i] = c
+                cuts[i] = c
                 until += np.exp(likely[i, c])
                 if until > at[i]:
                     break
-    return found
+    return cuts
 
 
 class _Compiled(NamedTuple):
@@ -176,12 +176,12 @@ def compiled() -> _Compiled:
             x = jax.nn.relu(x @ net[f"w{layer}"] + net[f"b{layer}"])
         logits = x @ net["w_policy"] + net["b_policy"]
         if state.ratios.shape[1]:
-            logits += net["ratios"] * jnp.log(state.ratios + FLOOR)
+            logits += net["ratios"] * jnp.log(state.ratios + RATIO_FLOOR)
         worth = (x @ net["w_value"] + net["b_value"])[:, 0]
         return jax.nn.log_softmax(jnp.where(state.legal, logits, -1e9)), worth
 
     def parts(net: Net, batch: Any) -> Any:
-        """How likely the cuts taken are now, the entropy of each node, and how wrong the value was."""
+        """Log probabilities of the cuts taken, the entropy of each node, and the squared error of the value."""
         likely, worth = forward(net, batch.state)
         taken = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
         entropy = -jnp.where(batch.state.legal, jnp.exp(likely) * likely, 0).sum(axis=1)

@@ -1,10 +1,10 @@
-"""Trees of cuts grown many at a time, wave by wave, for a policy that is asked about all open nodes at once (5.2).
+"""Grow many trees of cuts together, wave by wave: a policy chooses the cuts of all nodes of a wave at once (5.2).
 
-A wave has the nodes of one depth of all trees. A node is a stretch of its tree's row numbers; a cut divides it in
-place, rows are counted on the smaller side only, for all cuts at once, and the other side is the difference:
+A wave holds the nodes of one depth of all trees. A node is a range of its tree's row numbers, and a cut divides it in
+place. For all cuts at once, rows are counted on the smaller side only; the other side is the difference:
 
-    ids of tree 0  | 7 2 9 4 | 1 8 | 3 0 6 5 |      counts of a node: on how many of its rows is each cut TRUE
-                     node 0   node 1  node 2        0: never TRUE, all: always; so a leaf knows what it skips
+    ids of tree 0  | 7 2 9 4 | 1 8 | 3 0 6 5 |      counts of a node: on how many of its rows each cut is TRUE
+                     node 0   node 1  node 2        none or all rows: so the counts show which queries skip a leaf
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Ints
-from hedgerow.core.workload.query_clauses import Listed
+from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.woodblock.region_bits import Pieces
 
 Counts = npt.NDArray[np.int32]
@@ -30,8 +30,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class Wave(NamedTuple):
-    """Nodes that wait for a cut: which tree's, made by which decision (-1: a root) on which side, and what is known:
-    which queries a part of it might still let skip (`open`), and the weight of those that all of it does (`skips`)."""
+    """Nodes that may be cut: tree, the decision that made the node (`parent`, -1: a root) and its side, and the rows.
+
+    `open` are the queries that might skip a part of the node, `skips` is the weight of those that skip all of it.
+    """
 
     tree: Ints
     parent: Ints
@@ -52,7 +54,7 @@ class Wave(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a network is told of some nodes: their features, the cuts they may take and, perhaps, gain ratios of all."""
+    """The network's input for some nodes: features, legal cuts and, with `ratios`, the gain ratio of each cut."""
 
     features: Bools
     legal: Bools
@@ -62,9 +64,9 @@ class State(NamedTuple):
         return State(*(field[chosen] for field in self))
 
 
-class Seen(NamedTuple):
-    """The nodes that a policy has to cut: which decision made them on which side, and how many decisions there were
-    before."""
+class OpenNodes(NamedTuple):
+    """The nodes for which a policy chooses cuts: the decision and the side that made each, and the number of decisions
+    in earlier waves."""
 
     state: State
     parent: Ints
@@ -72,19 +74,19 @@ class Seen(NamedTuple):
     before: int
 
 
-class Said(NamedTuple):
-    """The cut of each node, -1 for a leaf, how likely it was (as a logarithm), and what the node seemed worth."""
+class Choices(NamedTuple):
+    """A policy's choices: for each node the cut (-1: a leaf), its log probability, and the expected reward."""
 
     cut: Ints
     likely: Floats
     worth: Floats
 
-    def of(self, chosen: Any) -> Said:
-        return Said(*(field[chosen] for field in self))
+    def of(self, chosen: Any) -> Choices:
+        return Choices(*(field[chosen] for field in self))
 
 
-class Decided(NamedTuple):
-    """Of some decisions whose tree they are of, by which decision and on which side their nodes came, and the rows."""
+class Decisions(NamedTuple):
+    """Decisions: the tree of each, the decision and the side that made its node, and the node's number of rows."""
 
     tree: Ints
     parent: Ints
@@ -92,37 +94,35 @@ class Decided(NamedTuple):
     rows: Ints
 
 
-Policy = Callable[[Seen], Said]
-
-
-Roots = tuple[Wave, npt.NDArray[np.int32]]  # and the row numbers of their trees
+Policy = Callable[[OpenNodes], Choices]
+Roots = tuple[Wave, npt.NDArray[np.int32]]  # the roots of trees, and the row numbers of each tree
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """All decisions of some trees, parents first. `saved` is what the leaves below each let queries skip, rows x
-    weight; `reward` that as a share of the most there could be. `kids` are the decisions on both sides, -1: a leaf."""
+    """All decisions of some trees, parents first. `saved` is the rows x weight that queries skip in the leaves below
+    each, `reward` that as a share of the possible maximum. `kids` are the decisions on both sides (-1: a leaf)."""
 
     tree: Ints
     parent: Ints
     left: Bools
     rows: Ints
     state: State
-    said: Said
+    choices: Choices
     kids: Ints
     saved: Floats
     reward: Floats
-    total: Floats  # by tree, what all of it lets queries skip
-    cells: Cells  # the leaves of a tree, if they were to be kept
-    cell: Ints  # and of each of all rows the one it lies in; -1: none
+    total: Floats  # for each tree, the rows x weight that queries skip
+    cells: Cells  # the leaves of a single tree, if they were kept
+    cell: Ints  # for each row of the sample, its leaf in `cells`; -1: none
 
     def nodes(self, tree: int = 0, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """A tree as (cut, left, right) with ~leaf; with something else in place of the decision `at`."""
+        """A tree as nodes (cut, left, right), ~i for leaf i; the subtree `instead` replaces the decision `at`."""
         roots = np.flatnonzero((self.tree == tree) & (self.parent < 0)).tolist()
         return self.below(roots[0], at, instead) if roots else []
 
     def below(self, start: int, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """The same of what begins with a decision."""
+        """The subtree that begins with the decision `start`, in the same form."""
         nodes: list[list[int]] = []
         leaves = 0
         todo = [(start, -1, 0)]
@@ -137,27 +137,27 @@ class Episodes:
                 leaves += len(instead) + 1
             else:
                 child = len(nodes)
-                nodes.append([int(self.said.cut[here]), 0, 0])
+                nodes.append([int(self.choices.cut[here]), 0, 0])
                 todo += [(int(self.kids[here, 1]), child, 2), (int(self.kids[here, 0]), child, 1)]
             if parent >= 0:
                 nodes[parent][side] = child
         return nodes
 
     def path(self, at: int) -> list[tuple[int, bool]]:
-        """The cuts above a decision, and the sides taken."""
-        found = []
+        """The cuts above a decision, each with the side taken (True: left)."""
+        path = []
         while self.parent[at] >= 0:
             side, at = bool(self.left[at]), int(self.parent[at])
-            found.append((int(self.said.cut[at]), side))
-        return found
+            path.append((int(self.choices.cut[at]), side))
+        return path
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A problem made ready for growing trees whose leaves have at least `least` sample rows.
+    """A problem prepared for growing trees whose leaves have at least `least` sample rows.
 
-    `asked`: only cuts that an open query asks for are legal, and a node without open queries is a leaf. `ratios`: the
-    policy is told what each cut gains.
+    `asked`: only cuts that occur in an open query are legal, and a node without open queries is a leaf. `ratios`: the
+    policy gets the gain ratio of each cut.
     """
 
     least: int
@@ -169,7 +169,7 @@ class Forest:
     by_row: npt.NDArray[np.uint8]
     counts: Counts
     pieces: Pieces
-    clauses: Listed
+    clauses: ClauseArrays
 
     @staticmethod
     def of(problem: Problem, least: int, asked: bool, ratios: bool = False) -> Forest:
@@ -185,16 +185,16 @@ class Forest:
             by_row,
             truth.sum(axis=1, dtype=np.int32),
             Pieces.of(problem.cuts),
-            problem.clauses.lists,
+            problem.clauses.arrays,
         )
 
     def root(self, trees: int) -> Roots:
-        """The roots of so many trees, and their rows."""
+        """The roots of some trees, and their rows."""
         region = np.ones(self.pieces.sides.shape[2], bool)
         return self._copies(trees, np.arange(self.rows, dtype=np.int32), self.counts, region)
 
     def below(self, path: Sequence[tuple[int, bool]], trees: int) -> Roots:
-        """The same of a node of a tree, by the cuts above it and the sides taken."""
+        """Copies of one node as the roots of some trees; `path` are the cuts above it, with the sides taken."""
         region = np.ones(self.pieces.sides.shape[2], bool)
         for cut, left in path:
             region &= self.pieces.sides[0 if left else 1, cut]
@@ -203,27 +203,27 @@ class Forest:
         return self._copies(trees, own, bits.sum(axis=0, dtype=np.int32), region)
 
     def inside(self, path: Sequence[tuple[int, bool]]) -> Bools:
-        """Which rows such a node has."""
-        found = np.ones(self.rows, bool)
+        """For each row, whether it lies in the node with this path."""
+        is_inside = np.ones(self.rows, bool)
         for cut, left in path:
             true = np.unpackbits(self.by_cut[cut].view(np.uint8), count=self.rows, bitorder="little").astype(bool)
-            found &= true == left
-        return found
+            is_inside &= true == left
+        return is_inside
 
     def _copies(self, trees: int, ids: npt.NDArray[np.int32], counts: Counts, region: Bools) -> Roots:
         zero = np.zeros(trees, np.int64)
         counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
-        all_open = np.ones((trees, len(self.clauses[4])), bool)
+        all_open = np.ones((trees, len(self.clauses.weights)), bool)
         wave = Wave(
             np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees)
         )
         return wave, np.tile(ids, (trees, 1))
 
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
-        """Ask the policy until every node is a leaf; with `keep` the leaves are told as cells."""
+        """Grow trees until the policy makes every node a leaf; with `keep`, the leaves are returned as cells."""
         wave, ids = roots
-        made: list[tuple[Decided, State, Said]] = []  # decisions, a wave after the other
-        leaves: list[tuple[Ints, Ints, Floats]] = []  # whose, below which decision, and what queries skip there
+        made: list[tuple[Decisions, State, Choices]] = []  # wave by wave
+        leaves: list[tuple[Ints, Ints, Floats]] = []  # their trees, parents, and the rows x weight that queries skip
         kept: list[Wave] = []
         before = 0
         while len(wave.tree):
@@ -231,22 +231,22 @@ class Forest:
             can = legal.any(axis=1)
             own = wave.of(can)
             state = State(self.pieces.features(own.region), legal[can], ratios[can])
-            said = policy(Seen(state, own.parent, own.left, before))
-            cuts = said.cut >= 0
+            choices = policy(OpenNodes(state, own.parent, own.left, before))
+            cuts = choices.cut >= 0
             is_leaf = np.logical_not(can)
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
             if keep:
                 kept.append(leaf)
-            own, said = own.of(cuts), said.of(cuts)
-            made.append((Decided(own.tree, own.parent, own.left, own.rows), state.of(cuts), said))
-            wave = self._divided(own, said.cut, ids, before)
+            own, choices = own.of(cuts), choices.of(cuts)
+            made.append((Decisions(own.tree, own.parent, own.left, own.rows), state.of(cuts), choices))
+            wave = self._divided(own, choices.cut, ids, before)
             before += len(own.tree)
         return self._rewarded(made, leaves, len(ids), *self._cells(kept, ids))
 
     def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
-        """The leaves as cells, and of each row the one it lies in, where they were kept: of a single tree."""
+        """The leaves of a single tree as cells, and the leaf of each row; nothing if leaves were not kept."""
         none = np.zeros((0, len(self.counts)), np.int32)
         rows = np.concatenate([np.zeros(0, np.int64), *(leaf.rows for leaf in leaves)])
         counts = np.concatenate([none, *(leaf.counts for leaf in leaves)])
@@ -257,26 +257,25 @@ class Forest:
         return Cells(rows, counts > 0, counts < rows[:, None]), cell
 
     def _legal(self, wave: Wave) -> tuple[Bools, npt.NDArray[np.float32]]:
-        """Which cuts each node may take, and their gain ratios. What is open and skipped above it becomes what is so at
-        the node itself."""
+        """The legal cuts of each node, and their gain ratios. Updates `open` and `skips`, which are the parent's."""
         legal = np.empty(wave.counts.shape, bool)
         ratios = np.zeros(wave.counts.shape if self.ratios else (len(legal), 0), np.float32)
 
         def some(own: slice) -> None:
             w = wave.of(own)
-            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, *self.clauses, legal[own], ratios[own])
+            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, self.clauses, legal[own], ratios[own])
 
         parallel_map_slices(some, len(legal))
         return legal, ratios
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
-        """Both sides of every cut, the left ones first."""
+        """Both sides of every cut; the left sides come first."""
         left, right = np.zeros((2, *wave.counts.shape), np.int32)
 
         def some(own: slice) -> None:
             w = wave.of(own)
             rows = ids, w.tree, w.start, w.end
-            divide(*rows, cut[own], self.by_cut, self.by_row, SPREAD, w.counts, left[own], right[own])
+            divide(*rows, cut[own], self.by_cut, self.by_row, BYTE_TO_COUNTERS, w.counts, left[own], right[own])
 
         parallel_map_slices(some, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
@@ -296,18 +295,18 @@ class Forest:
 
     def _rewarded(
         self,
-        made: list[tuple[Decided, State, Said]],
+        made: list[tuple[Decisions, State, Choices]],
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
         cells: Cells,
         cell: Ints,
     ) -> Episodes:
-        """What the leaves let queries skip, added up from below."""
+        """Add up the rewards of the leaves, from the last wave to the first."""
         waves = [wave for wave, *_ in made]
         tree, parent, left, rows = (np.concatenate(own) for own in zip(*waves, strict=True))
         saved, total = np.zeros(len(tree)), np.zeros(trees)
-        for whose, below, skipped_there in leaves:
-            np.add.at(total, whose, skipped_there)
+        for leaf_tree, below, skipped_there in leaves:
+            np.add.at(total, leaf_tree, skipped_there)
             np.add.at(saved, below[below >= 0], skipped_there[below >= 0])
         end = len(tree)
         for wave in reversed(waves):
@@ -318,41 +317,40 @@ class Forest:
         kids = np.full((len(tree), 2), -1)
         inner = np.flatnonzero(parent >= 0)
         kids[parent[inner], np.where(left[inner], 0, 1)] = inner
-        said = Said(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
+        choices = Choices(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
         state = State(*(np.concatenate(own) for own in zip(*(s for _, s, _ in made), strict=True)))
         reward = saved / (self.weight * np.maximum(1, rows))
-        return Episodes(tree, parent, left, rows, state, said, kids, saved, reward, total, cells, cell)
+        return Episodes(tree, parent, left, rows, state, choices, kids, saved, reward, total, cells, cell)
 
 
 def following(nodes: Sequence[Sequence[int]]) -> Policy:
-    """A policy that grows a tree that is there already, given as (cut, left, right) with the problem's cuts."""
-    at: dict[int, int] = {}  # by decision, the node of the given tree
+    """A policy that grows a given tree: nodes (cut, left, right) with the problem's cuts."""
+    at: dict[int, int] = {}  # for each decision, the node of the given tree
 
-    def policy(seen: Seen) -> Said:
-        found: list[int] = []
-        number = seen.before
-        for parent, left in zip(seen.parent.tolist(), seen.left.tolist(), strict=True):
+    def policy(open_nodes: OpenNodes) -> Choices:
+        cuts: list[int] = []
+        number = open_nodes.before
+        for parent, left in zip(open_nodes.parent.tolist(), open_nodes.left.tolist(), strict=True):
             node = nodes[at[parent]][1 if left else 2] if parent >= 0 else 0 if nodes else -1
-            found.append(nodes[node][0] if node >= 0 else -1)
+            cuts.append(nodes[node][0] if node >= 0 else -1)
             if node >= 0:
                 at[number] = node
                 number += 1
-        none = np.zeros(len(found))
-        return Said(np.array(found, np.int64), none, none)
+        none = np.zeros(len(cuts))
+        return Choices(np.array(cuts, np.int64), none, none)
 
     return policy
 
 
-def _spread() -> npt.NDArray[np.uint64]:
-    """By byte, its bits one to a byte: what counts eight cuts in one addition."""
+def _byte_to_counters() -> npt.NDArray[np.uint64]:
+    """For each byte, a word with one bit of it in each of eight bytes: an addition then counts eight cuts."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     return np.ascontiguousarray(bits).view(np.uint64).reshape(-1)
 
 
-SPREAD = _spread()
-
-
-EPS = 0.25  # added to a split's entropy
+BYTE_TO_COUNTERS = _byte_to_counters()
+RATIO_EPS = 0.25  # added to a split's entropy in a gain ratio
+MAX_COUNT = 255  # of a counter of one byte
 
 
 @njit(cache=True, nogil=True)
@@ -363,37 +361,34 @@ def look(
     skips: Any,
     least: int,
     only_asked: bool,
-    facts: Any,
-    in_facts: Any,
-    needs: Any,
-    in_needs: Any,
-    weights: Any,
+    clauses: Any,
     legal: Any,
     ratios: Any,
 ) -> None:
-    """Fills in which cuts each node may take and, where there is room, what they gain; and brings `is_open` and `skips`
-    up to date, which are its parent's."""
+    """Fill in the legal cuts of each node and, if `ratios` has columns, their gain ratios; update `is_open` and
+    `skips`, which are the parent's at first."""
     for i in range(len(counts)):
-        asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], facts, in_facts, needs, in_needs, weights)
+        asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], clauses)
         for c in range(counts.shape[1]):
             n = counts[i, c]
             legal[i, c] = n >= least and rows[i] - n >= least and (asked[c] or not only_asked)
         if ratios.shape[1] and legal[i].any():
-            now = np.flatnonzero(is_open[i])
-            _ratios(counts[i], rows[i], now, (facts, in_facts, needs, in_needs, weights), ratios[i])
+            _ratios(counts[i], rows[i], np.flatnonzero(is_open[i]), clauses, ratios[i])
 
 
 @njit(cache=True, nogil=True)
 def _holds(fact: int, counts: Any, rows: int) -> int:
-    """On how many rows."""
+    """The number of rows on which a fact holds."""
     n: int = counts[fact >> 1]
     return rows - n if fact & 1 else n
 
 
 @njit(cache=True, nogil=True)
-def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, found: Any) -> None:
-    """What each cut would let these queries skip, as a share for each bit of its split's entropy. To be fast, a cut
-    counts by itself alone: without a fact, a clause of k facts that may still hold is the k-th part of skipped."""
+def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> None:
+    """Fill in the gain ratio of each cut: the share that these queries would skip, divided by the split's entropy.
+
+    An estimate that looks at each cut alone: if a clause of k possible facts loses one, it counts as 1 / k skipped.
+    """
     facts, fact_starts, needs, need_starts, weights = clauses
     asked = 0.0
     for q in queries:
@@ -409,26 +404,16 @@ def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, found: Any) -> N
                 for fact in own:
                     n = _holds(fact, counts, rows)
                     if n > 0:
-                        found[fact >> 1] += weights[q] * (rows - n) / possible
-    for c in np.flatnonzero(found):
+                        ratios[fact >> 1] += weights[q] * (rows - n) / possible
+    for c in np.flatnonzero(ratios):
         share = counts[c] / rows
         entropy = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
-        found[c] /= asked * rows * (EPS + entropy)
+        ratios[c] /= asked * rows * (RATIO_EPS + entropy)
 
 
 @njit(cache=True)
-def _asked(
-    counts: Any,
-    rows: int,
-    is_open: Any,
-    skips: Any,
-    facts: Any,
-    in_facts: Any,
-    needs: Any,
-    in_needs: Any,
-    weights: Any,
-) -> Any:
-    clauses = facts, in_facts, needs, in_needs, weights
+def _asked(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
+    """Update the open queries of a node and the weight that skips it; returns whether each cut is in an open query."""
     some, other = counts > 0, counts < rows
     before = np.flatnonzero(is_open)
     skips[0] += skipped(before, clauses, some, other, False)
@@ -453,7 +438,7 @@ def divide(
     left: Any,
     right: Any,
 ) -> None:
-    """Bring each node's rows on which its cut is TRUE to the front; the counts of both sides, which are zero before."""
+    """Move the rows on which a node's cut is TRUE to its front, and fill in the counts of both sides, zero at first."""
     for i in range(len(trees)):
         own = ids[trees[i], starts[i] : ends[i]]
         middle = _partition(own, by_cut[cuts[i]])
@@ -467,6 +452,7 @@ def divide(
 
 @njit(cache=True)
 def _partition(own: Any, bits: Any) -> Any:
+    """Move the rows on which the bit is set to the front; returns their number."""
     middle = np.int64(0)
     for at in range(len(own)):
         r = own[at]
@@ -477,15 +463,15 @@ def _partition(own: Any, bits: Any) -> Any:
 
 
 @njit(cache=True)
-def _tally(by_row: Any, own: Any, spread: Any, found: Any) -> None:
-    """On how many of these rows is each cut TRUE: eight counters in a word, emptied before one could overflow."""
+def _tally(by_row: Any, own: Any, spread: Any, counts: Any) -> None:
+    """Count for each cut the rows on which it is TRUE: eight counters in a word, emptied before one can overflow."""
     width = by_row.shape[1]
     lanes = np.empty(width, np.uint64)
-    for first in range(0, len(own), 255):
+    for first in range(0, len(own), MAX_COUNT):
         lanes[:] = 0
-        for at in range(first, min(first + 255, len(own))):
+        for at in range(first, min(first + MAX_COUNT, len(own))):
             r = own[at]
             for b in range(width):
                 lanes[b] += spread[by_row[r, b]]
-        for c in range(len(found)):
-            found[c] += np.int32((lanes[c >> 3] >> np.uint64(8 * (c & 7))) & np.uint64(255))
+        for c in range(len(counts)):
+            counts[c] += np.int32((lanes[c >> 3] >> np.uint64(8 * (c & 7))) & np.uint64(255))

@@ -1,15 +1,14 @@
-"""A region as a set of pieces: what the cuts on the way to a node of a tree let through, for all terms at once.
+"""Regions of a tree's nodes as bits: the pieces of every term that the cuts above a node let through.
 
-The literals of the cuts divide each term's values into pieces; a cut is TRUE on some of them. A condition that speaks
-of more than one term has two pieces of its own, TRUE and not. So a region is a row of bits, and a cut an AND.
+The literals of the cuts divide each term's values into pieces; a cut is TRUE on some of them. A condition on several
+terms has two pieces of its own, TRUE and not TRUE. So a region is a row of bits, and each cut ANDs it with a mask.
 
     x < 5, x < 9      x   ====5====9====     pieces 0 1 2, NULL 3     x < 9 lets 0 1 through, its right side 2 3
     y = 'b'           y   ====b'b'====       pieces 4 5 6, NULL 7     y = 'b' lets 5 through, its right side 4 6 7
     a < b                 TRUE | not         pieces 8, 9
 
-For a network (the qd-tree paper's 5.2.3 and 6.1) it is said more briefly: of a term compared by < and > the first and
-the last piece in binary, of one that is asked for single values each piece, of other conditions whether some row may
-be TRUE.
+The network's input is shorter (qd-tree paper, 5.2.3 and 6.1): for a term compared by < and >, the first and the last
+piece in binary; for a term compared with single values, each piece; for other conditions, whether they may be TRUE.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from hedgerow.core.pruning.block_stats import Bools, Ints
 
 @dataclass(frozen=True)
 class Pieces:
-    """`sides` are 2 x cuts x pieces: what may lie left and right of each cut.
+    """The pieces of all terms. `sides` are 2 x cuts x pieces: whether a piece may go left and right at each cut.
 
-    `bounds` are the first and the last piece of each term that has its ends encoded; `marks` the pieces that are
-    features themselves.
+    `bounds` are the first and the last piece of each term whose ends are encoded in binary; `marks` are the pieces that
+    are features themselves.
     """
 
     sides: Bools
@@ -40,9 +39,9 @@ class Pieces:
 
     @staticmethod
     def of(cuts: Sequence[Predicate]) -> Pieces:
-        found = [stepwise(cut) for cut in cuts]
+        steps_of_cut = [stepwise(cut) for cut in cuts]
         terms: dict[tuple[str, str], list[int]] = {}
-        for i, s in enumerate(found):
+        for i, s in enumerate(steps_of_cut):
             if s is not None:
                 terms.setdefault((term_text(s.term), s.kind or ""), []).append(i)
         sides: tuple[list[Bools], list[Bools]] = [], []
@@ -55,7 +54,7 @@ class Pieces:
         bounds: list[tuple[int, int]] = []
         marks: list[int] = []
         for _, own in sorted(terms.items()):
-            steps = [s.steps for s in map(found.__getitem__, own) if s is not None]
+            steps = [s.steps for s in map(steps_of_cut.__getitem__, own) if s is not None]
             breaks = sorted({b for s in steps for b in s.breaks})
             start, end = len(sides[0]), len(sides[0]) + len(breaks)
             for i in range(len(breaks) + 2):
@@ -64,7 +63,7 @@ class Pieces:
                 bounds.append((start, end))
             if any(len(s.breaks) != 1 for s in steps):
                 marks += range(start, end + 2)
-        for cut in (i for i, s in enumerate(found) if s is None):
+        for cut in (i for i, s in enumerate(steps_of_cut) if s is None):
             marks.append(len(sides[0]))
             piece([cut], [True])
             piece([cut], [False])
@@ -73,11 +72,11 @@ class Pieces:
 
     @property
     def width(self) -> int:
-        """How many features a region has."""
+        """The number of features of a region."""
         return sum(2 * _bits(first, last) for first, last in self.bounds) + len(self.marks)
 
     def features(self, regions: Bools) -> Bools:
-        """Regions x features, of regions x pieces."""
+        """Encode regions for the network: regions x pieces become regions x features."""
         parts = [regions[:, self.marks]]
         for first, last in self.bounds:
             inside = regions[:, first : last + 1]
@@ -93,7 +92,7 @@ def _bits(first: int, last: int) -> int:
 
 
 def _true(s: Steps, breaks: Sequence[Break], piece: int) -> bool:
-    """Whether it is TRUE on a piece: the i-th begins at break i - 1; the one after the last is NULL."""
+    """Whether the step function is TRUE on a piece. Piece i begins at break i - 1; the piece after the last is NULL."""
     if piece > len(breaks):
         return s.on_null is True
     return s.outcomes[bisect_right(s.breaks, breaks[piece - 1]) if piece else 0] is True

@@ -1,9 +1,9 @@
 """Z-order with learned bits: how many of each column, and in which order (Gao et al., ML for Systems at NeurIPS 2023).
 
-    day 5 bits, price 3, Definition 2 of the paper     day price day price day price day day
-    the order itself as what is searched for           day day price day price day day price
+    5 bits of day, 3 of price, by Definition 2         day price day price day price day day
+    any order of these bits                            day day price day price day day price
 
-What an order costs is what the queries would scan of the sample: `core/zones`. The paper's own form is
+The cost of an order is the rows of the sample that the queries would scan (`scan_cost`). The paper's algorithm is
 `ZOrderLearned(search="bayes", starts=False, curve="bits", cost="cells")`.
 """
 
@@ -47,22 +47,22 @@ Search = Choice["order", "bits", "bayes"]
 Curve = Choice["bits", "snake"]
 Cost = Choice["rows", "cells"]
 Pattern = tuple[int, ...]
-STEPS = (16, 8, 4, 2, 1)  # bits that a term gives another at once, the most first
-GIVEN = 4  # bits that the greedy start gives at once
-FINER = 4  # bits below those that tell blocks apart of which the place still matters
-ROUNDS, SHAKES = 100, 3  # of the search for an order: how often it begins again, and how many changes away
-BAYES_STARTS = 5  # random points before the optimiser has an opinion: its own default
+BIT_STEPS = (16, 8, 4, 2, 1)  # bits that move from one term to another at once, the most first
+GREEDY_BITS = 4  # that the greedy start adds to a term at once
+FINER_BITS = 4  # of a key, below the bits that number the blocks: their order still matters
+MAX_RESTARTS, CHANGES = 100, 3  # of the search for an order; random changes of the best order before each restart
+BAYES_STARTS = 5  # random points before the optimiser suggests any: its own default
 
 
 @dataclass(frozen=True)
 class ZOrderLearned:
-    """`search`: for numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by handing bits from
-    column to column ("bits"), or then for their order too ("order").
+    """Searches for the number and the order of the bits that each column contributes to a key.
 
-    `iterations`: how many orders are tried at most. `seconds`: stop after so long; then the same seed need not give
-    the same layout. `starts`: try sorts and equal bits first, and never return what costs more on the sample than
-    `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows
-    scanned, or these times the columns that the query filters on ("cells").
+    `search`: find numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by moving bits from column
+    to column ("bits"), or then find their order too ("order"). `iterations`: the most orders that are tried. `seconds`:
+    stop after this time; the same seed may then give another layout. `starts`: try sorts and equal bits first, and
+    return no layout that costs more on the sample than `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the
+    snake along the same bits. `cost`: the rows scanned, or these times the columns that the query filters on ("cells").
     """
 
     columns: tuple[str, ...] = ()
@@ -82,21 +82,21 @@ class ZOrderLearned:
         widths = [len(columns_of(p)) if self.cost == "cells" else 1 for p in problem.predicates]
         zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
         until = monotonic() + self.seconds if self.seconds else inf
-        tried = Tried(problem, axes, zones, self.curve, self.iterations, until)
+        tried = TriedOrders(problem, axes, zones, self.curve, self.iterations, until)
         try:
-            with suppress(Spent):
-                self._look(tried, Random(problem.seed))
+            with suppress(BudgetSpent):
+                self._search(tried, Random(problem.seed))
         except KeyboardInterrupt:
             tried.progress.report("interrupted: the best order so far is taken")
-        found = order(problem, *shortened(axes, tried.best), self.curve)
+        best = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
-            return found
+            return best
         peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
         rows = problem.sample.rows
-        return min([found, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
+        return min([best, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
 
-    def _look(self, tried: Tried, random: Random) -> None:
-        """Until Spent is raised, or there is nothing more to try."""
+    def _search(self, tried: TriedOrders, random: Random) -> None:
+        """Try orders until BudgetSpent is raised, or there are none left to try."""
         n = len(tried.axes)
         if self.starts:
             for i in range(n):
@@ -111,24 +111,24 @@ class ZOrderLearned:
 
     def _check(self) -> None:
         if self.search not in ("order", "bits", "bayes"):
-            raise LayoutError(f"zorder_learned searches by order, bits or bayes, not {self.search!r}")
+            raise LayoutError(f"zorder_learned's search must be order, bits or bayes, not {self.search!r}")
         if self.curve not in ("bits", "snake"):
-            raise LayoutError(f"the curve of zorder_learned is bits or snake, not {self.curve!r}")
+            raise LayoutError(f"zorder_learned's curve must be bits or snake, not {self.curve!r}")
         if self.cost not in ("rows", "cells"):
-            raise LayoutError(f"the cost of zorder_learned is rows or cells, not {self.cost!r}")
+            raise LayoutError(f"zorder_learned's cost must be rows or cells, not {self.cost!r}")
         if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
-            raise LayoutError(f"zorder_learned has to try something: iterations={self.iterations!r}")
+            raise LayoutError(f"zorder_learned's iterations must be a whole number from 1 on, not {self.iterations!r}")
         if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
-            raise LayoutError(f"zorder_learned needs some time: seconds={self.seconds!r}")
+            raise LayoutError(f"zorder_learned's seconds must be a number above 0, not {self.seconds!r}")
 
 
-class Spent(Exception):
-    """The budget is used up: what was found so far has to do."""
+class BudgetSpent(Exception):
+    """The budget is used up: the search ends with the best order so far."""
 
 
 @dataclass
-class Tried:
-    """What was tried of a problem, what it costs, and how much more may be."""
+class TriedOrders:
+    """The orders tried for a problem, with their costs, and the budget that is left."""
 
     problem: Problem
     axes: Sequence[Axis]
@@ -139,38 +139,38 @@ class Tried:
     best: Pattern = field(init=False)
     progress: Progress = field(default_factory=lambda: Progress("zorder_learned"))
     costs: dict[Pattern, float] = field(default_factory=dict)
-    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # where a term's bits go; what its ranks add
+    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # by term: its places, its ranks' parts of a key
 
     def __post_init__(self) -> None:
         rows = self.problem.sample.rows
         blocks = len(self.problem.sample) / self.problem.sample_block_rows
-        self.deciding = ceil(log2(blocks + 1)) + FINER
+        self.deciding_bits = ceil(log2(blocks + 1)) + FINER_BITS
         self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
         self.bits = [axis.bits for axis in self.axes]
         n = len(self.axes)
-        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # until one is tried
+        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # until an order is tried
 
     def cost(self, pattern: Sequence[int]) -> float:
-        """Spent is raised where there is no budget for one more."""
+        """The cost of an order; raises BudgetSpent if it is new and the budget is used up."""
         real = without_idle(pattern, self.bits)
         if real not in self.costs:
             if self.costs and (self.left <= 0 or monotonic() > self.until):
-                raise Spent
+                raise BudgetSpent
             self.left -= 1
             cost = self.zones.cost(self._keys(real), len(real))
             if cost < self.costs.get(self.best, inf):
                 self.best = real
             self.costs[real] = cost
-            self.progress.report_sometimes(self._told)
+            self.progress.report_sometimes(self._message)
         return self.costs[real]
 
-    def _told(self) -> str:
+    def _message(self) -> str:
         n = len(self.costs)
         least = self.costs[self.best] / max(1e-9, self.zones.weights.sum() * len(self.problem.sample))
         return f"{n:,} orders, {n / self.progress.seconds:.0f} a second; the best reads {100 * least:.2f} %"
 
     def _keys(self, pattern: Pattern) -> Keys:
-        """Of terms whose bits go where they went before, what each rank adds to a key is known already."""
+        """The keys of the rows; a term's parts are reused as long as its bits keep their places."""
         keys: Keys = np.zeros(len(self.problem.sample), np.uint64)
         for i, to in enumerate(places_of(self.bits, pattern)):
             if (to < 0).all():
@@ -183,23 +183,23 @@ class Tried:
 
 
 def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
-    """The pattern without bits that a term does not have: they would be 0 in every key."""
+    """The pattern without the bits that a term does not have, which would be 0 in every key."""
     left = list(bits)
-    found = []
+    kept = []
     for term in pattern:
         left[term] -= 1
         if left[term] >= 0:
-            found.append(term)
-    return tuple(found)
+            kept.append(term)
+    return tuple(kept)
 
 
 # --- how many bits of each -------------------------------------------------------------------------
 
 
-def by_bits(tried: Tried, start: list[int], random: Random, spare: int) -> None:
-    """Hand bits from term to term as long as that costs less, and what is not to be spared allows it."""
+def by_bits(tried: TriedOrders, start: list[int], random: Random, spare: int) -> None:
+    """Move bits from term to term as long as the cost falls; stop when only `spare` tries are left."""
     now, least = start, tried.cost(interleaved(start))
-    for step in STEPS:
+    for step in BIT_STEPS:
         better = True
         while better:
             better = False
@@ -216,16 +216,16 @@ def by_bits(tried: Tried, start: list[int], random: Random, spare: int) -> None:
                     now, least, better = other, cost, True
 
 
-def by_turns(tried: Tried) -> list[int]:
-    """From no bits on, a few more to the term where they cost least."""
+def by_turns(tried: TriedOrders) -> list[int]:
+    """Numbers of bits, found greedily: again and again, add a few bits to the term where that costs least."""
     now = [0] * len(tried.axes)
-    for _ in range(KEY_BITS // GIVEN):
-        more = [[bits + GIVEN * (i == k) for i, bits in enumerate(now)] for k in range(len(now))]
+    for _ in range(KEY_BITS // GREEDY_BITS):
+        more = [[bits + GREEDY_BITS * (i == k) for i, bits in enumerate(now)] for k in range(len(now))]
         now = min(more, key=lambda bits: tried.cost(interleaved(bits)))
     return now
 
 
-def by_bayes(tried: Tried, seed: int) -> None:
+def by_bayes(tried: TriedOrders, seed: int) -> None:
     """The paper's search: points of the unit cube, rounded to numbers of bits."""
     try:
         from bayes_opt import BayesianOptimization
@@ -243,7 +243,7 @@ def by_bayes(tried: Tried, seed: int) -> None:
 
 
 def rounded(shares: Sequence[float], total: int) -> list[int]:
-    """Whole numbers of this sum in about these proportions; what rounding down leaves goes to the largest rests.
+    """Round shares of a total to whole numbers with the same sum; what rounding down leaves goes to the largest rests.
 
     >>> rounded([0.5, 0.5, 0.2], 64)
     [27, 27, 10]
@@ -251,20 +251,20 @@ def rounded(shares: Sequence[float], total: int) -> list[int]:
     if not sum(shares):
         shares = [1.0] * len(shares)
     exact = [total * share / sum(shares) for share in shares]
-    found = [floor(x) for x in exact]
-    rest = sorted(range(len(exact)), key=lambda i: (found[i] - exact[i], i))
-    for i in rest[: total - sum(found)]:
-        found[i] += 1
-    return found
+    whole = [floor(x) for x in exact]
+    by_rest = sorted(range(len(exact)), key=lambda i: (whole[i] - exact[i], i))
+    for i in by_rest[: total - sum(whole)]:
+        whole[i] += 1
+    return whole
 
 
 # --- in which order --------------------------------------------------------------------------------
 
 
-def by_order(tried: Tried, random: Random) -> None:
-    """Change single bits of the best order, or their places, as long as that costs less; then shake it and go on."""
+def by_order(tried: TriedOrders, random: Random) -> None:
+    """Change single bits of the best order as long as the cost falls; then change some at random and begin again."""
     now = tried.best
-    for _ in range(ROUNDS):
+    for _ in range(MAX_RESTARTS):
         least = tried.cost(now)
         better = True
         while better:
@@ -275,13 +275,13 @@ def by_order(tried: Tried, random: Random) -> None:
                     now, least, better = other, cost, True
                     break
         now = tried.best
-        for _ in range(SHAKES):
+        for _ in range(CHANGES):
             now = random.choice([*neighbours(now, tried), now])
 
 
-def neighbours(pattern: Pattern, tried: Tried) -> Iterator[Pattern]:
-    """With another term's bit in a place, or a bit in another place; those beyond a block's size hardly matter."""
-    most = min(len(pattern), tried.deciding)
+def neighbours(pattern: Pattern, tried: TriedOrders) -> Iterator[Pattern]:
+    """The patterns with one bit of another term, or one bit moved; low bits that hardly matter stay as they are."""
+    most = min(len(pattern), tried.deciding_bits)
     for at in range(most):
         for term in range(len(tried.axes)):
             if term != pattern[at]:
@@ -292,12 +292,13 @@ def neighbours(pattern: Pattern, tried: Tried) -> Iterator[Pattern]:
 
 
 def moved(pattern: Pattern, at: int, to: int) -> Pattern:
+    """The pattern with the bit at `at` moved to `to`."""
     rest = [*pattern[:at], *pattern[at + 1 :]]
     rest.insert(to, pattern[at])
     return tuple(rest)
 
 
 def shuffled(items: Any, random: Random) -> list[Any]:
-    found = list(items)
-    random.shuffle(found)
-    return found
+    shuffled_items = list(items)
+    random.shuffle(shuffled_items)
+    return shuffled_items

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Item = Term | Predicate
-_WORD, _FUNCTION_CALL = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
+_IDENTIFIER, _FUNCTION_CALL = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
 _STRING_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'")
 # Words before a bracket that are not functions.
 _KEYWORDS_BEFORE_BRACKET = frozenset(
@@ -107,7 +107,9 @@ def without_user_functions(items: Iterable[Item]) -> list[Item]:
     jvm: Any = spark._jvm
     builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction().mkString(" ")
     ours = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
-    known = (set(_WORD.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET) - set(_WORD.findall(ours.lower()))
+    known = (set(_IDENTIFIER.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET) - set(
+        _IDENTIFIER.findall(ours.lower())
+    )
     return [
         i
         for i in items

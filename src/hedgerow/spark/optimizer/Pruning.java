@@ -1,14 +1,14 @@
 /*
- * The rule that lets queries skip files. `spark/attach.py` compiles it at run time with the Janino that Spark brings
- * (hence raw types and no lambdas) and adds it to the session's optimizer rules.
+ * The optimizer rule that makes queries skip files. `spark/optimizer/rule.py` compiles it at run time with Spark's own
+ * compiler, Janino (hence raw types and no lambdas); `attach.py` adds it to the session's optimizer rules.
  *
  *     Filter(condition)                               Filter(condition)
  *       Relation(files listed by Spark or Delta)  ->    Relation(the same list without the files to skip)
  *
- * Spark has read the query; the rule only looks at the plan. It writes the condition down as JSON, Python answers which
- * files cannot matter, and those are left out, by name and size. Settings, expressions and reader options count as
- * unknown unless they are on the lists of `spark/judged.py`. Whatever is unknown or fails leaves all files in place,
- * and the reason is told.
+ * Spark has parsed the query; the rule only reads the plan. It sends the condition as JSON to Python, which answers
+ * with the files to open (`tables/session_pruning.py`). All other indexed files are left out, by name and size.
+ * Settings, expressions and reader options are unknown unless `spark/judged.py` lists them. If anything is unknown or
+ * fails, all files stay in place, and the reason is reported.
  */
 package hedgerow;
 
@@ -104,7 +104,7 @@ import scala.runtime.AbstractPartialFunction;
 
 public class Pruning extends Rule {
     static final String DELTA = "org.apache.spark.sql.delta.";
-    /** The reader option by which `route` and `read` ask for one query; in an attached session no query needs it. */
+    /** The reader option by which `route` and `read` mark one query; in an attached session no query needs it. */
     static final String MARK = "hedgerow.route";
     static final int MAX_REMEMBERED = 100; // tables
     private static final Logger LOG = LoggerFactory.getLogger("hedgerow");
@@ -119,17 +119,17 @@ public class Pruning extends Rule {
     private volatile boolean every;
     private volatile String last = "[]";
 
-    /** `lists` is what `spark/judged.py` knows, as JSON. */
+    /** `lists` is the JSON of `spark/judged.py`. */
     public Pruning(String lists) throws Exception {
         this.judged = new Judged(JSON.readTree(lists));
     }
 
-    /** Python's side, which answers requests. */
+    /** Sets the Python object that answers requests. */
     public void answeredBy(Function answers) {
         python = answers;
     }
 
-    /** Whether it looks at every query, or just at those that `routed` made. */
+    /** Sets whether the rule prunes every query, or only those that `routed` marked. */
     public void attached(boolean every) {
         this.every = every;
     }
@@ -138,12 +138,12 @@ public class Pruning extends Rule {
         return every;
     }
 
-    /** What was decided for the scans of the last query, as JSON. */
+    /** The decisions for the scans of the last query, as JSON. */
     public String last() {
         return last;
     }
 
-    /** The settings that decide what a query means or reads, as JSON. */
+    /** The settings that change what a query means or reads, as JSON. */
     public String settings(SQLConf conf) {
         return judged.settings(conf);
     }
@@ -163,13 +163,13 @@ public class Pruning extends Rule {
         LogicalPlan root = (LogicalPlan) plan;
         WeakReference before = (WeakReference) answered.get();
         if (resolving.get() != null || (before != null && before.get() == plan)) {
-            return plan; // the optimizer asks again until nothing changes
+            return plan; // the optimizer calls the rule again until nothing changes
         }
         Visit visit = new Visit(this, root);
         try {
             if (!isEnabled() || root instanceof Subquery || root instanceof Command || root.isStreaming()
                     || inTransaction()) {
-                return plan; // subqueries are reached from the query that holds them
+                return plan; // subqueries are handled with the query that contains them
             }
             TreeNode found = (TreeNode) root.transformDownWithSubqueries(visit);
             if (visit.sawFiles) {
@@ -190,7 +190,7 @@ public class Pruning extends Rule {
         return !"false".equalsIgnoreCase(SQLConf.get().getConfString("hedgerow.enabled", "true"));
     }
 
-    /** What MERGE, UPDATE and DELETE read is Delta's to choose. */
+    /** Whether a Delta transaction is active: in MERGE, UPDATE and DELETE, Delta itself chooses the files. */
     private static boolean inTransaction() throws Exception {
         Class transaction;
         try {
@@ -204,7 +204,7 @@ public class Pruning extends Rule {
 
     // --- one scan ---
 
-    /** The relation, or a plan over it, without the files to skip; itself if there are none. */
+    /** The relation, or a plan over it, without the files to skip; the relation itself if there are none. */
     LogicalPlan pruned(LogicalRelation relation, Expression condition, Visit visit) throws Exception {
         if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
             return relation;
@@ -290,7 +290,7 @@ public class Pruning extends Rule {
             : shortened(scan, known, known.skip.where(at(answer, "bits").asText()), visit);
     }
 
-    /** Leaves the scan as it is and says why. */
+    /** Leaves the scan as it is and records the reason. */
     private LogicalPlan leftAlone(Scan scan, String reason, Visit visit) {
         visit.note(scan.told(null, scan.listed(null), reason));
         String line = "Hedgerow opens all files of " + scan.root + ": " + reason;
@@ -316,7 +316,7 @@ public class Pruning extends Rule {
         return with(scan, (FileIndex) ours.getMethod("of", types).invoke(null, arguments));
     }
 
-    /** Other files with the same rows: a replica's, or a table's own and some copies of rows that lie elsewhere. */
+    /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */
     private static LogicalPlan instead(Scan scan, Expression condition, Known known, JsonNode files, Visit visit) {
         List listed = new ArrayList();
         long bytes = 0;
@@ -377,7 +377,7 @@ public class Pruning extends Rule {
         return !column.metadata().contains("__metadata_col");
     }
 
-    /** The one folder that all files are in; null if there are several. */
+    /** The folder of all files; null if there are several folders. */
     private static String rootOf(PartitioningAwareFileIndex location) {
         Seq roots = location.rootPaths();
         if (roots.isEmpty()) {
@@ -397,9 +397,9 @@ public class Pruning extends Rule {
         return first.getParent().toString();
     }
 
-    // --- what is known of a table ---
+    // --- the index of a table ---
 
-    /** What Python knows of the table under these settings and with these columns; asked once. */
+    /** The table's index under these settings and with these columns; requested from Python once. */
     private Known known(Scan scan) throws Exception {
         String settings = settings(SQLConf.get());
         String schema = scan.relation.schema().json();
@@ -435,8 +435,8 @@ public class Pruning extends Rule {
     }
 
     /**
-     * The index's expressions as Spark itself reads and optimises them here, so that one of the query is known by being
-     * the same tree. Those that cannot be read here, or that are not on the list of known ones, are left out.
+     * The index's expressions as Spark parses and optimises them here, so that a query's expression is recognised as
+     * the same tree. Expressions that cannot be parsed here, or that are not all of allowed classes, are left out.
      */
     private Map items(Scan scan, JsonNode texts) {
         Map found = new HashMap();
@@ -458,7 +458,7 @@ public class Pruning extends Rule {
         return found;
     }
 
-    /** Puts the items that are on the list of known expressions into `found`; false if some cannot be analysed. */
+    /** Puts the items made of allowed expressions into `found`; false if some cannot be analysed. */
     private boolean resolve(Scan scan, LogicalRelation leaf, JsonNode texts, List numbers, Map found) {
         org.apache.spark.sql.classic.SparkSession session =
             (org.apache.spark.sql.classic.SparkSession) scan.files.sparkSession();
@@ -491,14 +491,14 @@ public class Pruning extends Rule {
         }
     }
 
-    // --- Delta is reached by names only: it may not be there ---
+    // --- Delta is used by reflection only: its classes may be absent ---
 
     static Object call(Object of, String name) throws Exception {
         return of.getClass().getMethod(name, new Class[0]).invoke(of, new Object[0]);
     }
 
     static JsonNode at(JsonNode node, int place) {
-        return (JsonNode) node.get(place); // Janino takes its inherited twin, which returns less
+        return (JsonNode) node.get(place); // Janino picks the inherited method, which returns TreeNode
     }
 
     static JsonNode at(JsonNode node, String name) {
@@ -525,7 +525,7 @@ public class Pruning extends Rule {
         out.append('"');
     }
 
-    /** A list of names as JSON; null if there is none. */
+    /** Writes a set of names as JSON; null if there is none. */
     private static void names(Set found, StringBuilder out) {
         if (found == null) {
             out.append("null");
@@ -539,7 +539,7 @@ public class Pruning extends Rule {
         out.append("]");
     }
 
-    /** What `spark/judged.py` lists; everything else is unknown. */
+    /** The lists of `spark/judged.py`; any other name is unknown. */
     public static class Judged {
         private final Set expressions;
         private final Set options;
@@ -621,7 +621,7 @@ public class Pruning extends Rule {
             }
             String[] version = org.apache.spark.package$.MODULE$.SPARK_VERSION().split("[.]");
             found.put("spark.version", version[0] + "." + version[1]);
-            // Java's own part: letters of its language, and where clocks change, the rules that it knows.
+            // Java's own part: version and language for letters, and the rules of zones whose clocks change.
             boolean isFixed = ZoneId.of(conf.sessionLocalTimeZone(), ZoneId.SHORT_IDS).getRules().isFixedOffset();
             found.put("java.version", System.getProperty("java.specification.version") + " "
                 + java.util.Locale.getDefault().getLanguage()
@@ -637,14 +637,14 @@ public class Pruning extends Rule {
             return out.append("}").toString();
         }
 
-        /** Of the session's extensions those that may bring functions and rules of their own. */
+        /** The session's extensions that may bring functions and rules of their own. */
         private String others(String extensions) {
             Set found = new java.util.TreeSet(java.util.Arrays.asList(extensions.split("[, ]+")));
             found.removeAll(harmlessExtensions);
             return String.join(",", found);
         }
 
-        /** All in it is on the list, no text in it is compared by a collation, and equal trees have equal values. */
+        /** Whether its classes are all on the list, no text is compared by a collation, and equal trees mean the same. */
         boolean knows(Expression e) {
             String name = e.getClass().getName();
             String home = "org.apache.spark.sql.catalyst.expressions.";
@@ -663,7 +663,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** -0.0 and 0.0 are equal literals; deeper inside of a value nobody looks. */
+    /** Whether the literal is a zero, or a nested value that may contain one: -0.0 and 0.0 are equal in Scala. */
     static boolean isZero(Literal literal) {
         Object value = literal.value();
         return value instanceof Double && ((Double) value).doubleValue() == 0
@@ -672,16 +672,16 @@ public class Pruning extends Rule {
                 || value instanceof Decimal || value instanceof byte[]);
     }
 
-    /** The text of an array, map or struct depends on a setting that is read when the cast is made. */
+    /** Whether it casts an array, map or struct to text, which depends on a setting that is read at the cast. */
     static boolean showsNested(Cast cast) {
         return cast.dataType() instanceof StringType && (cast.child().dataType() instanceof ArrayType
             || cast.child().dataType() instanceof MapType || cast.child().dataType() instanceof StructType);
     }
 
-    /** The folder that makes a table a managed one: its newest list, and whether other files may stand for its own. */
+    /** The folder `_hedgerow` of a managed table: its newest list, and whether other files may be read for its own. */
     public static class Side {
         final String list;
-        final long time; // a table that was written anew begins with number 1 again
+        final long time; // a table that is written anew starts with number 1 again
         final boolean hasMore;
 
         private Side(String list, long time, boolean hasMore) {
@@ -690,7 +690,7 @@ public class Pruning extends Rule {
             this.hasMore = hasMore;
         }
 
-        /** Null if the table is none of ours; `kind` is how names of lists begin. */
+        /** Null if the table is not managed; `kind` is the prefix of the lists' names. */
         static Side of(String root, String kind, HadoopFsRelation files) throws Exception {
             Path side = new Path(root, "_hedgerow");
             FileStatus[] found;
@@ -737,7 +737,7 @@ public class Pruning extends Rule {
             this.isDelta = isDelta;
         }
 
-        /** Files and bytes: of the table, opened if those of `skip` (null: none) are skipped, listed by the scan. */
+        /** Counts files and bytes: of the table, opened after skipping `skip` (null: none), and listed by the scan. */
         long[][] listed(Skip skip) {
             long[] all = {0, 0};
             long[] opened = {0, 0};
@@ -780,7 +780,7 @@ public class Pruning extends Rule {
             }
         }
 
-        /** Just the files that the index knows, all of them: only then may other files stand for them. */
+        /** Whether the scan lists exactly the indexed files: only then may other files be read instead. */
         boolean isWhole(Skip known) {
             if (isDelta) {
                 return false;
@@ -801,7 +801,7 @@ public class Pruning extends Rule {
             files[1] += bytes;
         }
 
-        /** What was decided, as JSON; `table` is null where the index was not asked. */
+        /** The decision as JSON; `table` is null if the index was not used. */
         String told(String table, long[][] counts, String reason) {
             StringBuilder out = new StringBuilder("{\"table\":");
             quote(table == null ? root.substring(root.lastIndexOf('/') + 1) : table, out);
@@ -817,7 +817,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** What Python knows of a table, under some settings and for some columns; or the reason why nothing. */
+    /** A table's index in Python, under certain settings and for certain columns; or the reason why there is none. */
     public static class Known {
         final String key;
         final String reason;
@@ -835,7 +835,7 @@ public class Pruning extends Rule {
             this.items = new HashMap();
         }
 
-        /** `items`: from an expression's tree to its number. */
+        /** `items` maps an expression's tree to its number. */
         Known(String key, JsonNode answer, Map items) {
             this.key = key;
             this.reason = null;
@@ -846,7 +846,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** Gives every relation of files the option that asks for this rule. */
+    /** Marks every relation of files with the option that asks for this rule. */
     public static class Mark extends AbstractPartialFunction {
         boolean isUsed;
 
@@ -893,7 +893,7 @@ public class Pruning extends Rule {
             scans.add(told);
         }
 
-        /** Whether the query asks which file a row lies in: then a row of a copy would be another answer. */
+        /** Whether the query reads the file name of a row: then a copy of the row would give another answer. */
         boolean asksForFiles() {
             AsksForFiles asked = new AsksForFiles();
             root.transformAllExpressionsWithSubqueries(asked);
@@ -969,12 +969,12 @@ public class Pruning extends Rule {
         }
     }
 
-    /** Trees without what differs from query to query: numbers of columns and variables, letter case of fields. */
+    /** Removes from trees the parts that differ between queries: numbers of columns and variables, case of fields. */
     public static class Normal extends AbstractPartialFunction {
         static final ExprId NOBODY = new ExprId(0L, new UUID(0L, 0L));
         private final Map names = new HashMap();
 
-        /** Columns get the names that the relation has for them: a query may spell them otherwise. */
+        /** Gives columns the relation's names for them: a query may spell them in another case. */
         Normal(LogicalRelation relation) {
             for (Iterator each = relation.output().iterator(); each.hasNext();) {
                 AttributeReference column = (AttributeReference) each.next();
@@ -1009,8 +1009,8 @@ public class Pruning extends Rule {
     }
 
     /**
-     * A condition as JSON: connectives, comparisons of columns and of the index's expressions with literals of their own
-     * type in Spark's own form, and conditions that the index knows. All else is unknown.
+     * Writes a condition as JSON: connectives, comparisons of columns and indexed expressions with literals of the same
+     * type in Spark's internal form, and indexed conditions. Any other part is unknown.
      */
     public static class Condition {
         private final StringBuilder out;
@@ -1028,7 +1028,7 @@ public class Pruning extends Rule {
             }
             int before = out.length();
             Object item = e.dataType() instanceof BooleanType ? items.get(e) : null;
-            if (item != null) { // what is known of the condition as it stands, and of its parts
+            if (item != null) { // the indexed condition itself, and its parts
                 out.append("[\"and\",[\"item\",").append(item).append("],");
                 if (plain(e)) {
                     out.append("]");
@@ -1133,8 +1133,8 @@ public class Pruning extends Rule {
         }
 
         /**
-         * {"col": [names], "type": "int"}: the whole path of a data column, or {"item": number, "type": "int"}: an
-         * expression of the index. A number that is cast to a wider type also has that one, as "cast".
+         * Writes {"col": [names], "type": "int"}, the whole path of a data column, or {"item": number, "type": "int"},
+         * an expression of the index. A number that is cast to a wider type also has this type, as "cast".
          */
         private boolean term(Expression e) {
             Object item = e instanceof AttributeReference || e instanceof GetStructField ? null : items.get(e);
@@ -1160,7 +1160,7 @@ public class Pruning extends Rule {
                 at = field.child();
             }
             if (!(at instanceof AttributeReference) || !((AttributeReference) at).exprId().equals(Normal.NOBODY)) {
-                return false; // no column of the relation
+                return false; // not a column of the relation
             }
             path.add(0, ((AttributeReference) at).name());
             out.append("{\"col\":[");
@@ -1178,7 +1178,7 @@ public class Pruning extends Rule {
             return true;
         }
 
-        /** A timestamp's date against a date, as the timestamps of that day; not near a change of the zone's clock. */
+        /** Writes a comparison of a timestamp's date as one of timestamps; false near a change of the zone's clock. */
         private boolean day(String word, Expression left, Expression right) {
             if (!(left instanceof Cast && left.dataType() instanceof DateType && right instanceof Literal)
                     || ((Literal) right).value() == null || word.equals("<=>")) {
@@ -1225,7 +1225,7 @@ public class Pruning extends Rule {
             return term(column) && comma() && value(Long.valueOf(seconds * 1000000L), column.dataType()) && close();
         }
 
-        /** {"lit": "text", "type": "int"}: Spark's own form of the value, which no session changes. */
+        /** Writes {"lit": "text", "type": "int"}: Spark's internal form of the value, the same in every session. */
         private boolean value(Object value, DataType type) {
             String text;
             if (value == null) {
@@ -1233,7 +1233,7 @@ public class Pruning extends Rule {
             } else if (value instanceof UTF8String) {
                 text = value.toString();
                 if (!UTF8String.fromString(text).equals(value) || !type.catalogString().equals("string")) {
-                    return false; // no valid text, or compared in another way than byte by byte
+                    return false; // not valid UTF-8, or not compared byte by byte
                 }
             } else if (value instanceof Float) {
                 text = Double.toString(((Float) value).doubleValue());
@@ -1265,7 +1265,7 @@ public class Pruning extends Rule {
         String told();
     }
 
-    /** Files that cannot matter: those of a list with a 0 at their place. All lie below one folder, so names do. */
+    /** The files to skip: those of a list with a 0 at their place. All lie below one folder, so names suffice. */
     public static class Skip {
         private final Map places;
         private final long[] sizes;
@@ -1283,7 +1283,7 @@ public class Pruning extends Rule {
             return new Skip(new HashMap(), new long[0], 0, "");
         }
 
-        /** Nothing yet; `files` are names and sizes. */
+        /** An empty choice; `files` are names and sizes. */
         static Skip of(JsonNode files) {
             Map places = new HashMap();
             long[] sizes = new long[files.size()];
@@ -1297,17 +1297,17 @@ public class Pruning extends Rule {
             return new Skip(places, sizes, own, "");
         }
 
-        /** Nothing if there are more or fewer bits than files. */
+        /** Skips nothing if the number of bits differs from the number of files. */
         Skip where(String bits) {
             return new Skip(places, sizes, own, bits.length() == sizes.length ? bits : "");
         }
 
-        /** How many of the files every reader sees. */
+        /** The number of files that plain readers see. */
         int own() {
             return own;
         }
 
-        /** A file of another size is another file. */
+        /** Whether the index has this file; a file with another size is a different file. */
         boolean knows(String name, long bytes) {
             Object found = places.get(name);
             return found != null && sizes[((Integer) found).intValue()] == bytes;
@@ -1336,7 +1336,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** A list of files in the place of Spark's; equal to another if it lists the same, so that scans are shared. */
+    /** A list of files that replaces Spark's; equal to another that lists the same, so that equal scans are shared. */
     public abstract static class OwnIndex implements FileIndex, Decided {
         final FileIndex base;
         private final Object choice;
@@ -1395,7 +1395,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** Spark's list of files without some. */
+    /** Spark's list of files without the skipped ones. */
     public static class PrunedIndex extends OwnIndex {
         private final Skip skip;
 
@@ -1425,7 +1425,7 @@ public class Pruning extends Rule {
         }
     }
 
-    /** Other files that have the rows which a query needs. */
+    /** A list of other files that hold the rows that a query needs. */
     public static class OtherFiles extends OwnIndex {
         private final List files;
 
@@ -1450,11 +1450,11 @@ public class Pruning extends Rule {
         }
     }
 
-    // --- Delta begins: left out where there is no Delta, with the imports above ---
+    // --- Delta begins: removed, with the imports above, where Delta is absent ---
 
     /**
-     * Delta's list without some. Delta goes on to choose: by partitions, and anew if other filters reach the scan, as
-     * they do with deletion vectors. Its comparison of lists looks at the scan, so that is made shorter too.
+     * Delta's list without the skipped files. Delta still chooses by partitions, and again if other filters reach the
+     * scan, as with deletion vectors. Delta compares lists by their scans, so the scan inside is shortened too.
      */
     public static class PrunedDelta extends PreparedDeltaFileIndex implements Decided {
         private final Skip skip;

@@ -21,7 +21,7 @@ _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doub
 
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
-    """Starts a local session, on a Java that is found by itself; settings as `spark_sql_shuffle_partitions="8"`."""
+    """Starts a local session on the Java of `find_java`; settings as `spark_sql_shuffle_partitions="8"`."""
     return _started(memory, master, _dotted(settings))
 
 

@@ -52,7 +52,7 @@ _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecord
 
 @dataclass(frozen=True)
 class Plan:
-    """What a rewrite does; `where`: the files, as a condition on partitions or as names; None: all files."""
+    """The plan of a rewrite; `where`: the files, as a condition on partitions or as names; None: all files."""
 
     layout: Layout
     name: str
@@ -168,7 +168,7 @@ def _mean_rows(snapshot: Snapshot) -> int:
 
 
 def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, writing: Mapping[str, Any]) -> DataFrame:
-    """Sorts rows for their files, by partition first: Delta's writer sorts by partition and would lose another order."""
+    """Sorts the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
     order = order_inside(layout, writing["sort_by"], writing.get("by_key", False))
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 

@@ -55,7 +55,7 @@ class DeltaTable:
     def open(spark: SparkSession, target: str) -> DeltaTable:
         return open_log(delta_log(spark, target))
 
-    # --- what it knows ---
+    # --- the table and its index ---
 
     @property
     def path(self) -> str:

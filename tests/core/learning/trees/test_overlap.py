@@ -64,7 +64,7 @@ def read(layout: OverlapLayout, sample: Sample, index: BlockIndex, p: Predicate,
 def test_every_row_that_matches_is_read_exactly_once(random: Random) -> None:
     table = a_table(random)
     layout, sample = an_overlap(random, table), sample_of(table)
-    index = layout.index(sample)
+    index = layout.index(sample.rows)
     cut = random.choice(layout.tree.cuts)
     for p in (a_predicate(random, table), normalise(related(random, table, cut)), TRUE):
         matching = set(np.flatnonzero(bits(p, table) & T_BIT).tolist())
@@ -101,7 +101,7 @@ def test_after_an_append_and_through_a_file(random: Random) -> None:
 def test_a_copy_that_lacks_a_row_is_never_read(random: Random) -> None:
     table = a_table(random)
     layout, sample = an_overlap(random, table), sample_of(table)
-    index = layout.index(sample)
+    index = layout.index(sample.rows)
     assert index.overlap is not None
     view, parts = index.overlap
     damaged = [i for i in range(len(parts.cell)) if parts.place[i] < 0 and random.random() < 0.5]
@@ -239,7 +239,7 @@ def test_fig4() -> None:
 
 def test_what_is_refused() -> None:
     problem = Problem.build(Sample.of_table(fig4.data(10, 1)), fig4.queries(), 10)
-    with pytest.raises(LayoutError, match="at least one cell"):
+    with pytest.raises(LayoutError, match="cells must be a whole number"):
         QdTree(overlap=True, cells=0).fit(problem)
     tree = QdTree("skip", cells=1).fit(problem)
     assert isinstance(tree, TreeLayout)

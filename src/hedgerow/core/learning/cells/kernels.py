@@ -1,7 +1,7 @@
-"""Compiled loops of joining small cells into blocks.
+"""Compiled loops that join small cells into blocks.
 
-`clauses` is what `Clauses.lists` returns: facts, fact_starts, needs, need_starts, weights.
-`blocks` is four arrays, one entry a block: its rows; which clauses hold; which queries cannot skip it; their weight.
+`clauses` are `ClauseArrays`: facts, fact_starts, needs, need_starts, weights.
+`blocks` are four arrays with an entry a block: its rows; clauses that may hold; queries that read it; their weight.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+LEAST_GAIN = 1e-6  # relative: a smaller gain may be nothing but rounding, and repeated for ever
+SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
+
 
 @njit(cache=True)
 def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float) -> float:
-    """The weight of the queries that block i and k of the others cannot skip as one; some number above `most` if it
-    is above `most`."""
+    """The weight of the queries that read block i and block k of `others` as one.
+
+    If it is above `most`, the result is some number above `most`.
+    """
     _, holds, may, _ = blocks
     _, other_holds, other_may, _ = others
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
@@ -37,7 +42,7 @@ def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float)
 
 @njit(cache=True)
 def _listed(may: Any) -> Any:
-    """The queries of each row of `may`, one list after the other, and where each list starts."""
+    """For each row of `may`, the list of its queries: all lists one after the other, and where each starts."""
     queries, starts = np.empty(may.sum(), np.int64), np.zeros(len(may) + 1, np.int64)
     n = 0
     for i in range(len(may)):
@@ -51,7 +56,7 @@ def _listed(may: Any) -> Any:
 
 @njit(cache=True)
 def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: float) -> float:
-    """What `_joined` is at least, for less: the queries that cannot skip the one or the other."""
+    """A cheap lower bound for `_joined`: the weight of the queries that read one of the two."""
     _, _, may, weight = blocks
     queries, starts = listed
     total: float = weight[i]
@@ -65,7 +70,7 @@ def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: floa
 
 @njit(cache=True)
 def _look(blocks: Any, i: int, clauses: Any) -> None:
-    """Find out again which queries block i cannot skip."""
+    """Recompute the queries that read block i, and their weight."""
     _, holds, may, weight = blocks
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     weight[i] = 0.0
@@ -86,9 +91,9 @@ def _lack(rows: float, least: float) -> float:
 
 @njit(cache=True)
 def _try(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, look: bool) -> float:
-    """What joining i and k costs for each row that they then no longer lack, if below `limit`; else `limit`.
+    """Price of joining i and k: extra rows read, divided by the shortfall that the join removes; at most `limit`.
 
-    Without `look` it is what the bounds say; what looking finds out goes into them.
+    Without `look` it is a lower bound, computed from `bounds`; with `look` it is exact, and `bounds` become narrower.
     """
     rows, _, _, weight = blocks
     size = rows[i] + rows[k]
@@ -104,7 +109,7 @@ def _try(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, l
 
 @njit(cache=True)
 def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: float) -> Any:
-    """The cheapest partner of block i and its price; the most promising first, so that most need no look."""
+    """The cheapest partner of block i, and its price. The most promising is tried first: it rules out most others."""
     near, bound = -1, np.inf
     for k in range(len(alive)):
         if alive[k] and k != i:
@@ -122,9 +127,9 @@ def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: 
 
 @njit(cache=True, nogil=True)
 def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
-    """The cheapest join of a block that is too small, again and again until none is: into which each block went.
+    """Repeat the cheapest join of a block that is too small, until none is left; returns the new block of each.
 
-    `bounds` are blocks x blocks: the weight that two have as one, at least.
+    `bounds` are blocks x blocks: a lower bound for the weight of the queries that read the two as one.
     """
     rows, holds, may, weight = blocks
     n = len(rows)
@@ -154,7 +159,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
                 if at[k] == i or at[k] == j:
                     stale[k] = True
                 elif rows[k] < least and not stale[k]:
-                    lower = max(lower, _at_least(blocks, k, listed, 0, clauses, np.inf) * (1 - 1e-9))  # sums round
+                    lower = max(lower, _at_least(blocks, k, listed, 0, clauses, np.inf) * (1 - SUM_ROUNDING))
                 bounds[i, k] = bounds[k, i] = lower
                 if rows[k] < least and not stale[k]:
                     found = _try(k, i, blocks, bounds, clauses, least, price[k], True)
@@ -168,9 +173,9 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
 
 @njit(cache=True)
 def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
-    """Let single cells go to blocks where they cost less, as long as no block falls below `least`; how many went.
+    """Move single cells to blocks where they cost less, if no block falls below `least`; returns the number moved.
 
-    `of` is the block of each cell; `blocks` are filled in here.
+    `of` is the block of each cell and is updated; `blocks` are empty at first and filled in.
     """
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
@@ -193,7 +198,7 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
         holds[b] = counts[b] > cell_holds[i]
         _look(blocks, b, clauses)
         rows[b] -= size[i]
-        gain = (before - rows[b] * weight[b]) * (1 - 1e-6)
+        gain = (before - rows[b] * weight[b]) * (1 - LEAST_GAIN)
         to = -1
         for k in range(m):
             own, after = rows[k] * weight[k], rows[k] + size[i]
@@ -222,9 +227,9 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
 
 @njit(cache=True)
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
-    """New blocks out of what others can spare: cells that cost little together and much where they are.
+    """Make new blocks of cells that other blocks can spare, and that cost less together than where they are.
 
-    `blocks` has room for more than there are: the first free one is the return value's to tell, how many are used.
+    `blocks` has spare entries; returns how many are used. A new block begins with each of the `tries` worst cells.
     """
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
@@ -250,7 +255,7 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
             break
         if members[of[seed]] < 2 or rows[of[seed]] - size[seed] < least:
             continue
-        # `used` is the block in the making; donors keep their rows until it is worth it.
+        # `used` is the number of the new block; the other blocks keep their rows until it proves to be worth it.
         taken[:] = False
         spared[:] = 0.0
         m, worth = 0, 0.0
@@ -285,7 +290,7 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
                 found = (after * joined - base) / size[x]
                 if found < price:
                     best, price = x, found
-        if best < 0 or rows[used] * weight[used] >= worth * (1 - 1e-6):
+        if best < 0 or rows[used] * weight[used] >= worth * (1 - LEAST_GAIN):
             continue
         for at in range(m):
             x = own[at]

@@ -1,11 +1,11 @@
-"""Join small cells into blocks of at least `least` rows so that queries read as little as they can.
+"""Join small cells into blocks of at least `least` rows, so that queries read as little as possible.
 
-A cell is some rows that stay together: a leaf of a tree, a group of rows, a tuple of logical trees. Of each one knows
-its size and which cuts are sometimes TRUE and sometimes not on its rows. A joined block knows that for all its cells
-together, so queries that could skip each of them may have to read it. Joining i and j costs what is read in vain, for
-each row that the two no longer lack to be a block (so that halves are joined rather than two that are nearly full):
+A cell is a set of rows that stay together: a leaf of a tree, or a group of rows. Its size is known, and for each cut
+whether it is TRUE, and whether it is not TRUE, on some row. A block has the union of these facts, so a query that skips
+each of two cells may have to read them as one block. The price of joining i and j is the extra rows read, divided by
+the shortfall that the join removes (so that halves are joined rather than two blocks that are nearly full):
 
-    size_i (w(i+j) - w(i)) + size_j (w(i+j) - w(j))        w: weight of the queries that cannot skip
+    size_i (w(i+j) - w(i)) + size_j (w(i+j) - w(j))        w: weight of the queries that read it
     -----------------------------------------------
            lack_i + lack_j - lack_(i+j)                    lack: max(0, least - size)
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,14 @@ from hedgerow.core.parallel import parallel_map
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Clauses
 
-AT_ONCE = 5000  # cells that are joined together: time and memory grow with the square; as many at once as cores
-TRIES = 1  # cells for each block with which a new one is begun
+MAX_JOINED_AT_ONCE = 5000  # cells in one call of `join`: its time and memory grow with the square
+NEW_BLOCK_TRIES = 1  # for each block there is: how many cells are tried as the first of a new block
+FLOAT32_ROUNDING = 1e-5  # relative: at least the error of a float32 sum, so that a bound stays a bound
 
 
 @dataclass(frozen=True)
 class Cells:
-    """`some` and `other` are cells x cuts: the cut is TRUE, is not TRUE on some row of the cell."""
+    """Cells with their number of rows; `some` and `other` are cells x cuts: TRUE, and not TRUE, on some row."""
 
     rows: Ints
     some: Bools
@@ -47,90 +48,105 @@ class Cells:
         return Cells(*(np.concatenate(own) for own in both))
 
     def skipped(self, block: Ints, clauses: Clauses) -> float:
-        """Joined to these blocks: rows x the weight of the queries that skip them."""
-        known = np.zeros((2, int(block.max()) + 1, self.some.shape[1]), bool)
-        for found, own in zip(known, (self.some, self.other), strict=True):
-            np.logical_or.at(found, block, own)
-        return float(clauses.skipped(*known) @ np.bincount(block, self.rows))
+        """Rows x weight that the queries skip, if cell i is joined to block `block[i]`."""
+        some, other = np.zeros((2, int(block.max()) + 1, self.some.shape[1]), bool)
+        np.logical_or.at(some, block, self.some)
+        np.logical_or.at(other, block, self.other)
+        return float(clauses.skipped(some, other) @ np.bincount(block, self.rows))
 
 
 def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
-    """The block of each cell, numbered in the order of their first cells."""
-    full = np.flatnonzero(cells.rows)
-    if not len(full):
+    """The block of each cell; blocks are numbered in the order of their first cells."""
+    with_rows = np.flatnonzero(cells.rows)
+    if not len(with_rows):
         return np.zeros(len(cells), np.int64)
-    known = _Known.of(cells, clauses)
-    groups = np.array_split(full, -(-len(full) // AT_ONCE))  # neighbours in a tree are neighbours here
-    blocks = _all(parallel_map(lambda group: known.joined(group, least), groups))
+    state = _CellState.of(cells, clauses)
+    groups = np.array_split(with_rows, -(-len(with_rows) // MAX_JOINED_AT_ONCE))  # keeps neighbours in a tree together
+    blocks = _concatenated(parallel_map(lambda group: state.joined(group, least), groups))
     for _ in range(rounds):
         before = len(blocks)
-        blocks, moved = known.moved(blocks, least)
-        blocks = known.emitted(_all(parallel_map(lambda own: known.split(own, least), blocks)), least)
+        blocks, moved = state.moved(blocks, least)
+        split = _concatenated(parallel_map(lambda members: state.split(members, least), blocks))
+        blocks = state.emitted(split, least)
         if not moved and len(blocks) == before:
             break
-    found = np.zeros(len(cells), np.int64)  # cells without rows go to block 0: nothing is known of them, nothing lost
-    for block, own in enumerate(sorted(blocks, key=min)):
-        found[own] = block
-    return found
+    block_of_cell = np.zeros(len(cells), np.int64)  # cells without rows go to block 0, where they change nothing
+    for block, members in enumerate(sorted(blocks, key=min)):
+        block_of_cell[members] = block
+    return block_of_cell
+
+
+class _BlockArrays(NamedTuple):
+    """Blocks as the compiled loops take them, with an entry for each block."""
+
+    rows: npt.NDArray[np.float64]
+    holds: Bools  # blocks x clauses: the clause may hold
+    may: Bools  # blocks x queries: the query reads the block
+    weight: npt.NDArray[np.float64]  # of the queries that read it
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What cells tell of clauses and queries. A clause holds on a block if it does on one of its cells."""
+class _CellState:
+    """The cells, with the clauses that may hold on them and the queries that read them.
+
+    A clause may hold on a block if it may hold on one of its cells.
+    """
 
     clauses: Clauses
-    rows: npt.NDArray[np.float64]
-    holds: Bools  # cells x clauses
-    may: Bools  # cells x queries that cannot skip the cell
-    weight: npt.NDArray[np.float64]  # of these
+    cells: _BlockArrays
 
     @staticmethod
-    def of(cells: Cells, clauses: Clauses) -> _Known:
+    def of(cells: Cells, clauses: Clauses) -> _CellState:
         may = clauses.may(cells.some, cells.other)
         weight = may.astype(np.float64) @ clauses.weights
         holds = np.ascontiguousarray(clauses.hold(cells.some, cells.other))
-        return _Known(clauses, cells.rows.astype(np.float64), holds, np.ascontiguousarray(may), weight)
+        arrays = _BlockArrays(cells.rows.astype(np.float64), holds, np.ascontiguousarray(may), weight)
+        return _CellState(clauses, arrays)
 
-    def _of(self, own: Ints) -> tuple[npt.NDArray[np.float64], Bools, Bools, npt.NDArray[np.float64]]:
-        return self.rows[own], self.holds[own], self.may[own], self.weight[own]
+    def _chosen(self, members: Ints) -> _BlockArrays:
+        """A copy of the arrays of these cells, as blocks of one cell each."""
+        cells = self.cells
+        return _BlockArrays(cells.rows[members], cells.holds[members], cells.may[members], cells.weight[members])
 
-    def joined(self, own: Ints, least: int) -> list[Ints]:
-        """Blocks of at least so many rows; a single one has what there is."""
-        may, weight = self.may[own], self.weight[own].astype(np.float32)
-        # Joined, a block is read by the queries of both at least; a little less, for float32 rounds.
+    def joined(self, members: Ints, least: int) -> list[Ints]:
+        """Join these cells into blocks of at least `least` rows, or into a single block if they have fewer."""
+        may, weight = self.cells.may[members], self.cells.weight[members].astype(np.float32)
+        # Two cells as one are read at least by the queries of both.
         bounds = (may * -self.clauses.weights) @ may.T.astype(np.float32)
         bounds += weight[:, None]
         bounds += weight
-        bounds *= 1 - 1e-5
-        into = join(self._of(own), bounds, self.clauses.lists, float(least))
-        return [own[into == block] for block in np.unique(into).tolist()]
+        bounds *= 1 - FLOAT32_ROUNDING
+        into = join(self._chosen(members), bounds, self.clauses.arrays, float(least))
+        return [members[into == block] for block in np.unique(into).tolist()]
 
     def moved(self, blocks: list[Ints], least: int) -> tuple[list[Ints], int]:
-        """Single cells in the blocks where they cost least, and how many have changed theirs."""
-        own, of = _flat(blocks)
-        moved = move(self._of(own), of, self._room(len(blocks)), self.clauses.lists, float(least))
-        return [own[of == block] for block in range(len(blocks))], moved
+        """Move single cells to the blocks where they cost least; returns the blocks and the number of cells moved."""
+        members, of = _flat(blocks)
+        moved = move(self._chosen(members), of, self._empty(len(blocks)), self.clauses.arrays, float(least))
+        return [members[of == block] for block in range(len(blocks))], moved
 
     def emitted(self, blocks: list[Ints], least: int) -> list[Ints]:
-        """With new blocks made of cells that others can spare."""
-        own, of = _flat(blocks)
-        room = self._room(max(len(blocks), int(self.rows[own].sum() // max(1, least))) + 1)
-        n = emit(self._of(own), of, room, self.clauses.lists, float(least), TRIES * len(blocks))
-        return [own[of == block] for block in range(n)]
+        """Add new blocks, made of cells that other blocks can spare."""
+        members, of = _flat(blocks)
+        spare = self._empty(max(len(blocks), int(self.cells.rows[members].sum() // max(1, least))) + 1)
+        tries = NEW_BLOCK_TRIES * len(blocks)
+        n = emit(self._chosen(members), of, spare, self.clauses.arrays, float(least), tries)
+        return [members[of == block] for block in range(n)]
 
-    def _room(self, blocks: int) -> tuple[npt.NDArray[np.float64], Bools, Bools, npt.NDArray[np.float64]]:
-        clauses, queries = self.holds.shape[1], self.may.shape[1]
-        return np.zeros(blocks), np.zeros((blocks, clauses), bool), np.zeros((blocks, queries), bool), np.zeros(blocks)
+    def _empty(self, blocks: int) -> _BlockArrays:
+        holds, may = (np.zeros((blocks, array.shape[1]), bool) for array in (self.cells.holds, self.cells.may))
+        return _BlockArrays(np.zeros(blocks), holds, may, np.zeros(blocks))
 
-    def split(self, own: Ints, least: int) -> list[Ints]:
-        """A block of twice the size or more, joined again from its cells alone: two never read more than one."""
-        return self.joined(own, least) if len(own) > 1 and self.rows[own].sum() >= 2 * least else [own]
+    def split(self, members: Ints, least: int) -> list[Ints]:
+        """Join a block of twice the size or more again from its own cells: two blocks never read more than one."""
+        large = len(members) > 1 and self.cells.rows[members].sum() >= 2 * least
+        return self.joined(members, least) if large else [members]
 
 
-def _all(found: Iterable[list[Ints]]) -> list[Ints]:
-    return [own for some in found for own in some]
+def _concatenated(lists: Iterable[list[Ints]]) -> list[Ints]:
+    return [members for blocks in lists for members in blocks]
 
 
 def _flat(blocks: list[Ints]) -> tuple[Ints, Ints]:
     """All cells, and the block of each."""
-    return np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(own) for own in blocks])
+    return np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(members) for members in blocks])

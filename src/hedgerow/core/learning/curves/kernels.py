@@ -1,4 +1,4 @@
-"""The loops of ordering rows by keys and of scanning the blocks they make, compiled by numba."""
+"""Compiled loops that order rows by keys and compute what queries scan of the resulting blocks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_DIGIT = 11  # bits that one pass of the sort looks at
+_DIGIT = 11  # bits that one pass of the sort compares
 
 
 @njit(cache=True)
 def radix_order(keys: Any, bits: int) -> Any:
-    """The rows by their keys, of which only the lowest `bits` are set; equal ones in the order of the rows."""
+    """The order of the rows by key, a stable sort; only the lowest `bits` of a key may be set."""
     n = len(keys)
     order, other = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     now, then = keys.copy(), np.empty(n, np.uint64)
@@ -33,7 +33,7 @@ def radix_order(keys: Any, bits: int) -> Any:
 
 @njit(cache=True)
 def changes(keys: Any, order: Any) -> Any:
-    """After how many rows each run of equal keys ends."""
+    """The ends of the runs of equal keys, as numbers of rows."""
     ends = np.empty(len(order), np.int64)
     runs = 0
     for r in range(len(order)):
@@ -45,8 +45,10 @@ def changes(keys: Any, order: Any) -> Any:
 
 @njit(cache=True)
 def block_starts(ends: Any, least: int) -> Any:
-    """Which runs of equal keys begin a block, but the first: see `curves.bounds_of`. `ends` are after how many rows
-    each run ends."""
+    """The runs of equal keys that begin a block, except the first; for the rule see `bounds_of` in `order`.
+
+    `ends` are the ends of the runs, as numbers of rows.
+    """
     found = np.empty(len(ends), np.int64)
     blocks, start, at = 0, 0, 0
     while True:
@@ -58,7 +60,7 @@ def block_starts(ends: Any, least: int) -> Any:
             break
         rest = ends[-1] - ends[at]
         if 2 * rest < least and ends[-1] - start > 2 * least and at > 0 and 2 * (ends[at - 1] - start) >= least:
-            at -= 1  # what is left is too little for a block, and too much for this one
+            at -= 1  # the rest is too small for a block of its own, and too large to add to this one
             rest = ends[-1] - ends[at]
         if 2 * rest < least or (rest < least and ends[-1] - start <= 2 * least):
             break
@@ -71,8 +73,8 @@ def block_starts(ends: Any, least: int) -> Any:
 
 @njit(cache=True)
 def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
-    """Of each column and block the least and the greatest code, -1 being no value; of columns from `wide` on the codes
-    themselves, as bits."""
+    """For each column and block the least and the greatest code (-1 is no value); for columns from `wide` on, the codes
+    themselves as bits."""
     blocks, columns = len(starts), codes.shape[1]
     low, high = np.empty((wide, blocks), np.int32), np.empty((wide, blocks), np.int32)
     have = np.empty((columns - wide, blocks), np.uint64)
@@ -93,12 +95,12 @@ def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
 
 @njit(cache=True)
 def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: Any, boxes: Any, queries: Any) -> Any:
-    """How many rows each query scans: those of blocks in which every condition of one of its boxes may hold."""
+    """The number of rows that each query scans: a block is scanned if all conditions of one of its boxes may hold."""
     column, values, own_spans = conditions
     wide, blocks = low.shape[0], len(rows)
     found = np.zeros(len(queries) - 1, np.int64)
     may, opened = np.empty(blocks, np.int32), np.empty(blocks, np.int32)
-    # Every loop over blocks is plain, so that the compiler takes many at once.
+    # Every loop over blocks is simple, so that the compiler vectorises it.
     for q in range(len(found)):
         opened[:] = 0
         for box in range(queries[q], queries[q + 1]):

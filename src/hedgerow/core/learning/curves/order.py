@@ -1,4 +1,4 @@
-"""What all curve learners share: which columns the workload asks about, their axes, and where blocks end."""
+"""Shared parts of the curve learners: the columns that queries filter on, their axes, and the ends of blocks."""
 
 from __future__ import annotations
 
@@ -20,50 +20,52 @@ from hedgerow.core.predicates.step_functions import Stepwise, stepwise
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
-KEY_BITS, CELL_BITS, LEAST_BITS = 64, 8, 8
+KEY_BITS = 64  # of a key
+CELL_BITS = 8  # of a key, below those that number the blocks: some hundred cells make up a block
+LEAST_BITS = 8  # of an axis, if the key and the sample have enough
 
 
 def filtered_terms(problem: Problem) -> dict[Term, float]:
-    """Terms that bounds can prune by, with the weight of the queries that filter on them, the heaviest first."""
+    """The sample's terms on which queries filter, with the weight of these queries; the greatest weight first."""
     known = {term_text(t) for t in problem.sample.rows.columns}
-    found: dict[Term, float] = {}
+    weights: dict[Term, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
         for term in terms_of(p):
             if term_text(term) in known:
-                found[term] = found.get(term, 0.0) + weight
-    return dict(sorted(found.items(), key=lambda item: (-item[1], term_text(item[0]))))
+                weights[term] = weights.get(term, 0.0) + weight
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], term_text(item[0]))))
 
 
 def selectivity(problem: Problem, term: Term) -> float:
-    """The mean share of rows that the queries' conditions on just this term let through; no condition counts as 1."""
+    """The mean share of rows that pass the queries' conditions on this term alone; without a condition it is 1."""
     column = problem.sample.rows.ranks(term)
     values, places = column.values, column.places
     up_to = np.cumsum([0, *np.bincount(places[places >= 0], minlength=len(values))])
     nulls, nans = ((places == code).sum() for code in (NULL_CODE, NAN_CODE))
 
     def share(p: Predicate) -> float:
-        found = _about(p, term)
-        if found is None or found.kind not in (None, column.type.kind):
+        condition = _condition_on(p, term)
+        if condition is None or condition.kind not in (None, column.type.kind):
             return 1.0
-        steps = found.steps
+        steps = condition.steps
         passing = sum(up_to[b] - up_to[a] for a, b in steps.where_true(values)) + nulls * (steps.on_null is True)
         if nans:
-            passing += nans * ((steps.at(NAN) if found.kind else steps.outcomes[0]) is True)
+            passing += nans * ((steps.at(NAN) if condition.kind else steps.outcomes[0]) is True)
         return float(passing) / max(1, len(places))
 
     total = sum(weight * share(p) for p, weight in zip(problem.predicates, problem.weights, strict=True))
     return total / (sum(problem.weights) or 1.0)
 
 
-def _about(p: Predicate, term: Term) -> Stepwise | None:
-    """What the predicate asks of just this term."""
+def _condition_on(p: Predicate, term: Term) -> Stepwise | None:
+    """The part of the predicate that is about this term alone."""
     kids = p.children if isinstance(p, And) else (p,)
-    found = (stepwise(conjunction(*group)) for group in grouped(kids))
-    return next((f for f in found if f is not None and f.term == term), None)
+    conditions = (stepwise(conjunction(*group)) for group in grouped(kids))
+    return next((c for c in conditions if c is not None and c.term == term), None)
 
 
 def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
-    """The sample's terms of these names; LayoutError for one it lacks."""
+    """The sample's terms with these names; LayoutError if one is missing."""
     known = {term_text(t).lower(): t for t in problem.sample.rows.columns}
     wanted = [term_text(Column(path_of(name))).lower() for name in names]
     missing = [name for name in wanted if name not in known]
@@ -91,12 +93,12 @@ def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
 
 
 def turns(axes: Sequence[Axis | BlockAxis]) -> list[int]:
-    """The pattern of a Z-order: axes take turns in giving a bit, those with fewer drop out earlier."""
+    """The pattern of a Z-order: the axes contribute a bit in turn, until each has no more."""
     return [i for turn in range(max((a.bits for a in axes), default=0)) for i, a in enumerate(axes) if turn < a.bits]
 
 
 def ranged(problem: Problem, names: Sequence[str] = ()) -> CurveLayout:
-    """Sorted by the named columns, or by the one whose conditions let the fewest rows through on average."""
+    """A sort by the named columns, or by the column whose conditions let the fewest rows through on average."""
     terms = named_terms(problem, names)
     if not terms:
         terms = sorted(filtered_terms(problem), key=lambda t: selectivity(problem, t))[:1]
@@ -105,12 +107,13 @@ def ranged(problem: Problem, names: Sequence[str] = ()) -> CurveLayout:
 
 
 def woven(problem: Problem, names: Sequence[str] = (), most: int = 3) -> CurveLayout:
-    """The axes take turns in giving a bit."""
+    """A Z-order: the axes contribute a bit in turn."""
     axes = axes_of(problem, names, most)
     return order(problem, axes, turns(axes))
 
 
 def along_hilbert(problem: Problem, names: Sequence[str] = (), most: int = 3) -> CurveLayout:
+    """A Hilbert curve through the axes."""
     axes = axes_of(problem, names, most)
     bits = max((axis.bits for axis in axes), default=0)
     return order(problem, axes, list(range(len(axes))) * bits, "hilbert")
@@ -128,9 +131,9 @@ def order(
 
 
 def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
-    """First keys of blocks: each block ends as soon as it has `least` rows; equal keys stay together.
+    """The first key of each block but the first. A block ends as soon as it has `least` rows; equal keys stay together.
 
-    Where a frequent key would make a block more than twice as large, one of half the size may come before or after it.
+    If a frequent key would make a block more than twice as large, the block before or after it may have half the size.
 
     >>> bounds_of(np.array([1, 1, 1, 2, 3, 4, 5], np.uint64), 2)
     (2, 4)
@@ -142,15 +145,16 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
 
 
 def bits_each(problem: Problem, n: int) -> int:
-    """Bits that n axes may have: some hundred cells to a block, and no more than the sample can tell apart."""
+    """The bits of each of n axes: some hundred cells a block, but no more than the sample can distinguish."""
     blocks = max(1, problem.sample.table_rows // problem.block_rows)
     enough = max(LEAST_BITS, ceil((log2(blocks) + CELL_BITS) / max(1, n)))
     return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), enough))
 
 
 def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
-    """Definition 2 of Gao et al.: in each round a term gives its bits divided by the fewest that any gives, rounded
-    down, or all that it has left. Terms without bits do not count.
+    """The pattern of Gao et al., Definition 2, for these numbers of bits.
+
+    In each round a term contributes its bits divided by the fewest bits of any term, rounded down, or all it has left.
 
     >>> interleaved([2, 5, 0])
     (0, 1, 1, 0, 1, 1, 1)
@@ -160,18 +164,18 @@ def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
     pattern: list[int] = []
     while any(left):
         for i, bits in enumerate(allocation):
-            given = min(bits // least, left[i])
-            pattern += [i] * given
-            left[i] -= given
+            count = min(bits // least, left[i])
+            pattern += [i] * count
+            left[i] -= count
     return tuple(pattern)
 
 
 def shortened(axes: Sequence[Axis], pattern: Sequence[int]) -> tuple[list[Axis], list[int]]:
-    """The same keys from fewer edges: axes that the pattern leaves out are dropped, others keep its bits of each."""
+    """Drop axes that are not in the pattern, and edges that its bits cannot distinguish; the keys stay the same."""
     used = sorted(set(pattern))
-    found = []
+    kept = []
     for i in used:
         axis = axes[i]
-        step = 1 << max(0, axis.bits - list(pattern).count(i))  # ranks that the key cannot tell apart
-        found.append(replace(axis, edges=axis.edges[step - 1 :: step]))
-    return found, [used.index(i) for i in pattern]
+        step = 1 << max(0, axis.bits - list(pattern).count(i))  # so many ranks have the same key
+        kept.append(replace(axis, edges=axis.edges[step - 1 :: step]))
+    return kept, [used.index(i) for i in pattern]

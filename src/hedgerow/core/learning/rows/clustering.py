@@ -1,13 +1,13 @@
-"""Rows with equal features, joined pair by pair into blocks (Sun et al., 2014, as the qd-tree paper tells it in 2.2.2).
+"""Join groups of rows with equal features pair by pair into blocks (Sun et al., 2014; qd-tree paper, 2.2.2).
 
-A block's vector has a 1 for each feature that holds on some row of it. For every row, a 0 at feature j spares the w_j
-queries that feature j serves. So the cheapest pair to join is the one that gives up least:
+A block's vector has a 1 for each feature that holds on some row of it. With a 0 at feature j, the queries that j serves
+skip the block; their weight is w_j. So the cheapest pair to join is the one that loses the least weight:
 
     size_i w(v_j - v_i) + size_j w(v_i - v_j)        w(v_j - v_i): weight of the features of j that i lacks
 
-Blocks of `least` rows are done. Each block knows its cheapest partner among the later ones. A join changes one vector,
-so a round compares that one with all others and looks for a new partner only where the old one is gone and the price
-known so far, which can only rise, is the lowest of all. No heap would help: that one pass over the blocks is needed.
+Blocks of `least` rows are complete. For each block the cheapest partner among the later blocks is kept. A join changes
+one vector, so a round compares only that block with all others. A block whose partner is gone looks for a new one when
+its old price, which can only rise, is the lowest of all. A heap would not help: the one pass is needed anyway.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hedgerow.core.learning.cells.kernels import SUM_ROUNDING
 from hedgerow.core.pruning.block_stats import Bools, Ints
+
+MAX_WALKS = 256  # through the spanning tree, each from another start
+FAR = 1 << 30  # a distance above any number of features
 
 
 def grouped_rows(vectors: Bools, rows: Ints, weights: npt.ArrayLike, least: int) -> Ints:
-    """The block of each vector, numbered in the order of their first vectors; `vectors` are vectors x features.
+    """The block of each vector; blocks are numbered in the order of their first vectors. `vectors`: vectors x features.
 
     >>> grouped_rows(np.array([[1, 0], [1, 1], [0, 0]], bool), np.array([5, 5, 10]), [2.0, 1.0], 10).tolist()
     [0, 0, 1]
@@ -35,12 +39,12 @@ def grouped_rows(vectors: Bools, rows: Ints, weights: npt.ArrayLike, least: int)
 
 
 def _byte_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What each value of each byte of a packed vector weighs."""
+    """Bytes of a packed vector x values 0 to 255: the weight of the features that are set."""
     bytes_ = -(-len(weights) // 8)
     padded = np.pad(weights, (0, 8 * bytes_ - len(weights))).reshape(bytes_, 8)
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    found: npt.NDArray[np.float64] = (bits[None, :, :] * padded[:, None, :]).sum(axis=2)
-    return found
+    byte_weights: npt.NDArray[np.float64] = (bits[None, :, :] * padded[:, None, :]).sum(axis=2)
+    return byte_weights
 
 
 @njit(cache=True)
@@ -53,10 +57,10 @@ def _weight(i: int, vectors: Any, weigh: Any) -> float:
 
 @njit(cache=True)
 def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
-    """What joining i and k gives up; infinite where their weights alone show that it is above `most`."""
+    """The weight lost by joining i and k; infinite if a cheap lower bound is already above `most`."""
     vectors, rows, weight = blocks
-    more = weight[k] - weight[i]  # what k has more than i is new to i at least
-    if (more * rows[i] if more > 0 else -more * rows[k]) * (1 - 1e-9) > most:
+    more = weight[k] - weight[i]  # at least so much of k's weight is new to i
+    if (more * rows[i] if more > 0 else -more * rows[k]) * (1 - SUM_ROUNDING) > most:
         return np.inf
     mine = theirs = 0.0
     for b in range(vectors.shape[1]):
@@ -69,22 +73,22 @@ def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
 
 @njit(cache=True)
 def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
-    """The cheapest later partner of block i, the first of those, and its price; -1: there is none."""
+    """The cheapest partner of block i among the later blocks (-1: none), and its price."""
     at, price = -1, np.inf
     for k in range(i + 1, len(open_)):
         if open_[k]:
-            found = _price(i, k, blocks, weigh, price)
-            if found < price:
-                at, price = k, found
+            new_price = _price(i, k, blocks, weigh, price)
+            if new_price < price:
+                at, price = k, new_price
     return at, price
 
 
 @njit(cache=True)
 def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
-    """The cheapest pair of blocks that are too small, again and again: into which, the first of its block, each went.
+    """Repeatedly join the cheapest pair of blocks that are too small; returns the first member of each one's block.
 
-    Of equally cheap pairs the first is joined. One that is left alone joins the full block that gives up least.
-    `vectors` and `rows` become those of the blocks.
+    Of equally cheap pairs the first is joined. A last small block joins the complete block that loses the least weight.
+    `vectors` and `rows` are updated to those of the blocks.
     """
     n = len(rows)
     weight = np.array([_weight(i, vectors, weigh) for i in range(n)])
@@ -115,9 +119,9 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
         for k in range(j):
             if not open_[k] or k == i:
                 continue
-            found = _price(k, i, blocks, weigh, price[k]) if open_[i] and k < i else np.inf
-            if found < price[k] or (found == price[k] and i < at[k]):
-                at[k], price[k], stale[k] = i, found, False
+            new_price = _price(k, i, blocks, weigh, price[k]) if open_[i] and k < i else np.inf
+            if new_price < price[k] or (new_price == price[k] and i < at[k]):
+                at[k], price[k], stale[k] = i, new_price, False
             elif at[k] == j or at[k] == i:
                 stale[k] = True
         if open_[i]:
@@ -126,9 +130,9 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
         to, lowest = -1, np.inf
         for k in range(n):
             if into[k] == k and k != i:
-                found = _price(i, k, blocks, weigh, lowest)
-                if found < lowest:
-                    to, lowest = k, found
+                new_price = _price(i, k, blocks, weigh, lowest)
+                if new_price < lowest:
+                    to, lowest = k, new_price
         if to >= 0:
             into[max(i, to)] = min(i, to)
     for k in range(n):
@@ -138,10 +142,9 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
 
 
 def chained(vectors: Bools) -> Ints:
-    """The vectors in an order in which neighbours share zeros: a minimum spanning tree walked in preorder (4.1.2).
+    """An order of the vectors in which neighbours share zeros: a minimum spanning tree walked in preorder (4.1.2).
 
-    The distance is the number of bits that differ. A walk from another start is another order; of `STARTS` of them the
-    one with the shortest way is taken.
+    The distance is the number of bits that differ. Of the walks from up to `MAX_WALKS` starts, the shortest is taken.
 
     >>> chained(np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]], bool)).tolist()
     [0, 2, 1, 3]
@@ -150,7 +153,7 @@ def chained(vectors: Bools) -> Ints:
     packed = np.packbits(vectors, axis=1)
     near = _spanning(packed)
     best, shortest = np.arange(n), np.inf
-    for start in np.unique(np.linspace(0, n - 1, STARTS).astype(np.int64)).tolist() if n else []:
+    for start in np.unique(np.linspace(0, n - 1, MAX_WALKS).astype(np.int64)).tolist() if n else []:
         order = _preorder(near, start)
         length = np.bitwise_count(packed[order[1:]] ^ packed[order[:-1]]).sum()
         if length < shortest:
@@ -158,21 +161,18 @@ def chained(vectors: Bools) -> Ints:
     return best
 
 
-STARTS = 256
-
-
 def _spanning(packed: npt.NDArray[np.uint8]) -> list[list[int]]:
-    """Each vector's neighbours in a minimum spanning tree, by Prim's algorithm, the nearest first."""
+    """Each vector's neighbours in a minimum spanning tree (by Prim's algorithm), the nearest first."""
     n = len(packed)
     near: list[list[int]] = [[] for _ in range(n)]
-    nearest, distance = np.zeros(n, np.int64), np.full(n, 1 << 30)
+    nearest, distance = np.zeros(n, np.int64), np.full(n, FAR)
     distance[:1] = -1
     new = 0
     for _ in range(n - 1):
-        found = np.bitwise_count(packed ^ packed[new]).sum(axis=1)
-        closer = found < distance
-        nearest[closer], distance[closer] = new, found[closer]
-        new = int(np.argmin(np.where(distance < 0, 1 << 30, distance)))
+        to_new = np.bitwise_count(packed ^ packed[new]).sum(axis=1)
+        closer = to_new < distance
+        nearest[closer], distance[closer] = new, to_new[closer]
+        new = int(np.argmin(np.where(distance < 0, FAR, distance)))
         near[nearest[new]].append(new)
         near[new].append(int(nearest[new]))
         distance[new] = -1

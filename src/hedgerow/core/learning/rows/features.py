@@ -1,14 +1,13 @@
-"""Which cuts make good features of a row, chosen one by one.
+"""Choose cuts as features of rows, one by one.
 
-A feature serves the queries that it subsumes: those that are TRUE only where it is, so that rows without the feature
-are of no use to them. As published (qd-tree, 7.3) the more general of two comes first, and what it serves no longer
-speaks for the others.
+A feature serves the queries that imply it: they skip all rows without the feature. As published (qd-tree, 7.3), the
+more general of two features is chosen first, and the queries that it serves no longer count for the others.
 
     x < 9 (serves 4)  >  x < 5 (serves 3 of these)     y = 1 (serves 2, one of the 4)
     chosen: x < 9, and then y = 1 for the one query that is left; nothing is left for x < 5
 
-Where nearly every query has one condition that nearly every row meets, that serves all and nothing is skipped. So here
-the feature comes first that lets queries skip most rows, beside those that the features before it let them skip.
+If nearly every query has one condition that nearly every row meets, that feature serves all queries and none skips any
+row. So by default the next feature is the one that lets queries skip the most further rows.
 """
 
 from __future__ import annotations
@@ -30,12 +29,13 @@ from hedgerow.core.pruning.block_stats import ANY, T_BIT, Bools, Ints, NotedCond
 from hedgerow.core.pruning.evaluator import must_match
 
 Weights = npt.NDArray[np.float64]
-LOOKED_AT = 10_000  # rows that say how many a feature lets queries skip
+MAX_ROWS_COUNTED = 10_000  # about: of the sample, to estimate how many rows a feature lets queries skip
+LEAST_WORTH = 1e-9  # of a feature, in weight or in shares of it: less is rounding
 
 
 class Frequent(NamedTuple):
-    """`cuts` are places in the problem's cuts; `serves` the weight of the queries that each subsumes, `named` of those
-    that have it as one of their own conditions."""
+    """Chosen features: `cuts` are their numbers in the problem's cuts, `serves` the weight of the queries that imply
+    each, `named` the weight of the queries that have it as a condition."""
 
     cuts: list[int]
     serves: Weights
@@ -45,42 +45,44 @@ class Frequent(NamedTuple):
 def frequent(
     problem: Problem, most: int, threshold: float, widest: float, among: Collection[int], skip: bool = False
 ) -> Frequent:
-    """At most `most` of these cuts, each for queries that have at least the share `threshold` of the weight and that no
-    other chosen one serves; none that is TRUE on more than `widest` of the rows, or on none of the sample's. `skip`:
-    by the rows they let queries skip, at least the share `threshold` of what all queries would read."""
-    asked: dict[Predicate, float] = {}
+    """Choose at most `most` of these cuts; each is TRUE on some row of the sample, and on at most the share `widest`.
+
+    Each serves further queries with at least the share `threshold` of the weight. With `skip` they are chosen by the
+    rows that queries skip, each for at least the share `threshold` of all rows that the queries would read.
+    """
+    weight_of: dict[Predicate, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
-        asked[normalise(p)] = asked.get(normalise(p), 0.0) + weight
-    weights = np.array(list(asked.values()), np.float64)
+        weight_of[normalise(p)] = weight_of.get(normalise(p), 0.0) + weight
+    weights = np.array(list(weight_of.values()), np.float64)
     least = threshold * weights.sum()
     share = problem.truth.mean(axis=1)
     cuts = np.array([c for c in sorted(among) if 0 < share[c] <= widest], np.int64)
-    serves = implied(list(asked), [problem.cuts[c] for c in cuts]).T
-    often = serves @ weights >= max(least, 1e-9)
+    serves = implied(list(weight_of), [problem.cuts[c] for c in cuts]).T
+    often = serves @ weights >= max(least, LEAST_WORTH)
     cuts, serves = cuts[often], serves[often]
     if skip:
-        step = max(1, problem.truth.shape[1] // LOOKED_AT)
+        step = max(1, problem.truth.shape[1] // MAX_ROWS_COUNTED)
         chosen = _by_skipping(serves, weights / weights.sum(), problem.truth[cuts, ::step], most, threshold)
     else:
         kept = [problem.cuts[c] for c in cuts]
         chosen = _one_by_one(serves, weights, implied(kept, kept), most, least)
-    found: list[int] = cuts[chosen].tolist()
-    named = [sum(w for p, w in asked.items() if _has(p, problem.cuts[c])) for c in found]
-    return Frequent(found, serves[chosen] @ weights, np.array(named, np.float64))
+    features: list[int] = cuts[chosen].tolist()
+    named = [sum(w for p, w in weight_of.items() if _has(p, problem.cuts[c])) for c in features]
+    return Frequent(features, serves[chosen] @ weights, np.array(named, np.float64))
 
 
 def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least: float) -> Ints:
-    """Features in the order of choice; `under[i, k]`: i is subsumed by k."""
+    """Features in the order of choice, the most frequent first; `under[i, k]`: i implies k."""
     left = weights.copy()  # of queries that no chosen feature serves
     open_ = np.ones(len(serves), bool)
     equal = under & under.T
-    below = under & ~(equal & np.tri(len(serves), dtype=bool).T)  # of equals the first stands above the others
+    below = under & ~(equal & np.tri(len(serves), dtype=bool).T)  # of equal features the first counts as more general
     chosen: list[int] = []
     while len(chosen) < most and open_.any():
         free = np.flatnonzero(open_ & ~(below & open_).any(axis=1))
         frequency = serves[free] @ left
         best = int(free[np.argmax(frequency)])
-        if frequency.max() < max(least, 1e-9):
+        if frequency.max() < max(least, LEAST_WORTH):
             break
         open_[best] = False
         chosen.append(best)
@@ -89,46 +91,49 @@ def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least:
 
 
 def _by_skipping(serves: Bools, weights: Weights, holds: Bools, most: int, threshold: float) -> Ints:
-    """Features in the order of choice; `holds` is features x rows."""
+    """Features in the order of choice, by the further rows that queries skip; `holds` is features x rows."""
     chosen: list[int] = []
     lacks = (~holds).astype(np.float32)
     while len(chosen) < most and len(serves):
-        # Queries that the same features serve still read the same rows: those that have all of these.
+        # Queries served by the same features still read the same rows: the rows that have all of these features.
         kinds, kind = np.unique(serves[chosen].T, axis=0, return_inverse=True)
         read = np.array([holds[chosen][own].all(axis=0) for own in kinds], np.float32)
         served = (serves * weights) @ np.eye(len(kinds))[kind.ravel()]
         skipped = (served * (lacks @ read.T)).sum(axis=1) / holds.shape[1]
         best = int(skipped.argmax())
-        if skipped[best] < max(threshold, 1e-9):
+        if skipped[best] < max(threshold, LEAST_WORTH):
             break
         chosen.append(best)
     return np.array(chosen, np.int64)
 
 
 def implied(these: Sequence[Predicate], those: Sequence[Predicate]) -> Bools:
-    """Which of these make sure of which of those. The rows on which each is TRUE are described as a block is, so all
-    are asked at once; `implies`, pair by pair, is for what bounds do not describe: ORs, NULL, values left out."""
+    """For each pair: does the first imply the second?
+
+    The rows on which each of the first is TRUE are described like a block, so the evaluator answers for all at once.
+    Conditions that bounds do not describe (ORs, NULL, values left out) are compared pair by pair with `implies`.
+    """
     parts = [p.children if isinstance(p, And) else (p,) for p in these]
-    of: dict[Predicate, list[int]] = {}
+    users: dict[Predicate, list[int]] = {}  # of a condition: the predicates that have it
     for i, own in enumerate(parts):
         for part in own:
-            of.setdefault(part, []).append(i)
+            users.setdefault(part, []).append(i)
     terms = promises([allowed_by(own, ((k, True) for k in range(len(own)))) for own in parts])
-    odd = [part for part in of if not _is_range(part)]
+    odd = [part for part in users if not _is_range(part)]
     features = {predicate_text(part): NotedCondition(part, np.full(len(these), ANY, np.uint8)) for part in odd}
     for part in odd:
-        features[predicate_text(part)].bits[of[part]] = T_BIT
-    known = Stats(np.ones(len(these), np.int64), terms, features)
-    found = np.array([must_match(q, known) for q in those], bool).reshape(len(those), len(these)).T
+        features[predicate_text(part)].bits[users[part]] = T_BIT
+    stats = Stats(np.ones(len(these), np.int64), terms, features)
+    certain = np.array([must_match(q, stats) for q in those], bool).reshape(len(those), len(these)).T
     about = [columns_of(q) for q in those]
     for part in odd:
         mine = columns_of(part)
-        found[of[part]] |= np.array([about[k] <= mine and implies(part, q) for k, q in enumerate(those)], bool)
-    return found
+        certain[users[part]] |= np.array([about[k] <= mine and implies(part, q) for k, q in enumerate(those)], bool)
+    return certain
 
 
 def _is_range(part: Predicate) -> bool:
-    """TRUE from one value to another, or on single values."""
+    """Whether the condition is TRUE on one range of values, or on single values only."""
     known = stepwise(part)
     if known is None or known.kind is None:
         return False

@@ -1,4 +1,4 @@
-"""Grow a tree of cuts greedily: at every node the cut that is worth most there, depth first, left before right."""
+"""Grow a tree of cuts greedily: every node takes its best cut; depth first, left before right."""
 
 from __future__ import annotations
 
@@ -15,82 +15,84 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, sides
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Ints
-from hedgerow.core.workload.query_clauses import Listed
+from hedgerow.core.workload.query_clauses import ClauseArrays
 
-MUCH = 1_000_000  # words that a search for the best cut may look at
-
-
-def eps_of(problem: Problem) -> float:
-    """What is added to a split's entropy by default: the more, the less of the problem was really asked."""
-    return max(0.1, 0.25 - 0.2 * problem.seen)
+MAX_WORDS_ON_ONE_CORE = 1_000_000  # that a search for the best cut looks at; a longer search uses all cores
+NO_CUT = NO_PARENT = -1
 
 
-def cells_of(problem: Problem) -> int:
-    """How many leaves a block may be made of by default: more where all was really asked, for those are few queries."""
-    return 10 if problem.seen == 1 else 6
+def default_eps(problem: Problem) -> float:
+    """The default number added to a split's entropy: larger if more of the queries are synthetic."""
+    return max(0.1, 0.25 - 0.2 * problem.observed_share)
+
+
+def default_cells(problem: Problem) -> int:
+    """The default number of leaves that make up a block: more without synthetic queries, for then queries are few."""
+    return 10 if problem.observed_share == 1 else 6
 
 
 def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: float = 0.0) -> TreeLayout:
-    """Both sides of a cut have `least` sample rows, or one of them at most `shared`.
+    """Grow a tree in which both sides of each cut have `least` sample rows, or one of them at most `shared`.
 
-    With eps >= 0 a gain counts for each bit of the split's entropy. `by_cells`: leaves will be joined, so small ones
-    are worth having even where no query gains yet.
+    With eps >= 0 a gain is divided by eps plus the split's entropy. With `by_cells` the leaves will be joined later, so
+    a node is cut even if no query gains yet.
     """
-    clauses = problem.clauses.lists
+    clauses = problem.clauses.arrays
     nodes: list[list[int]] = []
     leaves = 0
-    todo = [(_Open.root(problem), -1, 0)]
+    todo = [(_OpenNode.root(problem), NO_PARENT, 0)]
     while todo:
         here, parent, side = todo.pop()
-        best = -1
+        best = NO_CUT
         if here.rows >= (least + 1 if shared else 2 * least):
             sizes = count(here.bits)
-            known = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
-            best = _best(known, clauses, least, shared, eps, False)
-            if best < 0 and by_cells:  # nothing gains yet
-                best = _best(known, clauses, least, shared, eps, True)
-        if best < 0:
+            node = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
+            best = _best(node, clauses, least, shared, eps, False)
+            if best == NO_CUT and by_cells:
+                best = _best(node, clauses, least, shared, eps, True)
+        if best == NO_CUT:
             child, leaves = ~leaves, leaves + 1
         else:
             child = len(nodes)
             nodes.append([int(here.cuts[best]), 0, 0])
             left, right = here.divided(best, int(sizes[best]), clauses, not by_cells)
             todo += [(right, child, 2), (left, child, 1)]
-        if parent >= 0:
+        if parent != NO_PARENT:
             nodes[parent][side] = child
     return tree_of(problem, nodes)
 
 
-def _best(known: tuple[Any, ...], *how: Any) -> int:
-    """The cut that gains most, of equal ones the first; where there is much to look at, on all cores."""
-    bits = known[0]
+def _best(node: tuple[Any, ...], *options: Any) -> int:
+    """The first of the cuts with the largest gain; a long search runs on all cores."""
+    bits = node[0]
 
-    def of(own: slice) -> tuple[int, float]:
-        given: Any = (*known, *how, own.start, own.stop)
-        found: tuple[int, float] = best_cut(*given)
-        return found
+    def best_of(part: slice) -> tuple[int, float]:
+        given: Any = (*node, *options, part.start, part.stop)
+        cut_and_gain: tuple[int, float] = best_cut(*given)
+        return cut_and_gain
 
-    found = [of(slice(0, len(bits)))] if bits.size * len(bits) < MUCH else parallel_map_slices(of, len(bits))
-    return max(found, key=lambda pair: pair[1])[0]
+    is_short = bits.size * len(bits) < MAX_WORDS_ON_ONE_CORE
+    pairs = [best_of(slice(0, len(bits)))] if is_short else parallel_map_slices(best_of, len(bits))
+    return max(pairs, key=lambda pair: pair[1])[0]
 
 
 def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
-    """The layout of nodes (cut, left, right) that number the problem's cuts."""
+    """The layout of nodes (cut, left, right), in which a cut is its number in the problem."""
     used = sorted({n[0] for n in nodes})
     place = {cut: i for i, cut in enumerate(used)}
-    found: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
-    return TreeLayout(tuple(problem.cuts[c] for c in used), found)
+    renumbered: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
+    return TreeLayout(tuple(problem.cuts[c] for c in used), renumbered)
 
 
 def joined(problem: Problem, tree: TreeLayout) -> TreeLayout:
-    """The tree with its leaves, small cells, joined into blocks."""
+    """Join the tree's leaves, which are small cells, into blocks."""
     return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
 
 
 @dataclass(frozen=True)
-class _Open:
-    """What is still open at a node: `bits` are the truth of the cuts with both outcomes on its rows, `queries` those
-    that some of its rows might be spared. `some` and `other` are of all cuts: sometimes TRUE here, sometimes not."""
+class _OpenNode:
+    """A node that may still be cut: `bits` are the packed outcomes of the `cuts` that divide its rows; `queries` might
+    skip a part of the rows; `some` and `other`, for all cuts: TRUE, not TRUE on some row."""
 
     bits: npt.NDArray[np.uint64]
     rows: int
@@ -98,27 +100,27 @@ class _Open:
     some: Bools
     other: Bools
     queries: Ints
-    asked: Bools  # which cuts these ask for
+    asked: Bools  # whether each cut occurs in one of these queries
 
     @staticmethod
-    def root(problem: Problem) -> _Open:
+    def root(problem: Problem) -> _OpenNode:
         truth = problem.truth
         some: Bools = np.logical_or.reduce(truth, axis=1)
         other: Bools = np.logical_or.reduce(~truth, axis=1)
         cuts = np.flatnonzero(some & other)
         every = np.arange(len(problem.clauses.needs))
-        queries, asked = open_queries(every, problem.clauses.lists, some, other)
-        return _Open(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
+        queries, asked = open_queries(every, problem.clauses.arrays, some, other)
+        return _OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
 
-    def divided(self, best: int, left: int, clauses: Listed, every: bool) -> tuple[_Open, _Open]:
-        """The two sides of a cut; with `every` they offer cuts too that no open query asks for."""
-        known = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
-        sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *known)
+    def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[_OpenNode, _OpenNode]:
+        """The two sides of a cut; with `every` they keep cuts that occur in no open query."""
+        facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
+        sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
 
-        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> _Open:
+        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> _OpenNode:
             queries, asked = open_queries(self.queries, clauses, some, other)
             kept = np.flatnonzero(some[self.cuts] & other[self.cuts] & (asked[self.cuts] | every))
             bits = part(self.bits, self.rows, best, is_left, kept)
-            return _Open(bits, rows, self.cuts[kept], some, other, queries, asked)
+            return _OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked)
 
-        return side(True, left, *known[:2]), side(False, self.rows - left, *known[2:])
+        return side(True, left, *facts[:2]), side(False, self.rows - left, *facts[2:])

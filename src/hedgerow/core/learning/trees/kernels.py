@@ -1,6 +1,6 @@
-"""Compiled loops of growing a tree: which cut lets the queries skip most.
+"""Compiled loops that grow a tree: they find the cut that lets the queries skip the most rows.
 
-`clauses` is what `Clauses.lists` returns: facts, fact_starts, needs, need_starts, weights. The facts of clause c are
+`clauses` are `ClauseArrays`: facts, fact_starts, needs, need_starts, weights. The facts of clause c are
 `facts[fact_starts[c] : fact_starts[c + 1]]`; the clauses of query q are `needs[need_starts[q] : need_starts[q + 1]]`.
 """
 
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hedgerow.core.learning.cells.kernels import LEAST_GAIN
+
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @njit(cache=True)
 def pack(truth: Any) -> Any:
-    """Cuts x rows of booleans as words of 64 rows."""
+    """Pack booleans, cuts x rows, into words of 64 rows."""
     cuts, rows = truth.shape
     found = np.zeros((cuts, (rows + 63) // 64), np.uint64)
     for c in range(cuts):
@@ -41,7 +43,7 @@ def count(bits: Any) -> Any:
 
 @njit(cache=True)
 def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
-    """The share of a clause's facts that a set of rows lacks."""
+    """The share of a clause's facts that do not hold on a set of rows."""
     facts, starts = clauses[0], clauses[1]
     lacking = 0
     for at in range(starts[c], starts[c + 1]):
@@ -53,7 +55,10 @@ def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
 
 @njit(cache=True)
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
-    """The weight of the queries for which one clause cannot hold; with `near`, shares of clauses count too."""
+    """The weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
+
+    With `near`, a query counts with the largest share of facts that one of its clauses lacks.
+    """
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     total = 0.0
     for q in queries:
@@ -68,8 +73,10 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
 
 @njit(cache=True)
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
-    """Those that a set of rows does not skip, but a part of it might: not all clauses surely hold on every part. And
-    which cuts they still ask for."""
+    """The open queries of a set of rows, and the cuts that occur in them.
+
+    An open query reads the set, but might skip a part of it: not all of its clauses hold on every part.
+    """
     facts, fact_starts, needs, need_starts, _ = clauses
     found = np.empty(len(queries), np.int64)
     asked = np.zeros(len(some), np.bool_)
@@ -108,7 +115,7 @@ def sides(
     right_some: Any,
     right_other: Any,
 ) -> None:
-    """Where row c of `bits` is set and where it is not: which cuts are sometimes TRUE there, which sometimes not."""
+    """Fill in `some` and `other` of all asked cuts, for the rows where cut c is TRUE (left) and where it is not."""
     words = bits.shape[1]
     last = _FULL >> np.uint64((64 - (n & 63)) & 63)
     for k in range(len(cuts)):
@@ -147,15 +154,14 @@ def best_cut(
     first: int,
     end: int,
 ) -> tuple[int, float]:
-    """The row of `bits`, of those from `first` to `end`, that gains most, or -1; and its gain. Both sides have `least`
-    rows, or one of them at most `shared`.
+    """The cut with the largest gain among rows `first` to `end` of `bits`, and its gain; -1 if no cut gains.
 
-    With eps >= 0 a gain counts for each bit of the split's entropy. With `near` it is also a gain that queries come
-    nearer to being skipped: a cut that removes one side of an OR.
+    Both sides must have `least` rows, or one of them at most `shared`. With eps >= 0 the gain is divided by eps plus
+    the split's entropy in bits. With `near`, a cut that removes one side of an OR gains too.
     """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     now = n * skipped(queries, clauses, some, other, near)
-    best, most = -1, 1e-6 * n
+    best, most = -1, LEAST_GAIN * n
     for c in range(first, end):
         left = sizes[c]
         right = n - left
@@ -174,7 +180,7 @@ def best_cut(
 
 @njit(cache=True)
 def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
-    """The columns where row c of `bits` is set (or is not), of the rows `kept`."""
+    """The rows of the cuts `kept`, reduced to the table rows on which cut c is TRUE (or is not), packed again."""
     rows = np.empty(n, np.int64)
     m = 0
     for r in range(n):

@@ -1,4 +1,4 @@
-"""Finds which small leaves of a tree to copy into the large leaves beside them (Yang et al., SIGMOD 2020, 6.2)."""
+"""Chooses which small leaves of a tree are copied into the large leaves beside them (Yang et al., SIGMOD 2020, 6.2)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Relation = Literal["meet", "touch", "apart"]
 Floats = npt.NDArray[np.float64]
 Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function
 
-_ROUNDS = 3
+_MAX_ROUNDS = 3  # of choosing copies anew after the homes that queries open have changed
 
 
 def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout:
-    """The tree with its small leaves in the large ones beside them, where that pays; as it is if all are large."""
+    """Copy the tree's small leaves into large ones beside them, where that pays; if none are small, the tree itself."""
     sizes = np.bincount(tree.assign(problem.sample.rows), minlength=tree.blocks)
     large = np.flatnonzero(sizes >= problem.sample_block_rows)
     if not len(large):
@@ -38,42 +38,42 @@ def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout
     home[large] = np.arange(len(large))
     home[small] = _homes(sizes, may, weights, small, large)
     boxes = _boxes(tree)
-    known: dict[Any, Relation] = {}
+    cache: dict[Any, Relation] = {}
     beside = {
-        cell: [k for k in range(len(large)) if k != home[cell] and neighbours(boxes[cell], boxes[large[k]], known)]
+        cell: [k for k in range(len(large)) if k != home[cell] and neighbours(boxes[cell], boxes[large[k]], cache)]
         for cell in small.tolist()
     }
-    found = _copies(sizes, may, weights, home, large, beside)
-    copies = tuple(tuple(sorted(found.get(cell, ()))) for cell in range(tree.blocks))
+    copied = _copies(sizes, may, weights, home, large, beside)
+    copies = tuple(tuple(sorted(copied.get(cell, ()))) for cell in range(tree.blocks))
     return OverlapLayout(tree, tuple(home.tolist()), copies)
 
 
 def _homes(sizes: Ints, may: Bools, weights: Floats, small: Ints, large: Ints) -> Ints:
-    """For each small cell the large one with which it is read in vain the least."""
+    """For each small cell, the large cell with which the fewest rows are read in vain."""
     of_small, of_large = may[small] * weights, may[large].astype(float)
     both = of_small @ of_large.T
     wasted = sizes[small, None] * (of_large @ weights - both)
     wasted += sizes[None, large] * (of_small.sum(axis=1)[:, None] - both)
-    found: Ints = np.argmin(wasted, axis=1)
-    return found
+    homes: Ints = np.argmin(wasted, axis=1)
+    return homes
 
 
 def _copies(
     sizes: Ints, may: Bools, weights: Floats, home: Ints, large: Ints, beside: Mapping[int, Sequence[int]]
 ) -> dict[int, list[int]]:
-    """Copies that pay, the smallest cells first: what queries no longer read of its home, against what others then read
-    of the copy, and what is stored.
+    """For each cell, the large cells that get a copy of it, if that pays; the smallest cells come first.
 
-    Whether a home is left alone is known only when all of its cells are placed, so we look again with what came out.
+    A copy pays if it saves more rows of its home than it adds to other reads and to storage. Which queries still open a
+    home depends on all of its cells, so the choice is repeated with the result.
     """
     opened = may[large].copy()
     copies: dict[int, list[int]] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         held = np.zeros(len(large))
-        reads = np.zeros_like(opened)  # block x query: its copies are read
+        reads = np.zeros_like(opened)  # blocks x queries: the query reads the copies of the block
         before, copies = copies, {}
         for cell in sorted(beside, key=lambda c: (sizes[c], c)):
-            vain = may[cell] & ~opened[home[cell]]  # queries that would read its home just for it
+            vain = may[cell] & ~opened[home[cell]]  # queries that would open its home only for this cell
             for k in sorted(beside[cell], key=lambda k: -float(weights @ (vain & may[large[k]]))):
                 now = vain & may[large[k]]
                 gain = (sizes[large[home[cell]]] - sizes[cell]) * (weights @ now)
@@ -92,17 +92,17 @@ def _copies(
     return copies
 
 
-def neighbours(a: Box, b: Box, known: dict[Any, Relation] | None = None) -> bool:
+def neighbours(a: Box, b: Box, cache: dict[Any, Relation] | None = None) -> bool:
     """Whether two leaves share a side: adjacent in one dimension, with values in common in every other."""
-    memo = {} if known is None else known
+    cache = {} if cache is None else cache
     touching = 0
     for dimension in a.keys() & b.keys():
         key = (dimension, a[dimension], b[dimension])
-        if key not in memo:
-            memo[key] = _relation(a[dimension], b[dimension])
-        if memo[key] == "apart":
+        if key not in cache:
+            cache[key] = _relation(a[dimension], b[dimension])
+        if cache[key] == "apart":
             return False
-        touching += memo[key] == "touch"
+        touching += cache[key] == "touch"
     return touching == 1
 
 
@@ -115,18 +115,19 @@ def _relation(a: Steps | bool, b: Steps | bool) -> Relation:
     if True in common.outcomes or common.on_null is True:
         return "meet"
     if True not in a.outcomes or True not in b.outcomes:
-        return "touch"  # one lets only NULL through, which lies nowhere on the line
+        return "touch"  # one lets only NULL through, which has no place among the values
     line = combine(lambda x, y: True if x is True else False if y is True else None, a, b).outcomes
     side_by_side = any({x, y} == {True, False} for x, y in pairwise(line))
     return "touch" if side_by_side else "apart"
 
 
 def _boxes(tree: TreeLayout) -> dict[int, Box]:
-    found: dict[int, Box] = {}
+    """For each cell, its extent in every dimension."""
+    boxes: dict[int, Box] = {}
     for cell, path in tree.paths():
         box: Box = {str(key): s.steps for key, s in allowed_by(tree.cuts, path).items()}
         for cut, left in path:
             if stepwise(tree.cuts[cut]) is None:
                 box[predicate_text(tree.cuts[cut])] = left
-        found[cell] = box
-    return found
+        boxes[cell] = box
+    return boxes
