@@ -156,14 +156,21 @@ def problem_of(data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "at
     return replace(Problem.build(sample, asked, data.block_rows, shares, cuts, seed), observed_share=seen)
 
 
+@dataclass(frozen=True)
+class _TableCounter:
+    """Counts blocks over all rows, as the pipeline's counter does with Spark."""
+
+    data: InMemory
+
+    def count(self, layout: Layout) -> Stats:
+        return _noted(layout.features, self.data).stats(_assigned(layout, self.data), layout.blocks)
+
+
 def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
     """What a learner makes of the problem, and how it came there where it tells."""
     learner, params = case
 
-    def measure(layout: Layout) -> Stats:
-        return _noted(layout.features, data).stats(_assigned(layout, data), layout.blocks)
-
-    problem = replace(problem, measure=measure if params.get("exact", True) else None)
+    problem = replace(problem, counter=_TableCounter(data) if params.get("exact", True) else None)
     made = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_ITS_OWN})
     return made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
 

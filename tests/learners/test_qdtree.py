@@ -24,15 +24,15 @@ from hypothesis import strategies as st
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
+from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.qdtree import QdTree
 from tests.support.random_cases import Table, a_predicate, a_table, bits, some_rows
@@ -195,11 +195,7 @@ def test_the_bound_of_the_paper() -> None:
 
 def counting(whole: Rows, problem: Problem) -> Problem:
     """The problem with what all rows say of each cell."""
-
-    def measure(layout: Layout) -> Stats:
-        return whole.stats(layout.assign(whole), layout.blocks)
-
-    return replace(problem, measure=measure)
+    return replace(problem, counter=RowCounter(whole))
 
 
 def sampled(seed: int) -> tuple[Rows, Problem]:
@@ -249,7 +245,7 @@ def test_any_table_gets_dense_blocks_that_are_large_enough(random: Random) -> No
 
 SEEDS = (0, 1, 2, 5)
 PRINTS_LAYOUTS = """
-from tests.core.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
+from tests.learners.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
 for seed in SEEDS:
     for learner in (PLAIN, QdTree()):
         print(layout_to_json(learner.fit(sampled(seed)[1])))
@@ -338,7 +334,11 @@ def test_odd_tables(name: str, learner: QdTree, queries: tuple[Predicate, ...]) 
 
 @pytest.mark.parametrize(
     ("learner", "named"),
-    [(QdTree("entropy"), "criterion"), (QdTree(cells=0), "cells=0"), (QdTree(cells=-3), "cells=-3")],
+    [
+        (QdTree("entropy"), "criterion"),
+        (QdTree(cells=0), "cells must be .* not 0"),
+        (QdTree(cells=-3), "cells must be .* not -3"),
+    ],
 )
 def test_bad_parameters_are_one_sentence(learner: QdTree, named: str) -> None:
     _, problem = sampled(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.problem import Problem
@@ -16,6 +17,7 @@ class BottomUp:
     `BottomUp(cost="features")` is the paper's algorithm, with `tuned=True` its BU+.
     """
 
+    columns: ClassVar[tuple[str, ...]] = ()
     features: int = 15
     threshold: float = 0.001
     tuned: bool = False

@@ -7,6 +7,7 @@ joined into blocks by statistics of all rows. `QdTree("skip", cells=1)` is the p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as Choice
 
 import numpy as np
@@ -38,6 +39,7 @@ class QdTree:
     other leaves are blocks then, and `cells` is ignored.
     """
 
+    columns: ClassVar[tuple[str, ...]] = ()
     criterion: Criterion = "gain_ratio"
     eps: float | None = None
     cells: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.learning.problem import Problem
@@ -14,6 +15,8 @@ from hedgerow.core.predicates.types import OTHER
 @dataclass(frozen=True)
 class Random:
     """Sorts rows by a hash, so that equal rows always go to the same block, later rows too."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, problem: Problem) -> CurveLayout:
         sample = problem.sample

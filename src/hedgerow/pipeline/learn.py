@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError, warn
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.problem import Problem, unanswered
 from hedgerow.core.learning.sample import Sample
@@ -17,7 +17,6 @@ from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, search
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Workload
@@ -25,7 +24,7 @@ from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.pipeline.open import open_table
-from hedgerow.spark.compute.collect_stats import collect_blocks
+from hedgerow.spark.compute.count_blocks import TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
@@ -79,29 +78,20 @@ def learn(
         wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
-        named: list[Term] = [Column(path_of(name)) for name in getattr(made_learner, "columns", ())]
+        named: list[Term] = [Column(path_of(name)) for name in made_learner.columns]
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
         sample, user_items = _without_user_functions(sample)
     noted = unanswered(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
-        measured = 0.0
-
-        def measure(layout: Layout) -> Stats:
-            nonlocal measured
-            since = perf_counter()
-            items = {sql_of(item): item for item in (*needed(predicates), *noted, *layout.features)}
-            stats = collect_blocks(opened.frame, layout, list(items.values()), opened.schema)
-            measured += perf_counter() - since
-            return stats
-
+        counter = TableCounter(opened, (*needed(predicates), *noted))
         to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
         problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
-        problem = replace(problem, observed_share=seen, measure=measure if exact else None)
+        problem = replace(problem, observed_share=seen, counter=counter if exact else None)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
-        seconds = perf_counter() - started - measured
+        seconds = perf_counter() - started - counter.seconds
     provenance = {
         "source": opened.origin,
         "learner": learner,

@@ -17,11 +17,11 @@ import pytest
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import Layout, layout_to_json
+from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.learners.qdtree import QdTree
 from hedgerow.learners.woodblock import agent as agent_module
 from hedgerow.learners.woodblock import search as woodblock
@@ -135,7 +135,7 @@ def test_only_legal_cuts_are_drawn_and_all_of_them() -> None:
 @pytest.mark.parametrize("seed", [0, 6, 9, 11])
 def test_no_worse_than_the_default_qdtree(seed: int) -> None:
     _, problem = sampled(seed)
-    for measured in (problem, replace(problem, measure=None)):
+    for measured in (problem, replace(problem, counter=None)):
         assert problem.reads(FORMS[0].fit(measured)) <= problem.reads(QdTree().fit(measured)) + 1e-9
 
 
@@ -199,11 +199,7 @@ def test_blocks_hold_enough_of_all_rows(seed: int) -> None:
     whole = Sample.of_table(table)
     asked = tuple(Compare(col(c), "<", lit(int(v))) for c in "xy" for v in r.integers(0, 1000, 12))
     sample = replace(Sample.of_table(table.take(np.sort(r.choice(20_000, 2_000, False)))), table_rows=20_000)
-
-    def measure(layout: Layout) -> Stats:
-        return whole.rows.stats(layout.assign(whole.rows), layout.blocks)
-
-    problem = replace(Problem.build(sample, asked, 1000), measure=measure)
+    problem = replace(Problem.build(sample, asked, 1000), counter=RowCounter(whole.rows))
     layout = FORMS[0].fit(problem)
     assert np.bincount(layout.assign(whole.rows)).min() >= 1000
 
@@ -233,7 +229,7 @@ def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.M
 
 
 PRINTS_LAYOUTS = """
-from tests.core.test_woodblock import FORMS, layout_to_json, sampled
+from tests.learners.woodblock.test_search import FORMS, layout_to_json, sampled
 for form in FORMS:
     print(layout_to_json(form.fit(sampled(6)[1])))
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,12 +14,13 @@ import numpy as np
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, In, Or, Predicate, columns_of, walk
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools, Stats
+from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
@@ -40,7 +41,7 @@ class Problem:
     block_rows: int
     seed: int = 0
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
-    measure: Callable[[Layout], Stats] | None = None  # each block's statistics over all rows; None: use the sample
+    counter: BlockCounter | None = None  # of all rows; without it, the sample's rows are counted
 
     @staticmethod
     def build(
@@ -74,20 +75,17 @@ class Problem:
 
     def cells(self, layout: Layout) -> Cells:
         """The blocks of a preliminary layout as cells, with the facts that an index of these blocks would hold."""
-        if self.measure is not None:
-            stats = self.measure(layout)
-            rows = stats.rows
-        else:
-            stats = self.sample.rows.stats(layout.assign(self.sample.rows), layout.blocks)
-            rows = np.round(stats.rows / self.sample.fraction).astype(np.int64)
-        outcomes = np.array([possible_outcomes(cut, stats) for cut in self.cuts], np.uint8)
+        counter = self.counter or RowCounter(self.sample.rows, 1 / self.sample.fraction)
+        known = counter.count(layout)
+        rows = known.rows
+        outcomes = np.array([possible_outcomes(cut, known) for cut in self.cuts], np.uint8)
         bits = outcomes.reshape(len(self.cuts), len(rows)).T
         empty = (rows == 0)[:, None]
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
     def reads(self, layout: Layout) -> float:
         """The share of the sample's rows that a query reads, as a weighted mean over the queries."""
-        cells = replace(self, measure=None).cells(layout)
+        cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
@@ -113,5 +111,9 @@ def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128
 
 class Learner(Protocol):
     """A frozen dataclass of hyperparameters; the same problem and seed give the same layout in any process."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the user named for the learner; the sample has to hold them. None: the queries decide."""
 
     def fit(self, problem: Problem) -> Layout: ...

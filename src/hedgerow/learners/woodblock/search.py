@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class Woodblock:
     parts of the best tree again.
     """
 
+    columns: ClassVar[tuple[str, ...]] = ()
     budget_seconds: float | None = 300.0
     max_trees: int | None = None
     target: float | None = None

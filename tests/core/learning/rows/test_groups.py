@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.layouts.curve import Axis, BlockAxis
 from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.curves.order import woven
 from hedgerow.core.learning.problem import Problem, unanswered
 from hedgerow.core.learning.sample import Sample
@@ -25,7 +26,7 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.sop_zorder import SopZOrder, ordered
-from tests.core.learning.rows.test_features import problem
+from tests.support.feature_problem import problem
 
 GROUPS = {"000": 0, "001": 1, "010": 1, "011": 1, "100": 2, "101": 3, "110": 3, "111": 3}
 
@@ -66,17 +67,14 @@ def test_all_rows_are_counted_where_that_can_be() -> None:
     build = Problem.build(Sample.of_table(table), (Compare(col("a"), "=", lit(1)),), 4)
     assert BottomUp(cost="features").fit(build).blocks == 2
 
-    def measure(layout: Layout) -> Any:
-        full = Rows.of_table(pa.table({"a": [1] * 3 + [0] * 9}))
-        return full.stats(layout.assign(full), layout.blocks)
-
-    exact = Problem(**{**vars(build), "measure": measure})
+    every_row = Rows.of_table(pa.table({"a": [1] * 3 + [0] * 9}))
+    exact = replace(build, counter=RowCounter(every_row))
     assert BottomUp(cost="features").fit(exact).blocks == 1
 
 
 def test_in_another_process() -> None:
     program = (
-        "from tests.core.learning.rows.test_features import problem\n"
+        "from tests.support.feature_problem import problem\n"
         "from hedgerow.core.layouts.base import layout_to_json\n"
         "from hedgerow.learners.bottom_up import BottomUp\n"
         "from hedgerow.learners.sop_zorder import SopZOrder\n"
