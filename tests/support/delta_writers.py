@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Predicate, col, lit
-from hedgerow.core.predicates.predicate_json import encode
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.rewrite import Plan
 from tests.support.other_process import environment
 
@@ -80,8 +80,8 @@ def plan() -> Plan:
 
     layout = TreeLayout((below(150), below(75), below(225)), ((0, 1, 2), (1, ~0, ~1), (2, ~2, ~3)))
     predicates = (below(20), Compare(col("v"), "=", lit(3)))
-    statistics = [encode(col("id")), encode(col("v"))]
-    return Plan(layout, "t", predicates, statistics, {"block_rows": 75}, {"sort_by": [], "options": {}})
+    items = [col("id"), col("v")]
+    return Plan(layout, "t", predicates, items, {"block_rows": 75}, Writing())
 
 
 # --- others ---------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.evaluate import Item, needed
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.base import LacksCapability, Table
 from hedgerow.tables.delta.rewrite import Plan, rewrite
 from hedgerow.tables.delta.table import DeltaTable
@@ -86,13 +86,8 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    described = [encode(item) for item in _described_items(learned, statistics)]
-    writing = {
-        "max_block_rows": at_least_one("max_block_rows", max_block_rows),
-        "sort_by": list(sort_by),
-        "by_key": by_key,
-        "options": dict(options or {}),
-    }
+    described = _described_items(learned, statistics)
+    how = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
     if place is not None:
         if where is not None:
             raise LacksCapability("rewrite of a part", place)
@@ -100,9 +95,9 @@ def apply(
             opened,
             learned.layout,
             place,
-            statistics=described,
+            items=described,
             provenance=provenance,
-            writing=writing,
+            how=how,
             overwrite=overwrite,
             copy_of=copy_of,
         )
@@ -111,7 +106,7 @@ def apply(
         raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
     if isinstance(learned.layout, OverlapLayout):
         raise LacksCapability("overlap", opened.origin)
-    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, where)
+    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, where)
     rewrite(spark, source, plan, retries)
     return DeltaTable.open(spark, source)
 

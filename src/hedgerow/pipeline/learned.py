@@ -13,7 +13,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 
-VERSION = 1
+LEARNED_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Learned:
     def to_json(self) -> str:
         return json.dumps(
             {
-                "hedgerow_learned": VERSION,
+                "hedgerow_learned": LEARNED_FORMAT,
                 "table": self.table,
                 "provenance": dict(self.provenance),
                 "warnings": self.warnings,
@@ -54,7 +54,7 @@ class Learned:
         """Reads the text of `to_json`; FormatError for any other."""
         try:
             saved = json.loads(value)
-            if saved["hedgerow_learned"] > VERSION:
+            if saved["hedgerow_learned"] > LEARNED_FORMAT:
                 raise FormatError(f"this layout was written by a newer Hedgerow (format {saved['hedgerow_learned']})")
             return Learned(
                 layout_from_dict(saved["layout"]),

@@ -81,7 +81,7 @@ def test_a_foreign_arrow_file() -> None:
 
 def test_a_newer_version(index: BlockIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as future:
-        future.setattr(store, "VERSION", 2)
+        future.setattr(store, "INDEX_FORMAT", 2)
         newer = index_bytes(index)
     assert refused(newer) == "t.index was written by a newer Hedgerow (format 2, this one reads 1)"
 

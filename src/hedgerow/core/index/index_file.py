@@ -25,7 +25,7 @@ from hedgerow.core.pruning.block_stats import DistinctSets, NotedCondition, Stat
 
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
-VERSION = 1
+INDEX_FORMAT = 1
 _SCHEMA = pa.schema(
     [
         ("view", pa.int32()),
@@ -77,7 +77,7 @@ def index_bytes(index: BlockIndex) -> bytes:
         }
         for p in parts
     ]
-    schema = _SCHEMA.with_metadata({MAGIC: str(VERSION), DIGEST: _digest(rows)})
+    schema = _SCHEMA.with_metadata({MAGIC: str(INDEX_FORMAT), DIGEST: _digest(rows)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema) as writer:
         writer.write_table(pa.Table.from_pylist(rows, schema))
@@ -93,9 +93,9 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
     version = (table.schema.metadata or {}).get(MAGIC)
     if version is None:
         raise FormatError(f"{where} is an Arrow file, but not a block index that Hedgerow wrote")
-    if not version.isdigit() or int(version) > VERSION:
+    if not version.isdigit() or int(version) > INDEX_FORMAT:
         raise FormatError(
-            f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {VERSION})"
+            f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {INDEX_FORMAT})"
         )
     try:
         rows = table.to_pylist()

@@ -20,7 +20,7 @@ BlockIds = npt.NDArray[np.int32]
 Feature: TypeAlias = Predicate | Term
 Write: TypeAlias = Callable[[Feature], str]
 Let: TypeAlias = Callable[[str], str]
-VERSION = 1
+LAYOUT_FORMAT = 1
 
 
 def sql_of(feature: Feature) -> str:
@@ -68,7 +68,7 @@ _CLASS_OF_KIND = {
 
 
 def layout_to_json(layout: Layout) -> str:
-    return json.dumps({"hedgerow_layout": VERSION, **layout_to_dict(layout)})
+    return json.dumps({"hedgerow_layout": LAYOUT_FORMAT, **layout_to_dict(layout)})
 
 
 def layout_from_json(value: str) -> Layout:
@@ -79,7 +79,7 @@ def layout_from_json(value: str) -> Layout:
         raise FormatError(f"this is not a layout, because it is not valid JSON: {error}") from error
     if not isinstance(fields, dict) or "hedgerow_layout" not in fields:
         raise FormatError("this JSON is not a Hedgerow layout: it has no hedgerow_layout")
-    if fields["hedgerow_layout"] > VERSION:
+    if fields["hedgerow_layout"] > LAYOUT_FORMAT:
         raise FormatError(f"this layout was written by a newer Hedgerow (format {fields['hedgerow_layout']})")
     return layout_from_dict(fields)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from hedgerow.spark.compute.assign_blocks import BLOCK, order_inside, settings_f
 from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import configured, temporary_settings
+from hedgerow.spark.write.writing import Writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,10 +25,7 @@ def write_blocks(
     layout: Layout,
     schema: Mapping[str, Type],
     path: str,
-    max_block_rows: int | None = None,
-    sort_by: Sequence[str] = (),
-    options: Mapping[str, str] | None = None,
-    by_key: bool = False,
+    how: Writing,
 ) -> Checksum:
     """Writes a file `part-<block>-...` for each block that has rows; returns the checksum of the rows that went in.
 
@@ -42,12 +40,12 @@ def write_blocks(
         observed(frame) as (watched, checksums),
     ):
         routed = with_block(watched, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
-        order = order_inside(layout, sort_by, by_key)
+        order = order_inside(layout, how.sort_by, how.by_key)
         if order:
             routed = routed.sortWithinPartitions(*order)
-        writer = routed.write.mode("append").options(**(options or {}))
-        if max_block_rows:
-            writer = writer.option("maxRecordsPerFile", max_block_rows)
+        writer = routed.write.mode("append").options(**how.options)
+        if how.max_block_rows:
+            writer = writer.option("maxRecordsPerFile", how.max_block_rows)
         writer.parquet(path)
     return checksums[0]
 

@@ -19,7 +19,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
-from hedgerow.core.predicates.predicate_json import decode, encode
+from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
@@ -33,6 +33,7 @@ from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Writt
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.segments import (
     Segment,
     mentions,
@@ -57,9 +58,9 @@ class Plan:
     layout: Layout
     name: str
     predicates: Sequence[Predicate]
-    statistics: Sequence[Any]
+    items: Sequence[Item]
     provenance: Mapping[str, Any]
-    writing: Mapping[str, Any]
+    how: Writing
     where: str | Sequence[str] | None = None
 
 
@@ -92,7 +93,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         with step(log.spark, "writing"), _exact_writing(snapshot), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
-                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.writing))
+                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.how))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
             stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), file_names(written.sizes))
@@ -122,7 +123,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
 
 def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
     """The snapshot to rewrite, after Delta was set to keep statistics of the queried columns."""
-    options_of(plan.writing)
+    options_of(plan.how)
     snapshot = log.snapshot()
     snapshot.refuse()
     snapshot.cover(sorted({term_text(c) for p in plan.predicates for c in columns_of(p)}))
@@ -160,16 +161,16 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
 def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
     least = plan.provenance.get("block_rows") or _mean_rows(snapshot)
     rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least))
-    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.writing)
+    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.how)
 
 
 def _mean_rows(snapshot: Snapshot) -> int:
     return max(1, int(np.maximum(snapshot.files.rows, 0).sum()) // max(1, len(snapshot.files.names)))
 
 
-def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, writing: Mapping[str, Any]) -> DataFrame:
+def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, how: Writing) -> DataFrame:
     """Sorts the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
-    order = order_inside(layout, writing["sort_by"], writing.get("by_key", False))
+    order = order_inside(layout, how.sort_by, how.by_key)
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
@@ -179,7 +180,7 @@ def _meta(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> dict[str, Any]:
         "columns": snapshot.columns,
         "schema": {key: str(kind) for key, kind in schema_at(snapshot).items()},
         "settings": settings(snapshot.log.spark),
-        "writing": dict(plan.writing),
+        "writing": plan.how.to_dict(),
         "statistics": list(map(encode, _indexed_items(plan, snapshot))),
         "hashed": list(snapshot.fields),
         "checksum": {"rows": went_in.rows, "low": went_in.low, "high": went_in.high},
@@ -193,7 +194,7 @@ def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
     """
     partitions = [Column((name,)) for name in snapshot.partition_columns]
     zoned = {name.lower() for name in snapshot.partition_columns if type_text(snapshot.fields[name]) == "timestamp"}
-    return [item for item in (*map(decode, plan.statistics), *partitions) if not mentions(item, zoned)]
+    return [item for item in (*plan.items, *partitions) if not mentions(item, zoned)]
 
 
 def _workload_cost(predicates: Sequence[Predicate], stats: Stats) -> dict[str, float]:
@@ -210,13 +211,13 @@ def _blocks_of(names: Mapping[str, int]) -> Any:
     return np.array([block_of_file(n.rsplit("/", 1)[-1]) for n in names], np.int64)
 
 
-def options_of(writing: Mapping[str, Any]) -> dict[str, str]:
+def options_of(how: Writing) -> dict[str, str]:
     """The options for Delta's writer; HedgerowError for an option that it does not take."""
-    given = {key.lower(): str(value) for key, value in (writing.get("options") or {}).items()}
+    given = {key.lower(): str(value) for key, value in how.options.items()}
     unknown = sorted(set(given) - set(_WRITER_OPTIONS))
     if unknown:
         raise HedgerowError(f"Delta's writer takes {' and '.join(_WRITER_OPTIONS.values())}, not {unknown[0]}")
-    most = {"maxRecordsPerFile": str(writing["max_block_rows"])} if writing.get("max_block_rows") else {}
+    most = {"maxRecordsPerFile": str(how.max_block_rows)} if how.max_block_rows else {}
     return {**{_WRITER_OPTIONS[key]: value for key, value in given.items()}, **most}
 
 
@@ -231,8 +232,8 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
         with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
-            rows = _sorted_rows(rows, partitions, segment.layout, segment.meta["writing"])
-            options = {**options_of(segment.meta["writing"]), "userMetadata": mark, "optimizeWrite": "false"}
+            rows = _sorted_rows(rows, partitions, segment.layout, segment.writing)
+            options = {**options_of(segment.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error

@@ -30,10 +30,11 @@ from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.settings_fit import difference, fitting_index
 
-VERSION = 1
+LIST_FORMAT = 1
 _MAX_KEPT = 10  # older lists, for readers that still use them, and segments without a file, for older versions
 _DAY_SECONDS = 24 * 3600
 _LIST = re.compile(r"delta-(\d{1,18})\.json")
@@ -65,6 +66,10 @@ class Segment:
     @cached_property
     def items(self) -> list[Item]:
         return [decode(item) for item in self.meta["statistics"]]
+
+    @property
+    def writing(self) -> Writing:
+        return Writing.from_dict(self.meta["writing"])
 
     @cached_property
     def _indexes(self) -> dict[Any, BlockIndex]:
@@ -123,7 +128,7 @@ def newest_list(side: Folder) -> int:
 def read_list(side: Folder, number: int) -> dict[str, Any]:
     try:
         listed: dict[str, Any] = json.loads(side.read(f"delta-{number}.json"))
-        newer = listed["format"] > VERSION
+        newer = listed["format"] > LIST_FORMAT
         listed["segments"][:0], listed["operations"][:0]
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"the list {side.root}/delta-{number}.json is damaged") from error
@@ -137,7 +142,7 @@ def update_list(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]
     side = side_folder(log)
     while True:
         number = newest_list(side)
-        empty: dict[str, Any] = {"format": VERSION, "segments": [], "operations": []}
+        empty: dict[str, Any] = {"format": LIST_FORMAT, "segments": [], "operations": []}
         changed = change(read_list(side, number) if number else empty)
         if side.write(f"delta-{number + 1}.json", json.dumps(changed, indent=1).encode(), new=True):
             break

@@ -29,12 +29,14 @@ from hedgerow.core.layouts.base import Layout, layout_from_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.types import Type
+from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.settings_fit import difference, fitting_index
 
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-VERSION = 1
+MANIFEST_FORMAT = 1
 _MANIFEST = re.compile(r"manifest-(\d{1,18})\.json")
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 _KEYS = {
@@ -73,7 +75,7 @@ class StoredParquet:
             raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
         try:
             manifest = json.loads(Folder(spark, f"{path}/{SIDE}").read(f"manifest-{number}.json"))
-            newer = manifest["version"] > VERSION
+            newer = manifest["version"] > MANIFEST_FORMAT
             is_whole = all(isinstance(manifest[key], kind) for key, kind in _KEYS.items())
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"the manifest of {path} is damaged") from error
@@ -131,9 +133,14 @@ class StoredParquet:
     def side(self) -> Folder:
         return Folder(self.spark, f"{self.path}/{SIDE}")
 
-    @property
-    def statistics(self) -> list[Any]:
+    @cached_property
+    def statistics(self) -> list[Item]:
+        """The expressions and conditions that the index describes."""
         return [decode(item) for item in self.manifest["statistics"]]
+
+    @property
+    def writing(self) -> Writing:
+        return Writing.from_dict(self.manifest["writing"])
 
     def present(self) -> dict[str, int]:
         """The sizes of the data files that exist now, indexed or not; of the hidden files, the indexed ones only."""

@@ -16,9 +16,11 @@ from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.layouts.base import Layout, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
+from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
@@ -27,8 +29,9 @@ from hedgerow.spark.storage.footers import footers_of, ranges
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
+from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
-from hedgerow.tables.parquet.stored import VERSION, StoredParquet, data_files, newest_manifest, partial_place
+from hedgerow.tables.parquet.stored import MANIFEST_FORMAT, StoredParquet, data_files, newest_manifest, partial_place
 from hedgerow.tables.settings_fit import difference, settings_as_written
 
 if TYPE_CHECKING:
@@ -37,33 +40,35 @@ if TYPE_CHECKING:
 _MAX_KEPT_MANIFESTS = 10  # older ones are kept for readers that still use them
 
 
-def write_files(table: StoredParquet, frame: DataFrame, layout: Layout) -> tuple[Checksum, BlockIndex, KnownFiles]:
-    """Writes rows into an empty table folder and collects the statistics of the new files."""
+def write_files(
+    table: StoredParquet, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Item]
+) -> tuple[Checksum, BlockIndex, KnownFiles]:
+    """Writes rows into an empty table folder and collects the statistics of the items for the new files."""
     if isinstance(layout, OverlapLayout):
         check_can_overlap(layout, table.schema)
     with step(table.spark, "writing"):
-        went_in = write_blocks(frame, layout, table.schema, table.path, **table.manifest["writing"])
+        went_in = write_blocks(frame, layout, table.schema, table.path, how)
         if isinstance(layout, OverlapLayout) and layout.pairs:
-            own, how = table.frame(list(data_files(table.spark, table.path))), table.manifest["writing"]
+            own = table.frame(list(data_files(table.spark, table.path)))
             where = f"{table.path}/{COPIES}"
-            write_copies(own, layout, table.schema, where, how["sort_by"], how["options"])
+            write_copies(own, layout, table.schema, where, how.sort_by, how.options)
     with step(table.spark, "collecting statistics and comparing all rows"):
-        index, files, came_out = _inspected(table, layout)
+        index, files, came_out = _inspected(table, layout, items)
     return same_rows(went_in, came_out, frame, table.frame(list(data_files(table.spark, table.path)))), index, files
 
 
-def _inspected(table: StoredParquet, layout: Layout) -> tuple[BlockIndex, KnownFiles, Checksum]:
+def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> tuple[BlockIndex, KnownFiles, Checksum]:
     """The statistics and sizes of all files, and the checksum of their rows."""
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
     frame, footers = table.frame(list(own)), footers_of(Folder(table.spark, table.path), sizes)
     if isinstance(layout, OverlapLayout):
         copies = table.with_copies(list(hidden)) if hidden else None
-        index = collect_parts(frame, copies, layout, table.statistics, table.schema, list(sizes))
+        index = collect_parts(frame, copies, layout, items, table.schema, list(sizes))
         came_out = checksum(frame)
     else:
         known = ranges(footers, table.schema)
-        stats, came_out = collect_files_and_rows(frame, table.statistics, table.schema, list(sizes), known)
+        stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
         index = BlockIndex((View(stats),))
     names = dict.fromkeys(name for footer in footers for name in footer.columns)
     files = KnownFiles(
@@ -89,7 +94,7 @@ def add_rows(
             differs = difference(table.manifest["settings"], settings(table.spark))
             if differs is not None:
                 raise HedgerowError(f"nothing can be appended to {table.path} in this session: {differs[1]}")
-            went_in, index, files = write_files(draft, frame, table.layout)
+            went_in, index, files = write_files(draft, frame, table.layout, table.writing, table.statistics)
         for name in files.names:
             folder.move(f"{place}/{name}", name)
             moved.append(name)
@@ -172,9 +177,9 @@ def create(
     layout: Layout,
     to: str,
     *,
-    statistics: Sequence[Any],
+    items: Sequence[Item],
     provenance: Mapping[str, Any],
-    writing: Mapping[str, Any],
+    how: Writing,
     overwrite: bool = False,
     copy_of: StoredParquet | None = None,
 ) -> None:
@@ -192,20 +197,20 @@ def create(
     try:
         Folder(spark, f"{place}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
         manifest: dict[str, Any] = {
-            "version": VERSION,
+            "version": MANIFEST_FORMAT,
             "number": 1,
             "name": opened.name,
             **provenance,
             "schema": json.loads(opened.frame.schema.json()),
             "settings": settings(spark),
-            "writing": dict(writing),
-            "statistics": list(statistics),
+            "writing": how.to_dict(),
+            "statistics": list(map(encode, items)),
         }
         frame = opened.frame
         if copy_of is not None:
             manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
             manifest["copy_of"], frame = copy_of.manifest["files"], fitting_rows(copy_of, frame)
-        went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout)
+        went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout, how, items)
         if copy_of is not None:
             check_same_rows(copy_of, went_in)
         commit(spark, place, {**manifest, "checksum": _checksum_json(went_in)}, index, files)
