@@ -396,7 +396,10 @@ def _value(kind: Any, text: str) -> Any:
 
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
-    """Prints, by directory, the files that the query opens, and how many it would open without the index."""
+    """Prints for each directory how many files the query opens, and how many it would open without the index.
+
+    With `--json` the names of the opened files are listed too. The query does not run.
+    """
     from hedgerow.spark.start.session import first_line, spark_errors
 
     try:  # a statement is refused here: Spark would run it at once

@@ -1,5 +1,6 @@
 """How are the tables that `apply` writes stored, read and changed?
 
-Managed tables exist in two formats that meet one protocol (`base`). `session_pruning` answers the optimizer rule,
-`connect_pruning` serves Spark Connect. Imports core, spark and sql.
+Such tables are called managed. There are two formats, `parquet` and `delta`, and both meet one protocol (`base`).
+`session_pruning` tells Hedgerow's rule in Spark's optimizer which files a query has to open. `connect_pruning` prunes
+queries over Spark Connect, where that rule cannot be used. Imports core, spark and sql.
 """

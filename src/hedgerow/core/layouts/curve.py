@@ -167,7 +167,10 @@ class CurveLayout:
         return plain if len(plain) == len(self.axes) else []
 
     def _interleaved_sql(self, write: Write) -> str | None:
-        """The key as the sum (for a snake, the XOR) of the parts that the axes contribute."""
+        """The SQL text of the key; None for a Hilbert curve, or if the text would be too long.
+
+        Each axis gives one part. The key is the sum of the parts, or their XOR if the curve is a snake.
+        """
         axes = self._plain_axes
         if self.curve == "hilbert" or not axes or len(self.pattern) > MAX_SQL_BITS:
             return None

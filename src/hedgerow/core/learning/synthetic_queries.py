@@ -212,7 +212,11 @@ class _Group:
     values: list[tuple[Values, ...]] = field(default_factory=list)
 
     def draw(self, i: int, times: int, domains: _Domains, r: Random) -> list[Predicate]:
-        """Draw `times` variants of query i; none if its literals never change, itself if all draws contradict."""
+        """Draw up to `times` variants of query i, with other literals.
+
+        Returns no variant if all queries of the group have the same literals. If every draw is a contradiction, returns
+        query i itself.
+        """
         by_slot = list(zip(*self.values, strict=True))
         varies = [len(set(seen)) > 1 for seen in by_slot]
         if not any(varies):

@@ -185,7 +185,11 @@ class _Binder:
         return None
 
     def _uncast(self, term: Cast, op: str, literal: Literal) -> Predicate | None:
-        """Rewrite casts that keep the order but make neighbours equal: number to double, timestamp to date."""
+        """Replace a comparison of a cast by one of the column itself: CAST(ts AS DATE) = d becomes a range of ts.
+
+        Supports casts that keep the order but may give different values the same result: number to double, timestamp to
+        date. None for all others.
+        """
         column, source = term.column, self.type_of(term.column)
         match source.kind, term.type.kind:
             case kinds.INT | kinds.DECIMAL, kinds.FLOAT if term.type.name == "double":

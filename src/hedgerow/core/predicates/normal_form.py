@@ -1,6 +1,7 @@
-"""Bring equal predicates to the same tree, in ordered passes that keep the truth on every row.
+"""Rewrite predicates into a normal form, so that many predicates with the same meaning become the same tree.
 
-No pass is needed for BETWEEN, NOT IN and constants on the left: `nodes` has only one form for each of them.
+Ordered passes rewrite a predicate step by step. None of them changes its outcome (TRUE, FALSE or NULL) on any row. No
+pass is needed for BETWEEN, NOT IN and constants on the left: `nodes` has only one form for each of them.
 """
 
 from __future__ import annotations

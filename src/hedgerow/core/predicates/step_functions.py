@@ -1,11 +1,13 @@
-"""Predicates about one term as step functions: they map the term's value, or NULL, to TRUE, FALSE or NULL.
+"""Predicates about one term (a column or an expression) as step functions.
+
+A step function maps the term's value, or NULL, to TRUE, FALSE or NULL, and changes only at a few values:
 
     x >= 5 AND x <> 9      value   ----------5=========9==========>     NULL
                            truth     FALSE    |  TRUE  F   TRUE         NULL
 
 Ranges, IN lists, prefixes, their negations and every AND/OR of them are such functions. Then p implies q if q is TRUE
-wherever p is, and p is a contradiction if it is TRUE nowhere. A block whose values lie between a minimum and a maximum
-has exactly the outcomes of the steps between these two.
+wherever p is, and p is a contradiction if it is TRUE nowhere. On a block whose values lie between a minimum and a
+maximum, p can have only the outcomes of the steps between these two.
 """
 
 from __future__ import annotations

@@ -236,7 +236,11 @@ def _joint(a: TermStats, b: TermStats) -> tuple[Codes, Codes, Codes, Codes]:
 
 
 def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: Codes) -> Bits:
-    """The outcomes of `a op b` by bounds. Values in one gap may be in any order: equal even codes decide nothing."""
+    """The outcomes that `a op b` can have on each block, from the codes of the bounds of a and b (`value_codes`).
+
+    An even code is a gap between known values. Two values in the same gap can be equal or in either order, so equal
+    even codes exclude no outcome.
+    """
 
     def never_less(x_low: Codes, y_high: Codes) -> Bools:  # x < y for no pair:  y......y  x......x
         never: Bools = x_low + (x_low % 2 == 1) > y_high

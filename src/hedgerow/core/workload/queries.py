@@ -1,4 +1,7 @@
-"""Queries of a workload: each is a list of scans of base tables, with a predicate that every needed row satisfies."""
+"""The queries of a workload. A query is a list of scans, each with one base table and one predicate.
+
+Rows on which the predicate is not TRUE cannot change the query's result.
+"""
 
 from __future__ import annotations
 

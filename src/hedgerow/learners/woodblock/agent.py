@@ -1,11 +1,16 @@
-"""The agent of Woodblock (the qd-tree paper's 5.2 and 5.3): a network that chooses cuts, and learns by PPO.
+"""The agent of Woodblock: a network that chooses cuts and learns by PPO (qd-tree paper, 5.2 and 5.3).
 
-Policy and value are two heads on the same two layers. For each cut taken, its probability at that time is known, and
-how much better than expected the result was (the advantage). Good cuts become more likely, within limits:
+The network has two shared layers and two outputs: the probability of each cut (the policy), and the reward that it
+expects (the value). A lesson makes cuts more likely that had a better reward than expected. It minimises
 
-    loss = - min(r A, clip(r, 1 - CLIP, 1 + CLIP) A) + VALUE (worth - reward)^2 - ENTROPY entropy      r: now / then
+    loss = - min(r A, clip(r, 1 - CLIP, 1 + CLIP) A) + VALUE (worth - reward)^2 - ENTROPY entropy
 
-JAX compiles it, for a GPU where it finds one.
+    A        the advantage of a cut: its reward minus the reward expected when it was taken, normalised
+    r        the cut's probability now, divided by that when it was taken; clipped, so that one lesson changes little
+    worth    the reward expected now
+    entropy  of the policy; rewarding it keeps the agent trying other cuts
+
+JAX compiles the network, for a GPU if there is one.
 """
 
 from __future__ import annotations

@@ -246,7 +246,10 @@ class Forest:
         return self._rewarded(made, leaves, len(ids), *self._cells(kept, ids))
 
     def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
-        """The leaves of a single tree as cells, and the leaf of each row; nothing if leaves were not kept."""
+        """The leaves of a single tree as cells, and for each row of the sample the number of its leaf (-1: none).
+
+        Without `leaves` there are no cells, and every row has -1.
+        """
         none = np.zeros((0, len(self.counts)), np.int32)
         rows = np.concatenate([np.zeros(0, np.int64), *(leaf.rows for leaf in leaves)])
         counts = np.concatenate([none, *(leaf.counts for leaf in leaves)])
@@ -413,7 +416,10 @@ def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> 
 
 @njit(cache=True)
 def _asked(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
-    """Update the open queries of a node and the weight that skips it; returns whether each cut is in an open query."""
+    """Update a node's open queries, and the weight of the queries that skip it, from the parent's to its own.
+
+    An open query reads the node but might skip a part of it. Returns for each cut whether it occurs in an open query.
+    """
     some, other = counts > 0, counts < rows
     before = np.flatnonzero(is_open)
     skips[0] += skipped(before, clauses, some, other, False)

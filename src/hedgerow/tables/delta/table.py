@@ -214,7 +214,11 @@ class DeltaTable:
         }
 
     def _still_in_place(self, snapshot: Snapshot) -> dict[str, Any]:
-        """How many files of the newest layout still exist, and how many files are not indexed."""
+        """A part of `describe` and `verify`: what is left of the last completed write, and which files are not indexed.
+
+        `layout_files` and `layout_files_left` are the numbers of files that this write wrote and that still exist.
+        `unknown_rows` is the share of the table's rows that are in files without an index.
+        """
         files, places = snapshot.files, self.places(snapshot)
         known = np.zeros(len(files.names), bool)
         for _, theirs in places:

@@ -1,4 +1,8 @@
-"""Verifies that a table is as it was written: its files, every row and column, its copies, and its statistics."""
+"""Verifies that a Parquet table is as it was written.
+
+Compares the names and sizes of its files, all rows and columns, the copied rows, the replicas, and the statistics of
+some files.
+"""
 
 from __future__ import annotations
 

@@ -227,9 +227,14 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
 
 @njit(cache=True)
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
-    """Make new blocks of cells that other blocks can spare, and that cost less together than where they are.
+    """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 
-    `blocks` has spare entries; returns how many are used. A new block begins with each of the `tries` worst cells.
+    A new block begins with one cell: the `tries` cells that most queries read in vain in their block are tried. The
+    cheapest cells are added until it has `least` rows, but no block that gives cells may fall below `least` rows. The
+    new block is kept only if its cells then cost less than before.
+
+    `of` is the block of each cell, and is updated. `blocks` begins as zeros, with spare entries for new blocks; returns
+    how many are used.
     """
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks

@@ -24,10 +24,14 @@ MAX_TUNED_SHARE = 0.1  # of the rows: with `tuned`, a feature that more rows hav
 class RowGroups:
     """The parameters of grouping rows by their features.
 
-    `features`: how many are used at most. `threshold`: the share of the queries that each has to serve. `tuned`: use
-    only features that at most a tenth of the rows have. `cost`: the price of joining two groups, either the extra rows
-    that queries read ("queries"), or the weight of the features lost, each weighed by the queries that it subsumes
-    ("features") or by those that name it ("sop").
+    `features`: the maximum number of features.
+    `threshold`: the minimum benefit of each feature. With cost "queries" it is the share of all rows that the feature
+    lets queries skip; otherwise it is the share of the queries that imply the feature. Earlier features' benefit does
+    not count again.
+    `tuned`: use only features that at most a tenth of the rows have.
+    `cost`: the price of joining two groups. "queries": the extra rows that queries read. "features" and "sop": the
+    rows that lack a feature of the other group, times the feature's weight. This is the weight of the queries that
+    imply the feature ("features"), or that contain it as a condition ("sop").
     """
 
     features: int
