@@ -25,7 +25,8 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import score as cost
-from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
 from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms_of
@@ -81,7 +82,7 @@ class InMemory:
     def noted(self) -> dict[Predicate, Bits]:
         """The outcomes that an index notes besides, whatever the layout."""
         rows = self.all_rows.rows
-        return {p: rows.evaluate(p) for p in unanswered(self.predicates, self.all_rows)}
+        return {p: rows.evaluate(p) for p in conditions_to_note(self.predicates, self.all_rows)}
 
     def sample(self, seed: int) -> Sample:
         n = len(self.all_rows)

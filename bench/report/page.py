@@ -11,9 +11,8 @@ from typing import Any
 
 from bench.every_suite import EVERY, Suite
 from bench.report.lines import Line, form, grouped, label, middle, value
-from bench.report.papers import OF_RANGE, PEERS, THEIRS, Theirs
+from bench.report.published_figures import NEAR, OF_RANGE, PEERS, THEIRS, Theirs
 
-NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
 MORE_IS_BETTER = ("mrows_per_s",)
 FIGURES = {
     "rows_read": "rows read",

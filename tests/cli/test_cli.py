@@ -19,6 +19,7 @@ import hedgerow
 from hedgerow.cli import commands as cli
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.java import NO_JAVA, find_java
+from hedgerow.spark.start.jvm_output import start_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -314,14 +315,11 @@ def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.Monke
 
 def test_why_a_jvm_did_not_start() -> None:
     usual = "WARNING: Using incubator modules: x\nUsing Spark's default log4j profile: y\n26/01/01 WARN Utils: z\n\n"
-    assert cli._start_failure(io.StringIO(usual)) is None
-    assert cli._start_failure(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
+    assert start_failure(io.StringIO(usual)) is None
+    assert start_failure(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
         "Invalid maximum heap size: -Xmx4x"
     )
-    assert (
-        cli._start_failure(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n'))
-        == "No"
-    )
+    assert start_failure(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n')) == "No"
 
 
 def test_everything_has_a_help_text() -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +15,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryFile
 from types import NoneType, UnionType
-from typing import IO, TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -27,15 +24,13 @@ from typer.core import TyperGroup
 import hedgerow
 from hedgerow.cli.output import Output, all_or, paired_share, share, summary
 from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.jvm_output import jvm_output, start_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
-
-# Lines that a JVM and Spark print at every start; the first other line is the reason of a failure.
-_USUAL = re.compile(r"\s*$|.*\bWARN|Using |Setting |To adjust |\s+at ")
 
 
 class Commands(TyperGroup):
@@ -311,36 +306,15 @@ def _session(options: Options) -> Iterator[SparkSession]:
     """A new session, stopped at the end; tests replace this function."""
     from hedgerow.spark.start.session import session, spark_errors
 
-    with nullcontext(StringIO()) if options.wants_log else _silenced() as held:
+    with nullcontext(StringIO()) if options.wants_log else jvm_output() as held:
         try:
             spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
         except spark_errors() as error:
-            raise HedgerowError(f"Spark did not start: {_start_failure(held) or _one_sentence(error)}") from error
+            raise HedgerowError(f"Spark did not start: {start_failure(held) or _one_sentence(error)}") from error
     try:
         yield spark
     finally:
         spark.stop()
-
-
-@contextmanager
-def _silenced() -> Iterator[IO[str]]:
-    """Redirects standard error to a file; a process started meanwhile, like Spark's JVM, writes there until it ends."""
-    with TemporaryFile("w+", errors="replace") as held:
-        sys.stderr.flush()
-        before = os.dup(2)
-        os.dup2(held.fileno(), 2)
-        try:
-            yield held
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
-
-
-def _start_failure(held: IO[str]) -> str | None:
-    """The reason why a JVM did not start: the first line of its output that is not printed at every start."""
-    held.seek(0)
-    line = next((line for line in held if not _USUAL.match(line)), None)
-    return line and re.sub(r"^Exception in thread \S+ [\w.$]+: ", "", line).strip()
 
 
 def _one_sentence(error: Exception) -> str | None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns_of, terms_of, walk
-from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.nodes import Predicate, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
-from hedgerow.spark.compute.evaluate import Item, needed
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
@@ -30,8 +28,6 @@ from hedgerow.tables.parquet.write import create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
 
 
 def apply(
@@ -86,7 +82,7 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    described = _described_items(learned, statistics)
+    described = items_to_index(learned, statistics)
     how = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
     if place is not None:
         if where is not None:
@@ -109,22 +105,6 @@ def apply(
     plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, where)
     rewrite(spark, source, plan, retries)
     return DeltaTable.open(spark, source)
-
-
-def _described_items(learned: Learned, limit: int) -> list[Item]:
-    """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
-
-    Of those, the layout's own come first, then the ones that occur in most queries."""
-    own = [x for x in learned.layout.features if isinstance(x, Predicate)]
-    filtered = {c for p in learned.predicates for c in columns_of(p)}  # also inside LIKE and functions
-    filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
-    compound = [x for x in own if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
-    items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
-    uses = Counter(x for p in learned.predicates for x in {*terms_of(p), *walk(normalise(p))})
-    first = {*learned.layout.features, *(t for p in own for t in terms_of(p))}
-    more = [x for x in items if not isinstance(x, Column)]
-    more.sort(key=lambda x: (x not in first, -uses[x], sql_of(x)))
-    return [x for x in items if isinstance(x, Column)] + more[:limit]
 
 
 def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:

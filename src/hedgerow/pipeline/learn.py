@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.errors import HedgerowError, LayoutError, warn
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
-from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
@@ -82,7 +83,7 @@ def learn(
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
         sample, user_items = _without_user_functions(sample)
-    noted = unanswered(predicates, sample)
+    noted = conditions_to_note(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted))

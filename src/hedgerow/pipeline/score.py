@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import warn
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning import score as cost
-from hedgerow.core.learning.problem import unanswered
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Workload
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
@@ -42,7 +42,7 @@ def score(
     wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, max(1, opened.rows // plain.blocks))
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
-        noted = layout.noted if isinstance(layout, Learned) else unanswered(predicates, sample)
+        noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample)
         result = cost.score(plain, sample.noting(noted), queries, opened.name)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     return result

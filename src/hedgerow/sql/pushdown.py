@@ -35,21 +35,7 @@ from hedgerow.sql.through import (
     plain_select,
     replace_columns,
 )
-
-# The value of a condition with any of these inside does not depend on the row alone, or changes over time.
-_UNSAFE = (
-    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
-    *(exp.Star, exp.Lambda),
-)
-_UNSAFE_NAMES = frozenset(
-    """
-    rand random randn uuid now current_date current_time curdate current_timestamp localtimestamp current_timezone
-    unix_timestamp input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
-    spark_partition_id current_user user session_user current_database current_catalog current_schema shuffle
-    version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
-    grouping grouping_id raise_error assert_true reflect java_method try_reflect
-    """.replace("_", "").split()
-)
+from hedgerow.sql.volatile_functions import depends_on_row_only
 
 
 @dataclass(eq=False)
@@ -169,19 +155,7 @@ def implied_condition(node: exp.Expr, accepts: Callable[[exp.Column], bool]) -> 
                 kids: list[exp.Expr] = [exp.Not(this=exp.paren(k.copy())) for k in inner.flatten()]
                 return implied_condition(reduce(lambda a, b: opposite(this=a, expression=b), kids), accepts)
     columns = list(node.find_all(exp.Column))
-    return node.copy() if columns and _is_safe(node) and all(map(accepts, columns)) else None
-
-
-def _is_safe(node: exp.Expr) -> bool:
-    return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
-
-
-def _function_names(node: exp.Expr) -> set[str]:
-    """The names of a function, in the query and in sqlglot, in lower case and without underscores."""
-    if not isinstance(node, exp.Func):
-        return set()
-    names = [node.name] if isinstance(node, exp.Anonymous) else [type(node).__name__, *node.sql_names()]
-    return {name.lower().replace("_", "") for name in names}
+    return node.copy() if columns and depends_on_row_only(node) and all(map(accepts, columns)) else None
 
 
 def _rejects_null(condition: exp.Expr) -> bool:

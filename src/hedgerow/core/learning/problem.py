@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -17,10 +14,8 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, In, Or, Predicate, columns_of, walk
-from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bools
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
@@ -88,25 +83,6 @@ class Problem:
         cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
-
-
-def unanswered(predicates: Sequence[Predicate], sample: Sample, limit: int = 128) -> tuple[Predicate, ...]:
-    """The most frequent conditions that a block's bounds and values cannot answer; the index notes their outcomes.
-
-    Such are comparisons of columns with each other, equalities on a column of many values, and ANDs and ORs about
-    several columns that occur more than once, such as a repeated query.
-    """
-    counts: Counter[Predicate] = Counter()
-    for part in (part for p in predicates for part in set(walk(normalise(p)))):
-        match part:
-            case CompareTerms():
-                counts[part] += 1
-            case And() | Or() if len(columns_of(part)) > 1:
-                counts[part] += 1
-            case Compare(term, "=", _) | In(term, (_, *_)) if sample.rows.distinct(term) > MAX_DISTINCT:
-                counts[part] += 1
-    frequent = (p for p, n in counts.most_common() if n > 1 or not isinstance(p, And | Or))
-    return tuple(sorted(islice(frequent, limit), key=predicate_text))
 
 
 class Learner(Protocol):

@@ -7,7 +7,7 @@ A step function maps the term's value, or NULL, to TRUE, FALSE or NULL, and chan
 
 Ranges, IN lists, prefixes, their negations and every AND/OR of them are such functions. Then p implies q if q is TRUE
 wherever p is, and p is a contradiction if it is TRUE nowhere. On a block whose values lie between a minimum and a
-maximum, p can have only the outcomes of the steps between these two.
+maximum, p can have only the outcomes of the steps between these two, and on its NULLs the outcome of NULL.
 """
 
 from __future__ import annotations

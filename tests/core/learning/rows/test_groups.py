@@ -16,8 +16,9 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.layouts.curve import Axis, BlockAxis
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.curves.order import woven
-from hedgerow.core.learning.problem import Problem, unanswered
+from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
@@ -194,7 +195,7 @@ def test_conditions_that_come_again_are_noted_as_a_whole() -> None:
     sample = logs()
     both = And((Compare(col("ip"), "<", lit(50)), Compare(col("kind"), "=", lit(3))))
     once = And((Compare(col("ip"), "<", lit(60)), NOTES))
-    assert both in unanswered((both, both, once), sample)
-    assert once not in unanswered((both, both, once), sample)
+    assert both in conditions_to_note((both, both, once), sample)
+    assert once not in conditions_to_note((both, both, once), sample)
     many = tuple(Compare(col("ip"), "=", lit(v)) for v in range(9))
-    assert len(unanswered(many, sample, limit=4)) == 4
+    assert len(conditions_to_note(many, sample, limit=4)) == 4

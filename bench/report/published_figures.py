@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, TUNED, WOODBLOCK, Case
 
+NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
 QDTREE = "Qd-tree, SIGMOD 2020"
 ZORDER = "Learned bits, NeurIPS workshop 2023"
 PANDO = "Pando, PVLDB 2023"

@@ -1,0 +1,36 @@
+"""Functions and clauses that do not depend on the row alone: today's date, the user, a random number, a subquery.
+
+Nothing is learned from a condition that holds one of them.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+# The value of a condition with any of these inside does not depend on the row alone, or changes over time.
+_UNSAFE = (
+    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
+    *(exp.Star, exp.Lambda),
+)
+_UNSAFE_NAMES = frozenset(
+    """
+    rand random randn uuid now current_date current_time curdate current_timestamp localtimestamp current_timezone
+    unix_timestamp input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
+    spark_partition_id current_user user session_user current_database current_catalog current_schema shuffle
+    version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
+    grouping grouping_id raise_error assert_true reflect java_method try_reflect
+    """.replace("_", "").split()
+)
+
+
+def depends_on_row_only(node: exp.Expr) -> bool:
+    """Whether the condition has the same value for a row at any time, for any user and in any query."""
+    return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
+
+
+def _function_names(node: exp.Expr) -> set[str]:
+    """The names of a function, in the query and in sqlglot, in lower case and without underscores."""
+    if not isinstance(node, exp.Func):
+        return set()
+    names = [node.name] if isinstance(node, exp.Anonymous) else [type(node).__name__, *node.sql_names()]
+    return {name.lower().replace("_", "") for name in names}
