@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.evaluate import Item, needed
-
-if TYPE_CHECKING:
-    pass
 
 MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
 
