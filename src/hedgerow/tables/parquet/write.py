@@ -93,7 +93,10 @@ def add_rows(
         with settings_as_written(table.spark, table.manifest["settings"]):
             differs = difference(table.manifest["settings"], settings(table.spark))
             if differs is not None:
-                raise HedgerowError(f"nothing can be appended to {table.path} in this session: {differs[1]}")
+                raise HedgerowError(
+                    f"nothing can be appended to {table.path} in this session: {differs[1]}. Change it back, or apply "
+                    "the layout again"
+                )
             went_in, index, files = write_files(draft, frame, table.layout, table.writing, table.statistics)
         for name in files.names:
             folder.move(f"{place}/{name}", name)
