@@ -286,7 +286,7 @@ class World:
 
     def kept(self, door: str, conditions: Sequence[str]) -> list[set[str] | str]:
         """For each condition the files that the door opens; a text where it raises."""
-        size = {"attach": self.batch[0], "route": 1 if self.kind == "texts" else self.batch[1], "read": 1}[door]
+        size = {"attach": self.batch[0], "route": 10 if self.kind == "texts" else self.batch[1], "read": 1}[door]
         found: list[set[str] | str] = []
         for part in self._parts(conditions, size):
             found += self._kept(door, part)

@@ -99,7 +99,7 @@ def short(path: str) -> str:
 def started(memory: str = "2g") -> Sessions:
     os.environ.setdefault("TZ", "UTC")
     own = {
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="differential-"),
