@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,19 @@ def test_maven_is_asked_only_for_those_who_want_delta(monkeypatch: pytest.Monkey
     monkeypatch.setattr(jars, "_has_delta_extra", lambda: False)
     assert delta_settings({}, fetch=True) == {}
 
+
+def test_only_one_process_fetches() -> None:
+    """Ivy gives processes that fetch the same jar at once half a file each."""
+    with jars.fetching_alone(), pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", FETCHES], timeout=3, check=True)
+    subprocess.run([sys.executable, "-c", FETCHES], timeout=60, check=True)
+
+
+FETCHES = """
+from hedgerow.spark.start.delta_jars import fetching_alone
+with fetching_alone():
+    pass
+"""
 
 WITHOUT = """
 import json, os, sys

@@ -10,7 +10,9 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,19 @@ def delta_settings(given: Mapping[str, str], fetch: bool) -> dict[str, str]:
     added[_EXTENSIONS] = "io.delta.sql.DeltaSparkSessionExtension"
     joined = {key: ",".join(filter(None, (given.get(key), value))) for key, value in added.items()}
     return {**joined, _CATALOG: given.get(_CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog")}
+
+
+@contextmanager
+def fetching_alone() -> Iterator[None]:
+    """Holds a lock of this machine: processes that fetch the same jars at once spoil each other's files."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    with open(Path(tempfile.gettempdir()) / f"hedgerow-fetch-{os.getuid()}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def named_jars() -> list[str]:

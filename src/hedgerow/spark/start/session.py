@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.schema import Session
-from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, loaded
+from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, fetching_alone, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
@@ -34,13 +34,14 @@ def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> Sp
 
     given = _dotted(settings)
     is_too_late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
-    delta = {} if is_too_late else delta_settings(given, fetch=True)
-    try:
-        return _started(memory, master, {**given, **delta})
-    except spark_errors():
-        if PACKAGES not in delta:
-            raise
-    return _started(memory, master, given)  # Maven cannot be reached
+    with fetching_alone():
+        delta = {} if is_too_late else delta_settings(given, fetch=True)
+        if PACKAGES in delta:
+            try:
+                return _started(memory, master, {**given, **delta})
+            except spark_errors():
+                delta = {}  # Maven cannot be reached
+    return _started(memory, master, {**given, **delta})
 
 
 def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
