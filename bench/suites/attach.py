@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,39 +66,33 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
     """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex, View
     from hedgerow.core.layouts.base import layout_to_json
+    from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.rule import settings
     from hedgerow.spark.storage.delta_log import delta_log
     from hedgerow.spark.storage.folder import Folder
+    from hedgerow.spark.write.writing import Writing
+    from hedgerow.tables.delta.segment_list import SegmentEntry
     from hedgerow.tables.delta.segments import operation, update_list, with_segment, write_segment
     from hedgerow.tables.delta.snapshot_files import schema_at
     from hedgerow.tables.known_files import SIDE
+    from hedgerow.tables.parquet.manifest import Manifest
     from hedgerow.tables.parquet.write import commit
 
     layout, stats, known = _written(path, files)
     if kind == "parquet":
         schema = json.loads(spark.read.parquet(f"{path}/{known.names[0]}").schema.json())
         Folder(spark, f"{path}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
-        manifest = {"version": 1, "number": 1, "name": "t", "schema": schema, "settings": settings(spark)}
-        commit(spark, path, {**manifest, "statistics": _items(files), "writing": {}}, BlockIndex((View(stats),)), known)
+        manifest = Manifest(1, "t", schema, settings(spark), Writing(), (_like(files),), Checksum(0, 0, 0))
+        commit(spark, path, manifest, BlockIndex((View(stats),)), known)
     else:
         spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
         log = delta_log(spark, path)
         snapshot = log.snapshot()
-        meta = {
-            "columns": snapshot.columns,
-            "schema": {name: str(type_) for name, type_ in schema_at(snapshot).items()},
-            **{"settings": settings(spark), "statistics": _items(files), "writing": {"sort_by": []}},
-        }
-        segment = write_segment(log, meta, layout, stats, known)
-        update_list(log, lambda m: with_segment({"name": "t", **m}, segment, snapshot, operation("apply", 0, segment)))
+        schema = {name: str(type_) for name, type_ in schema_at(snapshot).items()}
+        entry = SegmentEntry("", "", snapshot.columns, schema, settings(spark), Writing(), (_like(files),))
+        added = write_segment(log, entry, layout, stats, known)
+        update_list(log, lambda m: with_segment(replace(m, name="t"), added, snapshot, operation("apply", 0, added)))
     return f"{kind}.`{path}`"
-
-
-def _items(files: int) -> list[Any]:
-    """What the index says of each file beside columns."""
-    from hedgerow.core.predicates.predicate_json import encode
-
-    return [encode(_like(files))]
 
 
 def _like(files: int) -> Any:

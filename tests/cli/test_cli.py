@@ -134,7 +134,7 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     assert found["rows"] == ROWS
     assert all(".gz." in name for name in written.known.names)
     assert written.known.rows.max() <= 300
-    assert written.manifest["writing"]["sort_by"] == ["price", "id"]
+    assert written.manifest.writing.sort_by == ("price", "id")
     shown = facts(run("describe", to))
     assert shown["rows"] == "4,000"
     assert shown["files"].startswith(f"{found['files']}, ")
@@ -142,7 +142,7 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     refused = run(*words)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert run(*words, "--overwrite").exit_code == 0
-    assert "sort_by" in hedgerow.table(spark, str(to)).manifest["writing"]
+    assert hedgerow.table(spark, str(to)).manifest.writing.sort_by == ("price", "id")
 
 
 def test_a_delta_table_in_place(

@@ -22,7 +22,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import And, Compare, Expr, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Expr, In, IsNull, Not, Opaque, Or, Predicate, Prefix, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.learner_names import LEARNERS, make_learner
@@ -170,3 +170,11 @@ def test_corners(name: str, corner: str) -> None:
         return
     blocks = layout.assign(complete(given.sample.rows, layout))
     assert len(blocks) == len(rows) and ((blocks >= 0) & (blocks < layout.blocks)).all()
+
+
+def test_values_without_an_order_do_not_stop_a_learner(name: str) -> None:
+    """No learner sorts by an array, although queries filter by it most often."""
+    rows = pa.table({"x": list(range(300)), "list": [[i] for i in range(300)]})
+    queries = (IsNull(col("list")), Not(IsNull(col("list"))), Compare(X, "<", lit(100)))
+    layout = learner(name).fit(problem(rows, queries, 20))
+    assert layout.blocks

@@ -92,7 +92,12 @@ def test_promises(spark: SparkSession, table: Table) -> None:
     ]
     assert 0 < score.rows_read < 1 and all(0 <= share <= 1 for share in table.rows_read(predicates))
 
+    all_rows = f"SELECT * FROM {table.describe().get('format', 'parquet')}.`{table.path}`"
+    cached = spark.sql(all_rows).cache()
+    assert cached.count() == ROWS
     grown = table.append(things(spark, ROWS, 100))
+    assert spark.sql(all_rows).count() == ROWS + 100, "the session still reads what it cached before the append"
+    cached.unpersist()
     assert answer(grown.read()) == answer(things(spark, 0, ROWS + 100))
     assert grown.describe()["rows"] == ROWS + 100 and not grown.describe()["unknown_files"]
     assert grown.verify()["rows"] == ROWS + 100

@@ -55,7 +55,8 @@ from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPY
-from hedgerow.tables.delta.segments import Segment, read_list
+from hedgerow.tables.delta.segment_list import read_list
+from hedgerow.tables.delta.segments import Segment
 from hedgerow.tables.delta.snapshot_files import schema_of_fields
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.parquet.table import ParquetTable
@@ -135,17 +136,17 @@ def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
     settings: Mapping[str, str] = request["settings"]
     if kind == "manifest":
         table = ParquetTable.open(spark, request["open"], int(number))
-        differs = difference(table.manifest["settings"], settings)
+        differs = difference(table.manifest.settings, settings)
         if differs is not None and differs[0] == "reading":
             return differs[1]
         return _OpenedParquet(table, settings, _schema(request["schema"]))
     side = Folder(spark, f"{request['open']}/{SIDE}")
     listed = read_list(side, int(number))
-    segments = [Segment(side, meta) for meta in listed["segments"]]
-    differing = [difference(segment.meta["settings"], settings) for segment in segments]
+    segments = [Segment(side, entry) for entry in listed.segments]
+    differing = [difference(segment.entry.settings, settings) for segment in segments]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)
-    return _OpenedDelta(str(listed["name"]), segments, settings, request["delta"]["fields"])
+    return _OpenedDelta(listed.name, segments, settings, request["delta"]["fields"])
 
 
 def _schema(json_of_spark: Json) -> dict[str, Type]:
@@ -183,7 +184,7 @@ class _OpenedParquet:
         """The items whose columns the query sees with the table's types."""
         seen = {name.lower(): kind for name, kind in self.seen.items()}
         same = {name for name, kind in self.schema.items() if seen.get(name.lower()) == kind}
-        return [item for item in _spark_items(self.table.statistics) if _column_names(item) <= same]
+        return [item for item in _spark_items(self.table.manifest.statistics) if _column_names(item) <= same]
 
     def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
         if not request.get("own", True):
@@ -218,7 +219,7 @@ class _OpenedDelta:
     @cached_property
     def items(self) -> list[Item]:
         """The items of all segments; each segment ignores those with columns that were replaced since then."""
-        return list(dict.fromkeys(item for segment in self.segments for item in _spark_items(segment.items)))
+        return list(dict.fromkeys(item for segment in self.segments for item in _spark_items(segment.entry.statistics)))
 
     @cached_property
     def _indexes(self) -> list[BlockIndex]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -408,7 +408,7 @@ def change_a_value(table: ParquetTable) -> None:
 
 def swap_two_rows_of_the_index(table: ParquetTable) -> None:
     """The index says of the first file what holds for the second, and the other way round."""
-    path = Path(table.path) / "_hedgerow" / table.manifest["index"]
+    path = Path(table.path) / "_hedgerow" / table.manifest.index
     index = index_of_bytes(path.read_bytes())
     for term in index.blocks.terms.values():
         for values in (term.low, term.high):
@@ -418,19 +418,19 @@ def swap_two_rows_of_the_index(table: ParquetTable) -> None:
 
 
 def change_the_checksum(table: ParquetTable) -> None:
-    manifest = {**table.manifest, "checksum": {**table.manifest["checksum"], "low": 5}}
-    newest(table).write_text(json.dumps(manifest))
+    manifest = replace(table.manifest, checksum=replace(table.manifest.checksum, low=5))
+    newest(table).write_bytes(manifest.to_bytes())
     newest(table).with_name(f".{newest(table).name}.crc").unlink(missing_ok=True)
 
 
 def rewrite(table: ParquetTable, what: str, data: bytes) -> None:
-    path = Path(table.path) / "_hedgerow" / table.manifest[what]
+    path = Path(table.path) / "_hedgerow" / getattr(table.manifest, what)
     path.write_bytes(data)
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def newest(table: ParquetTable) -> Path:
-    return Path(table.path) / "_hedgerow" / f"manifest-{table.manifest['number']}.json"
+    return Path(table.path) / "_hedgerow" / f"manifest-{table.manifest.number}.json"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,10 @@ class Checksum:
     def __add__(self, other: Checksum) -> Checksum:
         return Checksum(self.rows + other.rows, self.low + other.low, self.high + other.high)
 
+    def to_dict(self) -> dict[str, int]:
+        """These keys are stored: they stay what they are, whatever the fields are called."""
+        return {"rows": self.rows, "low": self.low, "high": self.high}
+
     def __str__(self) -> str:
         return f"{self.rows} rows, {self.low:x}-{self.high:x}"
 

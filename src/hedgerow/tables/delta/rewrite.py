@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -19,7 +19,6 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
-from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
@@ -34,6 +33,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
 from hedgerow.tables.delta.segments import (
     Segment,
     mentions,
@@ -88,7 +88,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
     transaction = snapshot.rewrite()
     written: Written | None = None
-    segment: dict[str, Any] | None = None
+    segment: SegmentEntry | None = None
     try:
         with step(log.spark, "writing"), _exact_writing(snapshot), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
@@ -98,18 +98,17 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             rows, items = written.frame(), _indexed_items(plan, snapshot)
             stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), file_names(written.sizes))
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
-        meta = _meta(plan, snapshot, went_in)
         files = measured(snapshot, written.sizes, stats.rows, _blocks_of(written.sizes))
-        segment = added = write_segment(log, meta, plan.layout, stats, files)
+        segment = added = write_segment(log, _entry(plan, snapshot, went_in), plan.layout, stats, files)
         done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
-        update_list(log, lambda m: with_segment({"name": plan.name, **m}, added, snapshot, done))
+        update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
     except BaseException as error:
         _undo(log, written, segment)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
     try:
-        version = transaction.commit(written, old, {"hedgerow": added["id"]})
+        version = transaction.commit(written, old, {"hedgerow": added.id})
     except Conflict:
         _undo(log, written, segment)
         raise
@@ -118,7 +117,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    update_list(log, lambda m: _with_version(m, added["id"], version))
+    update_list(log, lambda m: _with_version(m, added.id, version))
 
 
 def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
@@ -130,9 +129,9 @@ def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
     return log.snapshot()
 
 
-def _undo(log: DeltaLog, written: Written | None, segment: Mapping[str, Any] | None) -> None:
+def _undo(log: DeltaLog, written: Written | None, segment: SegmentEntry | None) -> None:
     if segment is not None:
-        update_list(log, lambda m: without_segment(m, segment["id"]))
+        update_list(log, lambda m: without_segment(m, segment.id))
     if written is not None:
         written.delete()
 
@@ -142,9 +141,9 @@ def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
     return exact_writing(snapshot.log.spark, schema_at(snapshot), physical)
 
 
-def _with_version(listed: dict[str, Any], segment_id: str, version: int) -> dict[str, Any]:
-    done = [{**o, "version": version} if o.get("segment") == segment_id else o for o in listed["operations"]]
-    return {**listed, "operations": done}
+def _with_version(listed: SegmentList, segment_id: str, version: int) -> SegmentList:
+    done = ({**o, "version": version} if o.get("segment") == segment_id else o for o in listed.operations)
+    return replace(listed, operations=tuple(done))
 
 
 def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list[str]:
@@ -174,17 +173,20 @@ def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, ho
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
-def _meta(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> dict[str, Any]:
-    return {
-        **plan.provenance,
-        "columns": snapshot.columns,
-        "schema": {key: str(kind) for key, kind in schema_at(snapshot).items()},
-        "settings": settings(snapshot.log.spark),
-        "writing": plan.how.to_dict(),
-        "statistics": list(map(encode, _indexed_items(plan, snapshot))),
-        "hashed": list(snapshot.fields),
-        "checksum": {"rows": went_in.rows, "low": went_in.low, "high": went_in.high},
-    }
+def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
+    """The entry of a segment that has no id yet."""
+    return SegmentEntry(
+        id="",
+        layout="",
+        columns=snapshot.columns,
+        schema={key: str(kind) for key, kind in schema_at(snapshot).items()},
+        settings=settings(snapshot.log.spark),
+        writing=plan.how,
+        statistics=tuple(_indexed_items(plan, snapshot)),
+        hashed=tuple(snapshot.fields),
+        checksum=went_in,
+        origin=plan.provenance,
+    )
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
@@ -230,10 +232,10 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     try:
         with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
-            least = int(segment.meta.get("block_rows") or _mean_rows(snapshot))
+            least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least)
-            rows = _sorted_rows(rows, partitions, segment.layout, segment.writing)
-            options = {**options_of(segment.writing), "userMetadata": mark, "optimizeWrite": "false"}
+            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
+            options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
@@ -243,16 +245,15 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     after, before = log.snapshot(row[0]), log.snapshot(row[0] - 1)
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
     if new:
-        stats = collect_files(after.frame(list(new)), segment.items, schema, file_names(new))
-        meta = {key: value for key, value in segment.meta.items() if key != "checksum"}
-        meta |= {"settings": settings(log.spark), "columns": after.columns}
-        added = write_segment(log, meta, None, stats, measured(after, new, stats.rows, _blocks_of(new)))
+        stats = collect_files(after.frame(list(new)), segment.entry.statistics, schema, file_names(new))
+        entry = replace(segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None)
+        added = write_segment(log, entry, None, stats, measured(after, new, stats.rows, _blocks_of(new)))
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
 
 
-def roll_back(log: DeltaLog, manifest: Mapping[str, Any], segments: Sequence[Segment]) -> None:
+def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -> None:
     """Puts back the files that the last rewrite replaced; rows appended since then stay."""
-    done = [o for o in manifest["operations"] if o["operation"] == "apply" and "version" in o]
+    done = [o for o in listed.operations if o["operation"] == "apply" and "version" in o]
     if not done:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
     last, snapshot = done[-1], log.snapshot()
@@ -270,11 +271,11 @@ def roll_back(log: DeltaLog, manifest: Mapping[str, Any], segments: Sequence[Seg
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = snapshot.rewrite()
     version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
-    entry = {**operation("rollback", version, None), "to": last["version"] - 1}
+    done_now = {**operation("rollback", version, None), "to": last["version"] - 1}
 
-    def with_rollback(listed: dict[str, Any]) -> dict[str, Any]:
-        kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in listed["operations"]]
-        return {**listed, "operations": [*kept, entry]}
+    def with_rollback(listed: SegmentList) -> SegmentList:
+        kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in listed.operations]
+        return replace(listed, operations=(*kept, done_now))
 
     update_list(log, with_rollback)
 

@@ -9,47 +9,41 @@ written before its files are committed: if the commit fails, it describes files 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
-from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.predicates.nodes import Cast, Column, Predicate, columns_of
-from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList, list_name, newest_list, read_list
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.settings_fit import difference, fitting_index
 
-LIST_FORMAT = 1
 _MAX_KEPT = 10  # older lists, for readers that still use them, and segments without a file, for older versions
 _DAY_SECONDS = 24 * 3600
-_LIST = re.compile(r"delta-(\d{1,18})\.json")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The files of one write and their index; `meta` is the segment's entry in the list."""
+    """The files of one write and their index."""
 
     side: Folder
-    meta: Mapping[str, Any]
+    entry: SegmentEntry
 
     @property
     def id(self) -> str:
-        return str(self.meta["id"])
+        return self.entry.id
 
     @cached_property
     def known(self) -> KnownFiles:
@@ -61,15 +55,7 @@ class Segment:
 
     @cached_property
     def layout(self) -> Layout:
-        return layout_from_json(self.side.read(f"layout-{self.meta['layout']}.json").decode())
-
-    @cached_property
-    def items(self) -> list[Item]:
-        return [decode(item) for item in self.meta["statistics"]]
-
-    @property
-    def writing(self) -> Writing:
-        return Writing.from_dict(self.meta["writing"])
+        return layout_from_json(self.side.read(f"layout-{self.entry.layout}.json").decode())
 
     @cached_property
     def _indexes(self) -> dict[Any, BlockIndex]:
@@ -77,17 +63,17 @@ class Segment:
 
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """The part of the index that holds under these settings and for these columns (name -> identity)."""
-        differs = difference(self.meta["settings"], now)
-        replaced = {name.lower() for name, identity in self.meta["columns"].items() if columns.get(name) != identity}
+        differs = difference(self.entry.settings, now)
+        replaced = {name.lower() for name, identity in self.entry.columns.items() if columns.get(name) != identity}
         key = (differs and differs[0], frozenset(replaced))
         if key not in self._indexes:
             index = fitting_index(self.stored, self.schema, key[0])
-            self._indexes[key] = _without_columns(index, self.items, replaced) if replaced else index
+            self._indexes[key] = _without_columns(index, self.entry.statistics, replaced) if replaced else index
         return self._indexes[key]
 
     @cached_property
     def schema(self) -> dict[str, Type]:
-        return {name: Type.parse(kind) for name, kind in self.meta["schema"].items()}
+        return {name: Type.parse(kind) for name, kind in self.entry.schema.items()}
 
 
 def _without_columns(index: BlockIndex, items: Sequence[Item], replaced: set[str]) -> BlockIndex:
@@ -120,33 +106,15 @@ def side_folder(log: DeltaLog) -> Folder:
     return Folder(log.spark, f"{log.path}/{SIDE}")
 
 
-def newest_list(side: Folder) -> int:
-    """The number of the newest list, 0 if there is none."""
-    return max((int(m[1]) for m in map(_LIST.fullmatch, side.sizes()) if m), default=0)
-
-
-def read_list(side: Folder, number: int) -> dict[str, Any]:
-    try:
-        listed: dict[str, Any] = json.loads(side.read(f"delta-{number}.json"))
-        newer = listed["format"] > LIST_FORMAT
-        listed["segments"][:0], listed["operations"][:0]
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"the list {side.root}/delta-{number}.json is damaged") from error
-    if newer:
-        raise FormatError(f"{side.root} was written by a newer Hedgerow (format {listed['format']})")
-    return listed
-
-
-def update_list(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+def update_list(log: DeltaLog, change: Callable[[SegmentList], SegmentList]) -> None:
     """Writes a changed list after the newest one; if another writer takes that number first, starts again."""
     side = side_folder(log)
     while True:
         number = newest_list(side)
-        empty: dict[str, Any] = {"format": LIST_FORMAT, "segments": [], "operations": []}
-        changed = change(read_list(side, number) if number else empty)
-        if side.write(f"delta-{number + 1}.json", json.dumps(changed, indent=1).encode(), new=True):
+        changed = change(read_list(side, number) if number else SegmentList())
+        if side.write(list_name(number + 1), changed.to_bytes(), new=True):
             break
-    used = {part for meta in changed["segments"] for part in (meta["id"], meta["layout"])}
+    used = {part for entry in changed.segments for part in (entry.id, entry.layout)}
     for name in side.sizes():
         kind, _, key = name.partition(".")[0].partition("-")
         if kind == "delta" and key.isdigit():
@@ -158,45 +126,43 @@ def update_list(log: DeltaLog, change: Callable[[dict[str, Any]], dict[str, Any]
 
 
 def write_segment(
-    log: DeltaLog, meta: Mapping[str, Any], layout: Layout | None, stats: Stats, files: KnownFiles
-) -> dict[str, Any]:
-    """Writes a segment's files and returns its entry for the list; without a layout it shares that of `meta`."""
+    log: DeltaLog, entry: SegmentEntry, layout: Layout | None, stats: Stats, files: KnownFiles
+) -> SegmentEntry:
+    """Writes a segment's files and returns its entry with an id; without a layout it shares that of `entry`."""
     side, own = side_folder(log), uuid4().hex[:12]
     if layout is not None:
         side.write(f"layout-{own}.json", layout_to_json(layout).encode())
     side.write(f"index-{own}.arrow", index_bytes(BlockIndex((View(stats),))))
     side.write(f"files-{own}.arrow", files.to_bytes())
-    return {**meta, "id": own, "layout": own if layout is not None else meta["layout"]}
+    return replace(entry, id=own, layout=own if layout is not None else entry.layout)
 
 
 def with_segment(
-    listed: dict[str, Any], segment: dict[str, Any], snapshot: Snapshot, operation: dict[str, Any]
-) -> dict[str, Any]:
+    listed: SegmentList, entry: SegmentEntry, snapshot: Snapshot, operation: Mapping[str, Any]
+) -> SegmentList:
     """The list with one more segment; of segments without any existing file, only the newest are kept."""
     side = side_folder(snapshot.log)
 
-    def is_there(meta: dict[str, Any]) -> bool:
-        return any(name in snapshot.files.place for name in Segment(side, meta).known.names)
+    def is_there(other: SegmentEntry) -> bool:
+        return any(name in snapshot.files.place for name in Segment(side, other).known.names)
 
-    dead = [meta["id"] for meta in listed["segments"] if not is_there(meta)][:-_MAX_KEPT]
-    kept = [meta for meta in listed["segments"] if meta["id"] not in dead]
-    return {**listed, "segments": [*kept, segment], "operations": [*listed["operations"], operation]}
+    dead = [other.id for other in listed.segments if not is_there(other)][:-_MAX_KEPT]
+    kept = [other for other in listed.segments if other.id not in dead]
+    return replace(listed, segments=(*kept, entry), operations=(*listed.operations, operation))
 
 
-def without_segment(listed: dict[str, Any], segment_id: str) -> dict[str, Any]:
+def without_segment(listed: SegmentList, segment_id: str) -> SegmentList:
     """The list without the segment of a failed write and its operation."""
-    return {
-        **listed,
-        "segments": [meta for meta in listed["segments"] if meta["id"] != segment_id],
-        "operations": [o for o in listed["operations"] if o.get("segment") != segment_id],
-    }
+    kept = tuple(entry for entry in listed.segments if entry.id != segment_id)
+    done = tuple(o for o in listed.operations if o.get("segment") != segment_id)
+    return replace(listed, segments=kept, operations=done)
 
 
-def operation(verb: str, version: int | None, segment: Mapping[str, Any] | None) -> dict[str, Any]:
-    """An entry for the table's history."""
-    entry: dict[str, Any] = {"operation": verb, "time": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+def operation(verb: str, version: int | None, entry: SegmentEntry | None) -> dict[str, Any]:
+    """An operation for the table's history."""
+    made: dict[str, Any] = {"operation": verb, "time": datetime.now(timezone.utc).isoformat(timespec="seconds")}
     if version is not None:
-        entry["version"] = version
-    if segment is not None:
-        entry |= {"segment": segment["id"], **{k: segment[k] for k in ("learner", "workload") if k in segment}}
-    return entry
+        made["version"] = version
+    if entry is not None:
+        made |= {"segment": entry.id, **{k: entry.origin[k] for k in ("learner", "workload") if k in entry.origin}}
+    return made

@@ -10,7 +10,7 @@ The list of files always comes from the snapshot that is read. Files that no seg
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.workload.queries import Workload
-from hedgerow.spark.compute.checksum import Checksum, checksum
+from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
@@ -32,7 +32,8 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.tables.delta.rewrite import append, roll_back
-from hedgerow.tables.delta.segments import Segment, newest_list, read_list, side_folder
+from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
+from hedgerow.tables.delta.segments import Segment, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, measured, schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
@@ -45,11 +46,11 @@ _MAX_CHECKED_FILES = 8
 
 @dataclass(frozen=True)
 class DeltaTable:
-    """A managed Delta table; open it with `hedgerow.table`. `manifest` is the newest `_hedgerow/delta-<n>.json`."""
+    """A managed Delta table; open it with `hedgerow.table`. `listed`: its segments, from the newest list."""
 
     spark: SparkSession
     log: DeltaLog
-    manifest: Mapping[str, Any]
+    listed: SegmentList
 
     @staticmethod
     def open(spark: SparkSession, target: str) -> DeltaTable:
@@ -63,12 +64,12 @@ class DeltaTable:
 
     @property
     def name(self) -> str:
-        return str(self.manifest["name"])
+        return self.listed.name
 
     @cached_property
     def segments(self) -> list[Segment]:
         """The segments, the newest last."""
-        return [Segment(side_folder(self.log), meta) for meta in self.manifest["segments"]]
+        return [Segment(side_folder(self.log), entry) for entry in self.listed.segments]
 
     @property
     def newest_segment(self) -> Segment:
@@ -77,7 +78,7 @@ class DeltaTable:
 
     def _was_committed(self, segment: str) -> bool:
         """Whether the write was committed: its version is listed, or its files exist (killed before the listing)."""
-        if any(o.get("segment") == segment and "version" in o for o in self.manifest["operations"]):
+        if any(o.get("segment") == segment and "version" in o for o in self.listed.operations):
             return True
         here = self.snapshot().files.place
         return any(name in here for s in self.segments if s.id == segment for name in s.known.names)
@@ -191,7 +192,7 @@ class DeltaTable:
     def describe(self) -> dict[str, Any]:
         """The table's facts, the origin of its layout, and how much of the layout is still in place."""
         snapshot = self.snapshot()
-        files, meta = snapshot.files, self.newest_segment.meta
+        files, origin = snapshot.files, self.newest_segment.entry.origin
         shown = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         stored = [segment.stored.blocks for segment in self.segments]
         rows = np.sort(self.newest_segment.known.rows).astype(int).tolist() or [0]
@@ -200,7 +201,7 @@ class DeltaTable:
             "table": self.name,
             "format": "delta",
             "version": snapshot.version,
-            **{key: meta[key] for key in shown if key in meta},
+            **{key: origin[key] for key in shown if key in origin},
             "layout": self.layout.kind,
             "blocks": len(rows),
             "rows": int(np.maximum(files.rows, 0).sum()),
@@ -210,7 +211,7 @@ class DeltaTable:
             **self._still_in_place(snapshot),
             "statistics": sorted({name for stats in stored for name in stats.terms}),
             "features": len({name for stats in stored for name in stats.conditions}),
-            "steady_only": any(settings(self.spark) != segment.meta["settings"] for segment in self.segments),
+            "steady_only": any(settings(self.spark) != segment.entry.settings for segment in self.segments),
         }
 
     def _still_in_place(self, snapshot: Snapshot) -> dict[str, Any]:
@@ -245,11 +246,11 @@ class DeltaTable:
         whole, compared = 0, 0
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             untouched = len(mine) == len(segment.known) and not snapshot.files.deleted[theirs].any()
-            if untouched and segment.meta.get("checksum") and self._same_columns(segment, snapshot):
+            if untouched and segment.entry.checksum is not None and self._same_columns(segment, snapshot):
                 with step(self.spark, "comparing all rows"):
                     names = [segment.known.names[i] for i in mine]
-                    actual = checksum(snapshot.frame(names).select(*map(quote_name, segment.meta["hashed"])))
-                expected = Checksum(**segment.meta["checksum"])
+                    actual = checksum(snapshot.frame(names).select(*map(quote_name, segment.entry.hashed)))
+                expected = segment.entry.checksum
                 whole += expected.rows
                 if actual != expected:
                     wrong.append(f"its rows are not what was written: {actual}, but {expected} went in")
@@ -274,13 +275,15 @@ class DeltaTable:
         }
 
     def _same_columns(self, segment: Segment, snapshot: Snapshot) -> bool:
-        return all(snapshot.columns.get(name) == identity for name, identity in segment.meta["columns"].items())
+        return all(snapshot.columns.get(name) == identity for name, identity in segment.entry.columns.items())
 
     def _wrong_statistics(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
         """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
         names = [segment.known.names[i] for i in places]
-        with settings_as_written(self.spark, segment.meta["settings"]):
-            fresh = collect_files(snapshot.frame(names), segment.items, schema_at(snapshot), file_names(names))
+        with settings_as_written(self.spark, segment.entry.settings):
+            fresh = collect_files(
+                snapshot.frame(names), segment.entry.statistics, schema_at(snapshot), file_names(names)
+            )
         return differences(repeat(segment.stored.blocks, np.array(places)), fresh, names)
 
     # --- writing ---
@@ -292,7 +295,7 @@ class DeltaTable:
 
     def rollback(self) -> DeltaTable:
         """Puts back the files that the last rewrite replaced; rows appended since then stay."""
-        roll_back(self.log, self.manifest, self.segments)
+        roll_back(self.log, self.listed, self.segments)
         return open_log(self.log)
 
     def history(self) -> list[dict[str, Any]]:
@@ -300,7 +303,7 @@ class DeltaTable:
 
         The version is None where a run was killed right after its commit.
         """
-        done = [o for o in self.manifest["operations"] if "version" in o or self._was_committed(o.get("segment", ""))]
+        done = [o for o in self.listed.operations if "version" in o or self._was_committed(o.get("segment", ""))]
         return [{"version": None, **o} for o in reversed(done)]
 
 
@@ -314,9 +317,9 @@ def open_log(log: DeltaLog) -> DeltaTable:
     """The managed table, with the newest list of its segments."""
     side = side_folder(log)
     number = newest_list(side)
-    manifest = read_list(side, number) if number else {}
-    if not manifest.get("segments"):
+    listed = read_list(side, number) if number else SegmentList()
+    if not listed.segments:
         raise HedgerowError(
             f"{log.path} is no table that Hedgerow wrote: no layout was applied to it since it is a Delta table"
         )
-    return DeltaTable(log.spark, log, manifest)
+    return DeltaTable(log.spark, log, listed)

@@ -97,7 +97,7 @@ def replicas_of(table: StoredParquet) -> dict[str, StoredParquet]:
 
 def is_current(table: StoredParquet, replica: StoredParquet, present: Mapping[str, int]) -> bool:
     """Whether the replica has exactly the rows of the table; `present`: the table's files now, with sizes."""
-    if replica.manifest.get("copy_of") != table.manifest["files"] or dict(present) != table.known.sizes_by_name:
+    if replica.manifest.copy_of != table.manifest.files or dict(present) != table.known.sizes_by_name:
         return False
     own, now = replica.known.sizes_by_name, replica.present()
     return all(now.get(name) == size for name, size in own.items())
@@ -133,7 +133,7 @@ def _catch_up(table: StoredParquet, name: str) -> None:
     """If two processes do it at once, the number of the manifest lets one of them win, and the other starts again."""
     for _ in range(_MAX_TRIES):
         replica = StoredParquet.open(table.spark, replica_path(table.path, name))
-        if replica.manifest.get("copy_of") == table.manifest["files"]:
+        if replica.manifest.copy_of == table.manifest.files:
             return
         new = _missing(table, replica)
         if append_to_replica(replica, table.frame(new), table):
@@ -144,7 +144,7 @@ def _catch_up(table: StoredParquet, name: str) -> None:
 def _missing(table: StoredParquet, replica: StoredParquet) -> list[str]:
     """The files of the table that were added after the replica was written; they hold exactly the appended rows."""
     side = Folder(table.spark, f"{table.path}/_hedgerow")
-    copied_list = str(replica.manifest.get("copy_of"))
+    copied_list = str(replica.manifest.copy_of)
     if copied_list not in side.sizes():
         raise HedgerowError("it has fallen too far behind: apply it again")
     before, now = KnownFiles.of_bytes(side.read(copied_list), table.path).sizes_by_name, table.known.sizes_by_name
@@ -158,7 +158,7 @@ def describe_replicas(table: StoredParquet, present: Mapping[str, int]) -> list[
     return [
         {
             "name": name,
-            **{key: r.manifest[key] for key in ("learner", "given", "created") if key in r.manifest},
+            **{key: r.manifest.origin[key] for key in ("learner", "given", "created") if key in r.manifest.origin},
             "layout": r.layout.kind,
             "files": len(r.known),
             "bytes": int(r.known.sizes.sum()),

@@ -14,48 +14,34 @@ are always read.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_of_bytes
 from hedgerow.core.layouts.base import Layout, layout_from_json
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
-from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
+from hedgerow.tables.parquet.manifest import Manifest, manifest_numbers, read_manifest
 from hedgerow.tables.settings_fit import difference, fitting_index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-MANIFEST_FORMAT = 1
-_MANIFEST = re.compile(r"manifest-(\d{1,18})\.json")
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
-_KEYS = {
-    "number": int,
-    "name": str,
-    "schema": dict,
-    "settings": dict,
-    "statistics": list,
-    "files": str,
-    "index": str,
-}
 Opened = TypeVar("Opened", bound="StoredParquet")
 
 
@@ -65,38 +51,29 @@ class StoredParquet:
 
     spark: SparkSession
     path: str
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     @classmethod
     def open(cls: type[Opened], spark: SparkSession, path: str, number: int = 0) -> Opened:
         """Opens the table in the state of its newest manifest, or of the manifest `number`."""
-        number = number or newest_manifest(Folder(spark, f"{path}/{SIDE}"))
+        side = Folder(spark, f"{path}/{SIDE}")
+        number = number or newest_manifest(side)
         if not number:
             raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
-        try:
-            manifest = json.loads(Folder(spark, f"{path}/{SIDE}").read(f"manifest-{number}.json"))
-            newer = manifest["version"] > MANIFEST_FORMAT
-            is_whole = all(isinstance(manifest[key], kind) for key, kind in _KEYS.items())
-        except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(f"the manifest of {path} is damaged") from error
-        if newer:
-            raise FormatError(f"{path} was written by a newer Hedgerow (format {manifest['version']})")
-        if not is_whole:
-            raise FormatError(f"the manifest of {path} is damaged")
-        return cls(spark, path, manifest)
+        return cls(spark, path, read_manifest(side, number, path))
 
     @property
     def name(self) -> str:
-        return str(self.manifest["name"])
+        return self.manifest.name
 
     @cached_property
     def known(self) -> KnownFiles:
         """The indexed files, in the index's order."""
-        return KnownFiles.of_bytes(self.side.read(self.manifest["files"]), self.path)
+        return KnownFiles.of_bytes(self.side.read(self.manifest.files), self.path)
 
     @cached_property
     def stored_index(self) -> BlockIndex:
-        return index_of_bytes(self.side.read(self.manifest["index"]), f"the index of {self.path}")
+        return index_of_bytes(self.side.read(self.manifest.index), f"the index of {self.path}")
 
     @property
     def index(self) -> BlockIndex:
@@ -105,7 +82,7 @@ class StoredParquet:
 
     def index_under(self, now: Mapping[str, str]) -> BlockIndex:
         """The part of the index that holds under these settings."""
-        differs = difference(self.manifest["settings"], now)
+        differs = difference(self.manifest.settings, now)
         kind = differs and differs[0]
         if kind not in self._indexes:
             self._indexes[kind] = fitting_index(self.stored_index, self.schema, kind)
@@ -127,20 +104,11 @@ class StoredParquet:
     def spark_schema(self) -> StructType:
         from pyspark.sql.types import StructType
 
-        return StructType.fromJson(deepcopy(self.manifest["schema"]))  # fromJson changes its input
+        return StructType.fromJson(deepcopy(dict(self.manifest.schema)))  # fromJson changes its input
 
     @cached_property
     def side(self) -> Folder:
         return Folder(self.spark, f"{self.path}/{SIDE}")
-
-    @cached_property
-    def statistics(self) -> list[Item]:
-        """The expressions and conditions that the index describes."""
-        return [decode(item) for item in self.manifest["statistics"]]
-
-    @property
-    def writing(self) -> Writing:
-        return Writing.from_dict(self.manifest["writing"])
 
     def present(self) -> dict[str, int]:
         """The sizes of the data files that exist now, indexed or not; of the hidden files, the indexed ones only."""
@@ -185,7 +153,7 @@ class StoredParquet:
 
 def newest_manifest(side: Folder) -> int:
     """The number of the newest manifest, 0 if there is none."""
-    return max((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), default=0)
+    return max(manifest_numbers(side), default=0)
 
 
 def _escape_glob(path: str) -> str:
@@ -211,11 +179,3 @@ def _why_not(spark: SparkSession, path: str) -> str:
 def data_files(spark: SparkSession, path: str) -> dict[str, int]:
     """The sizes of the files that Spark reads as the table's; it ignores folders, as there are no partitions."""
     return {n: size for n, size in Folder(spark, path).sizes().items() if size >= 0 and not n.startswith(("_", "."))}
-
-
-def manifests(spark: SparkSession, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The numbers and contents of the manifests that are kept, the newest first."""
-    side = Folder(spark, f"{path}/{SIDE}")
-    numbers = sorted((int(m[1]) for m in map(_MANIFEST.fullmatch, side.sizes()) if m), reverse=True)
-    for number in numbers:
-        yield number, json.loads(side.read(f"manifest-{number}.json"))

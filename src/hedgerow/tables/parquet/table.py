@@ -21,6 +21,7 @@ from hedgerow.spark.start.session import is_remote, meaning, needs_jvm
 from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability
 from hedgerow.tables.known_files import is_hidden
+from hedgerow.tables.parquet.manifest import manifest_numbers, read_manifest
 from hedgerow.tables.parquet.replicas import (
     Opening,
     catch_up,
@@ -32,7 +33,7 @@ from hedgerow.tables.parquet.replicas import (
     read_columns,
     replicas_of,
 )
-from hedgerow.tables.parquet.stored import StoredParquet, manifests
+from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.verify import verified
 from hedgerow.tables.parquet.write import add_rows, commit_append, fitting_rows
 
@@ -131,7 +132,7 @@ class ParquetTable(StoredParquet):
         return {
             "path": self.path,
             "table": self.name,
-            **{key: self.manifest[key] for key in shown if key in self.manifest},
+            **{key: self.manifest.origin[key] for key in shown if key in self.manifest.origin},
             "layout": self.layout.kind,
             "blocks": len(rows),
             "rows": int(known.rows.sum()),
@@ -143,7 +144,7 @@ class ParquetTable(StoredParquet):
             "missing_files": sorted(set(sizes) - set(present)),
             "statistics": sorted(self.stored_index.blocks.terms),
             "features": len(self.stored_index.blocks.conditions),
-            "steady_only": settings(self.spark) != self.manifest["settings"],
+            "steady_only": settings(self.spark) != self.manifest.settings,
             "replicas": describe_replicas(self, present),
         }
 
@@ -174,15 +175,16 @@ class ParquetTable(StoredParquet):
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first, as long as their manifests are kept."""
+        states = [read_manifest(self.side, number, self.path) for number in manifest_numbers(self.side)]
         return [
             {
-                "operation": "apply" if number == 1 else "append",
-                "version": number,
-                "time": stored.get("written") or stored.get("created"),
-                "rows": stored["checksum"]["rows"],
-                **({"learner": stored["learner"]} if number == 1 and "learner" in stored else {}),
+                "operation": "apply" if state.number == 1 else "append",
+                "version": state.number,
+                "time": state.written or state.origin.get("created"),
+                "rows": state.checksum.rows,
+                **({"learner": state.origin["learner"]} if state.number == 1 and "learner" in state.origin else {}),
             }
-            for number, stored in manifests(self.spark, self.path)
+            for state in states
         ]
 
     def rollback(self) -> ParquetTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.parquet.replicas import is_current, replicas_of
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.settings_fit import settings_as_written
-
-if TYPE_CHECKING:
-    from hedgerow.tables.parquet.stored import StoredParquet
 
 _MAX_CHECKED_FILES = 8  # whose statistics are collected again
 
@@ -49,7 +46,7 @@ def _verified_replica(table: StoredParquet, name: str, replica: StoredParquet, s
     if not is_current(table, replica, table.present()):
         return "not up to date, so not read"
     _compared(replica, seed)
-    if replica.manifest["checksum"] != table.manifest["checksum"]:
+    if replica.manifest.checksum != table.manifest.checksum:
         raise HedgerowError(f"the replica {name} of {table.path} has other rows than the table")
     return "as the table"
 
@@ -58,7 +55,7 @@ def _compared(table: StoredParquet, seed: int) -> tuple[Checksum, int]:
     """Compares the indexed files; returns the checksum of their rows, and how many files' statistics were compared."""
     present, names = table.present(), table.known.names
     _raise_first(table, [f"the file {n} is missing" for n in names if n not in present])
-    expected = Checksum(**table.manifest["checksum"])
+    expected = table.manifest.checksum
     with step(table.spark, "comparing all rows"):
         actual = checksum(table.frame([n for n in names if not is_hidden(n)]))
     if actual != expected:
@@ -79,7 +76,7 @@ def _wrong_copies(table: StoredParquet) -> list[str]:
     layout = table.layout
     assert isinstance(layout, OverlapLayout)
     own = table.frame([n for n in table.known.names if not is_hidden(n)])
-    with step(table.spark, "comparing copies"), settings_as_written(table.spark, table.manifest["settings"]):
+    with step(table.spark, "comparing copies"), settings_as_written(table.spark, table.manifest.settings):
         same = checksum(copied(own, layout, table.schema)) == checksum(table.with_copies(hidden))
     return [] if same else ["the copies in several blocks are not of the rows that they should be"]
 
@@ -87,8 +84,8 @@ def _wrong_copies(table: StoredParquet) -> list[str]:
 def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
     """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
     names = [table.known.names[i] for i in places]
-    with settings_as_written(table.spark, table.manifest["settings"]):
-        fresh = collect_files(table.frame(names), table.statistics, table.schema, names)
+    with settings_as_written(table.spark, table.manifest.settings):
+        fresh = collect_files(table.frame(names), table.manifest.statistics, table.schema, names)
     stored = repeat(table.stored_index.blocks, np.array(places))
     same = agree(stored, fresh)
     same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,7 +17,6 @@ from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.layouts.base import Layout, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
@@ -31,13 +31,14 @@ from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
-from hedgerow.tables.parquet.stored import MANIFEST_FORMAT, StoredParquet, data_files, newest_manifest, partial_place
+from hedgerow.tables.parquet.manifest import Manifest, manifest_name
+from hedgerow.tables.parquet.stored import StoredParquet, data_files, newest_manifest, partial_place
 from hedgerow.tables.settings_fit import difference, settings_as_written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MAX_KEPT_MANIFESTS = 10  # older ones are kept for readers that still use them
+_MAX_KEPT_MANIFESTS = 10  # the newest, and some more for readers that still use an older one
 
 
 def write_files(
@@ -90,14 +91,16 @@ def add_rows(
     folder = Folder(table.spark, table.path)
     moved: list[str] = []
     try:
-        with settings_as_written(table.spark, table.manifest["settings"]):
-            differs = difference(table.manifest["settings"], settings(table.spark))
+        with settings_as_written(table.spark, table.manifest.settings):
+            differs = difference(table.manifest.settings, settings(table.spark))
             if differs is not None:
                 raise HedgerowError(
                     f"nothing can be appended to {table.path} in this session: {differs[1]}. Change it back, or apply "
                     "the layout again"
                 )
-            went_in, index, files = write_files(draft, frame, table.layout, table.writing, table.statistics)
+            went_in, index, files = write_files(
+                draft, frame, table.layout, table.manifest.writing, table.manifest.statistics
+            )
         for name in files.names:
             folder.move(f"{place}/{name}", name)
             moved.append(name)
@@ -110,6 +113,7 @@ def add_rows(
         raise
     finally:
         folder.delete(place)
+    table.spark.catalog.refreshByPath(table.path)  # else a cached frame lacks the new rows
 
 
 def commit_append(
@@ -121,12 +125,11 @@ def commit_append(
     table = stored
     while True:
         grown = concat_indexes(table.stored_index, index)
-        manifest = {**table.manifest, "number": table.manifest["number"] + 1}
-        total = Checksum(**manifest["checksum"]) + went_in
-        manifest["checksum"] = _checksum_json(total)
+        total = table.manifest.checksum + went_in
+        manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total)
         if copy_of is not None:
             check_same_rows(copy_of, total)
-            manifest["copy_of"] = copy_of.manifest["files"]
+            manifest = replace(manifest, copy_of=copy_of.manifest.files)
         if commit(stored.spark, stored.path, manifest, grown, table.known + files):
             return True
         if copy_of is not None:
@@ -154,9 +157,10 @@ class _Overtaken(Exception):
 
 def check_same_rows(table: StoredParquet, went_in: Checksum) -> None:
     """HedgerowError unless the written rows are the table's."""
-    if went_in != Checksum(**table.manifest["checksum"]):
-        wanted = Checksum(**table.manifest["checksum"])
-        raise HedgerowError(f"these are not the rows of {table.path}: {went_in}, but the table has {wanted}")
+    if went_in != table.manifest.checksum:
+        raise HedgerowError(
+            f"these are not the rows of {table.path}: {went_in}, but the table has {table.manifest.checksum}"
+        )
 
 
 def fitting_rows(table: StoredParquet, frame: DataFrame) -> DataFrame:
@@ -199,51 +203,52 @@ def create(
     Folder(spark, place).delete()
     try:
         Folder(spark, f"{place}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
-        manifest: dict[str, Any] = {
-            "version": MANIFEST_FORMAT,
-            "number": 1,
-            "name": opened.name,
-            **provenance,
-            "schema": json.loads(opened.frame.schema.json()),
-            "settings": settings(spark),
-            "writing": how.to_dict(),
-            "statistics": list(map(encode, items)),
-        }
+        manifest = Manifest(
+            number=1,
+            name=opened.name,
+            schema=json.loads(opened.frame.schema.json()),
+            settings=settings(spark),
+            writing=how,
+            statistics=tuple(items),
+            checksum=Checksum(0, 0, 0),  # no rows are written yet
+            origin=provenance,
+        )
         frame = opened.frame
         if copy_of is not None:
-            manifest |= {key: copy_of.manifest[key] for key in ("name", "schema")}
-            manifest["copy_of"], frame = copy_of.manifest["files"], fitting_rows(copy_of, frame)
+            of = copy_of.manifest
+            manifest = replace(manifest, name=of.name, schema=of.schema, copy_of=of.files)
+            frame = fitting_rows(copy_of, frame)
         went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout, how, items)
         if copy_of is not None:
             check_same_rows(copy_of, went_in)
-        commit(spark, place, {**manifest, "checksum": _checksum_json(went_in)}, index, files)
+        commit(spark, place, replace(manifest, checksum=went_in), index, files)
         _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
         Folder(spark, place).delete()
+    spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
 
 
-def commit(spark: SparkSession, path: str, manifest: Mapping[str, Any], index: BlockIndex, files: KnownFiles) -> bool:
+def commit(spark: SparkSession, path: str, manifest: Manifest, index: BlockIndex, files: KnownFiles) -> bool:
     """Writes the index, the list of files and then the manifest; False if a manifest of this number exists already."""
     side = Folder(spark, f"{path}/{SIDE}")
-    number = manifest["number"]
-    names = {"index": f"index-{number}-{uuid4().hex[:8]}.arrow", "files": f"files-{number}-{uuid4().hex[:8]}.arrow"}
-    side.write(names["index"], index_bytes(index))
-    side.write(names["files"], files.to_bytes())
-    if not side.write(
-        f"manifest-{number}.json", json.dumps({**manifest, **names, "written": utc_now()}, indent=1).encode(), new=True
-    ):
+    number = manifest.number
+    listed = replace(
+        manifest,
+        index=f"index-{number}-{uuid4().hex[:8]}.arrow",
+        files=f"files-{number}-{uuid4().hex[:8]}.arrow",
+        written=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    )
+    side.write(listed.index, index_bytes(index))
+    side.write(listed.files, files.to_bytes())
+    if not side.write(manifest_name(number), listed.to_bytes(), new=True):
         return False
     for name in side.sizes():
         match = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
         if match and int(match[1]) <= number - _MAX_KEPT_MANIFESTS:
             side.delete(name)
     return True
-
-
-def utc_now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _exchange(around: Folder, new: str, name: str) -> None:
@@ -260,7 +265,3 @@ def _exchange(around: Folder, new: str, name: str) -> None:
             around.move(old, name)
         raise
     around.delete(old)
-
-
-def _checksum_json(checksum: Checksum) -> dict[str, int]:
-    return {"rows": checksum.rows, "low": checksum.low, "high": checksum.high}

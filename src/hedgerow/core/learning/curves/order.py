@@ -26,8 +26,9 @@ LEAST_BITS = 8  # of an axis, if the key and the sample have enough
 
 
 def filtered_terms(problem: Problem) -> dict[Term, float]:
-    """The sample's terms on which queries filter, with the weight of these queries; the greatest weight first."""
-    known = {term_text(t) for t in problem.sample.rows.columns}
+    """The sample's terms on which queries filter and whose values have an order, the most frequent first; each with the
+    weight of its queries."""
+    known = {term_text(t) for t in problem.sample.rows.ranked}
     weights: dict[Term, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
         for term in terms_of(p):
@@ -66,7 +67,7 @@ def _condition_on(p: Predicate, term: Term) -> Stepwise | None:
 
 def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
     """The sample's terms with these names; LayoutError if one is missing."""
-    known = {term_text(t).lower(): t for t in problem.sample.rows.columns}
+    known = {term_text(t).lower(): t for t in problem.sample.rows.ranked}
     wanted = [term_text(Column(path_of(name))).lower() for name in names]
     missing = [name for name in wanted if name not in known]
     if missing:

@@ -1,0 +1,120 @@
+"""Reads and writes the list of a Delta table's segments, `_hedgerow/delta-<n>.json`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.predicates.predicate_json import decode, encode
+from hedgerow.spark.compute.checksum import Checksum
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.writing import Writing
+
+LIST_FORMAT = 1
+_NAME = re.compile(r"delta-(\d{1,18})\.json")
+
+
+@dataclass(frozen=True)
+class SegmentEntry:
+    """What the list says of one segment.
+
+    Args:
+        id: a part of the names of its index and its list of files.
+        layout: the id of the segment whose layout it shares, or its own.
+        columns: the identity of each column, which tells a column from a later one of the same name.
+        schema: the type of each column, as text.
+        settings: those of the session that wrote the files.
+        statistics: the expressions and conditions that the index describes.
+        hashed: the columns whose values the checksum is of; None if there is no checksum, as after an append.
+        origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
+    """
+
+    id: str
+    layout: str
+    columns: Mapping[str, str]
+    schema: Mapping[str, str]
+    settings: Mapping[str, str]
+    writing: Writing
+    statistics: tuple[Item, ...]
+    hashed: tuple[str, ...] = ()
+    checksum: Checksum | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """These keys are stored: they stay what they are, whatever the fields are called."""
+        return {
+            **self.origin,
+            "columns": self.columns,
+            "schema": self.schema,
+            "settings": self.settings,
+            "writing": self.writing.to_dict(),
+            "statistics": list(map(encode, self.statistics)),
+            "hashed": list(self.hashed),
+            **({} if self.checksum is None else {"checksum": self.checksum.to_dict()}),
+            "id": self.id,
+            "layout": self.layout,
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> SegmentEntry:
+        """What `to_dict` made, in this version of Hedgerow or an earlier one."""
+        rest = dict(stored)
+        checksum = rest.pop("checksum", None)
+        return SegmentEntry(
+            id=str(rest.pop("id")),
+            layout=str(rest.pop("layout")),
+            columns=rest.pop("columns"),
+            schema=rest.pop("schema"),
+            settings=rest.pop("settings"),
+            writing=Writing.from_dict(rest.pop("writing")),
+            statistics=tuple(decode(item) for item in rest.pop("statistics")),
+            hashed=tuple(rest.pop("hashed", ())),
+            checksum=Checksum(**checksum) if checksum else None,
+            origin=rest,
+        )
+
+
+@dataclass(frozen=True)
+class SegmentList:
+    """The segments of a table, the newest last, and all operations so far, each as `history` shows it."""
+
+    name: str = ""
+    segments: tuple[SegmentEntry, ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()
+
+    def to_bytes(self) -> bytes:
+        segments = [entry.to_dict() for entry in self.segments]
+        stored = {"name": self.name, "format": LIST_FORMAT, "segments": segments, "operations": self.operations}
+        return json.dumps(stored, indent=1).encode()
+
+    @staticmethod
+    def of_bytes(data: bytes, place: str) -> SegmentList:
+        """What `to_bytes` made, in this version of Hedgerow or an earlier one; FormatError otherwise."""
+        try:
+            stored = json.loads(data)
+            if stored["format"] > LIST_FORMAT:
+                raise FormatError(f"{place} was written by a newer Hedgerow (format {stored['format']})")
+            segments = tuple(map(SegmentEntry.from_dict, stored["segments"]))
+            operations = tuple({**o, "operation": str(o["operation"])} for o in stored["operations"])
+            return SegmentList(str(stored.get("name", "")), segments, operations)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"the list {place} is damaged") from error
+
+
+def newest_list(side: Folder) -> int:
+    """The number of the newest list, 0 if there is none."""
+    return max((int(m[1]) for m in map(_NAME.fullmatch, side.sizes()) if m), default=0)
+
+
+def read_list(side: Folder, number: int) -> SegmentList:
+    name = list_name(number)
+    return SegmentList.of_bytes(side.read(name), f"{side.root}/{name}")
+
+
+def list_name(number: int) -> str:
+    return f"delta-{number}.json"
