@@ -22,7 +22,6 @@ from unittest.mock import patch
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.core.predicates import nodes as expr
 from hedgerow.core.predicates import step_functions as steps
 from hedgerow.core.predicates.nodes import In, IsNull, Prefix
 from hedgerow.core.pruning import block_stats as stats
