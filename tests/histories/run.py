@@ -210,6 +210,9 @@ class History:
         outcome, since = "done", time.perf_counter()
         try:
             told = self.steps.KINDS[kind].do(self.world, r)
+            if kind in self.steps.BEHIND_SPARK:
+                for table in self.world.tables:
+                    self.world.plain.catalog.refreshByPath(table.path)
         except NotNow:
             outcome, told = "not now", ""
         except RawError as error:

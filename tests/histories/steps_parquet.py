@@ -19,6 +19,10 @@ from tests.histories.world import NotNow, Table, World, a_layout, ours, registry
 
 KINDS, step = registry()
 START = ("create",)
+# Steps that no session of Spark sees: what one has cached is refreshed after them, as Spark asks of its users.
+BEHIND_SPARK = frozenset(
+    ("make_anew", "delete_file", "replace_file", "replace_file_of_same_size", "file_of_another_schema", "move_directory")
+)
 
 
 def remember(world: World) -> None:
