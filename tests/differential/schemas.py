@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 # Names that Hedgerow, Delta or Spark use for columns of their own, and names that are awkward to write.
@@ -191,7 +191,13 @@ def a_schema(random: Random, delta: bool, odd: float = 0.25) -> tuple[Column, ..
     if random.random() < odd:
         own, at = random.choice((OWN_NAMES, ODD_NAMES)), random.randrange(1, len(names))
         names[at] = random.choice([n for n in own if not (delta and set(" ,;{}()\n\t=") & set(n))])
-    return tuple(a_column(random, name, kind) for name, kind in zip(names, chosen, strict=True))
+    first, *others = (a_column(random, name, kind) for name, kind in zip(names, chosen, strict=True))
+    return (_with_many_values(first) if random.random() < 0.4 else first, *others)
+
+
+def _with_many_values(column: Column) -> Column:
+    """An INT with more values than an index lists for a block, so that it notes the outcomes of equalities."""
+    return replace(column, pool=tuple(f"CAST({i} AS INT)" for i in range(90)), noise=1)
 
 
 def a_column(random: Random, name: str, kind: Kind) -> Column:

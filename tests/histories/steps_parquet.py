@@ -21,7 +21,14 @@ KINDS, step = registry()
 START = ("create",)
 # Steps that no session of Spark sees: what one has cached is refreshed after them, as Spark asks of its users.
 BEHIND_SPARK = frozenset(
-    ("make_anew", "delete_file", "replace_file", "replace_file_of_same_size", "file_of_another_schema", "move_directory")
+    (
+        "make_anew",
+        "delete_file",
+        "replace_file",
+        "replace_file_of_same_size",
+        "file_of_another_schema",
+        "move_directory",
+    )
 )
 
 

@@ -314,7 +314,7 @@ class _Domains:
                 return self._like(atom, column, sql, r)
         return atom
 
-    def _domain(self, term: Term) -> list[Any]:
+    def _domain(self, term: Term) -> Sequence[Any]:
         own_term = self._by_text.get(term_text(term))
         return self._rows.ranked[own_term].values if own_term in self._rows.ranked else []
 
@@ -371,7 +371,7 @@ class _Domains:
             self.truths[new] = bits[ranked.places]  # NULL is place -1, the last
         return new
 
-    def _words_of(self, column: Term, domain: list[str], r: Random) -> tuple[list[str], list[int]]:
+    def _words_of(self, column: Term, domain: Sequence[Any], r: Random) -> tuple[list[str], list[int]]:
         key = term_text(column)
         if key not in self._words:
             places = self._rows.ranks(column).places.tolist()

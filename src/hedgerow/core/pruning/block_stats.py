@@ -23,6 +23,7 @@ from hedgerow.core.predicates.values import Value, comparable
 from hedgerow.core.pruning.value_codes import (
     NAN_CODE,
     NULL_CODE,
+    ArrowValues,
     Codes,
     RankedColumn,
     code_of,
@@ -43,6 +44,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
+_MAX_FLAGS = 1 << 23  # bytes of memory in which to mark numbers that occur
 UNKNOWN_NULLS = -1
 UNKNOWN_SET = -1
 
@@ -77,7 +79,7 @@ class TermStats:
     """The statistics of one term. An entry without values (only NULL, NaN or no rows) has `low > high`."""
 
     type: Type
-    values: list[Value]
+    values: Sequence[Value]
     low: Codes
     high: Codes
     nulls: Ints
@@ -254,8 +256,9 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
     high[counts == 0] = 0
     sets = None
     if max_distinct:
-        pairs = np.unique(entry[has_value] * max(len(values), 1) + places[has_value])
-        owner, value = np.divmod(pairs, max(len(values), 1))
+        width = max(len(values), 1)
+        pairs = _unique(entry[has_value] * width + places[has_value], n * width)
+        owner, value = np.divmod(pairs, width)
         sizes = np.bincount(owner, minlength=n)
         ends = np.cumsum(sizes)
         sets = DistinctSets.build(
@@ -275,6 +278,16 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
             sets,
         )
     )
+
+
+def _unique(numbers: Ints, limit: int) -> Ints:
+    """The different numbers, sorted; all are in [0, limit). `np.unique` hashes them, and takes ten times as long."""
+    if limit <= _MAX_FLAGS:
+        flags = np.zeros(limit, bool)
+        flags[numbers] = True
+        return np.flatnonzero(flags)
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _reduce(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> npt.NDArray[Any]:
@@ -298,13 +311,16 @@ def drop_unused_values(term: TermStats) -> TermStats:
     if used.all():
         return term
     kept = np.flatnonzero(used)
+    values = term.values
     new_code = np.full(2 * len(term.values) + 2, -1, np.int32)
     new_code[kept * 2 + 1] = np.arange(len(kept), dtype=np.int32) * 2 + 1
     kept_below_gap = np.cumsum(np.concatenate([[0], used])).astype(np.int32)
     new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
-        values=[term.values[i] for i in kept],
+        values=term.values.take(kept)
+        if isinstance(term.values, ArrowValues)
+        else [term.values[i] for i in kept.tolist()],
         low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
         high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
         sets=term.sets and term.sets.recoded(new_code),

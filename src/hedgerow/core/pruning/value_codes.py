@@ -10,8 +10,9 @@ all types are compared as small integers, and a literal needs one bisection inst
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hedgerow.core.predicates.values import Value, comparable
 Codes = npt.NDArray[np.int32]
 NULL_CODE = -1
 NAN_CODE = -2
+MAX_LISTED = 1_000  # values of a column that are turned into Python's at once
 
 
 def code_of(values: Sequence[Value], value: Value, gap: int = 0) -> int:
@@ -71,12 +73,35 @@ def merge_values(*lists: Sequence[Value]) -> list[Value]:
     return sorted(set().union(*lists))
 
 
+class ArrowValues(Sequence[Value]):
+    """Sorted values that become Python's only when they are looked at: of a million, statistics need a few."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._array[at].to_pylist() if isinstance(at, slice) else self._array[at].as_py()
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._listed)
+
+    @cached_property
+    def _listed(self) -> list[Value]:
+        return list(self._array.to_pylist())
+
+    def take(self, places: npt.NDArray[np.intp]) -> list[Value]:
+        return list(self._array.take(pa.array(places)).to_pylist())
+
+
 @dataclass(frozen=True, slots=True)
 class RankedColumn:
     """A column as its sorted distinct values and, for each row, the place of its value, NULL_CODE or NAN_CODE."""
 
     type: Type
-    values: list[Value]
+    values: Sequence[Value]
     places: Codes
 
     def take(self, rows: npt.NDArray[np.intp]) -> RankedColumn:
@@ -107,7 +132,9 @@ def rank_rows(array: pa.Array | pa.ChunkedArray) -> RankedColumn:
     place_of_entry[order[:count]] = np.cumsum(is_new) - 1
     place_of_entry[order[count : count + nans]] = NAN_CODE
     indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(entries)).to_numpy(zero_copy_only=False)
-    return RankedColumn(Type.of_arrow(array.type), values.filter(pa.array(is_new)).to_pylist(), place_of_entry[indices])
+    distinct = values.filter(pa.array(is_new))
+    listed = ArrowValues(distinct) if len(distinct) > MAX_LISTED else distinct.to_pylist()
+    return RankedColumn(Type.of_arrow(array.type), listed, place_of_entry[indices])
 
 
 def is_rankable_type(array_type: pa.DataType) -> bool:

@@ -129,7 +129,7 @@ class _Known:
     """A column of the sample with its sorted values, including NaN."""
 
     rows: RankedColumn
-    values: list[Value]
+    values: Sequence[Value]
 
     @staticmethod
     def of(rows: RankedColumn) -> _Known:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _BATCH_ROWS = 1 << 16
+_CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # that a task summarises at once
+_MAX_WAITING_PARTS = 16  # summaries that a task keeps before it joins them
 _FILE = helper_name("file")
 
 
@@ -139,28 +141,56 @@ def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], sch
     by_spark, by_core = split_by_evaluator(items)
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        received = list(batches)
-        if not sum(map(len, received)):
-            return
-        table = pa.Table.from_batches(received).combine_chunks()
-        own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
-        rows = rows_of(table, terms)
-        bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
-        stats = collect(rows.ranked, bits, entry, len(own))
-        unknown = {sql_of(t) for t in failing_items(table, terms)}
-        known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
-        data = index_bytes(BlockIndex((View(replace(stats, terms=known)),)))
-        yield pa.record_batch([pa.array([own.tolist()], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
+        so_far: list[tuple[list[int], Stats]] = []
+        for table in _chunks(batches):
+            so_far.append(_stats_of_chunk(table, terms, by_spark, by_core))
+            if len(so_far) == _MAX_WAITING_PARTS:
+                so_far = [_joined(so_far)]
+        if so_far:
+            ids, stats = _joined(so_far)
+            data = index_bytes(BlockIndex((View(stats),)))
+            yield pa.record_batch([pa.array([ids], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
-    routed = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
-    read = routed.repartition(BLOCK)
+    read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
     settings = {**settings_for(layout), **settings_of(items)}
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
         return Stats(np.zeros(layout.blocks, np.int64), {}, {})
-    parts = [index_of_bytes(r["data"]).blocks for r in results]
-    return regroup(concat(parts), [i for r in results for i in r["ids"]], layout.blocks)
+    ids, stats = _joined([(r["ids"], index_of_bytes(r["data"]).blocks) for r in results])
+    return regroup(stats, ids, layout.blocks)
+
+
+def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in pieces of limited size: what a task holds at once does not grow with the table."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _CHUNK_ROWS or sum(b.nbytes for b in waiting) >= _CHUNK_BYTES:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting = []
+    if sum(map(len, waiting)):
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _stats_of_chunk(
+    table: pa.Table, terms: Computed, by_spark: Sequence[Predicate], by_core: Sequence[Predicate]
+) -> tuple[list[int], Stats]:
+    """The blocks that these rows belong to, and the statistics of each."""
+    own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
+    rows = rows_of(table, terms)
+    bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
+    stats = collect(rows.ranked, bits, entry, len(own))
+    unknown = {sql_of(t) for t in failing_items(table, terms)}
+    known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
+    return own.tolist(), replace(stats, terms=known)
+
+
+def _joined(parts: Sequence[tuple[list[int], Stats]]) -> tuple[list[int], Stats]:
+    """The blocks that any part has, and the statistics of each over all parts."""
+    own = np.unique([i for ids, _ in parts for i in ids])
+    places = np.searchsorted(own, [i for ids, _ in parts for i in ids])
+    return own.tolist(), regroup(concat([stats for _, stats in parts]), places, len(own))
 
 
 def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
