@@ -318,9 +318,7 @@ def drop_unused_values(term: TermStats) -> TermStats:
     new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
-        values=term.values.take(kept)
-        if isinstance(term.values, ArrowValues)
-        else [term.values[i] for i in kept.tolist()],
+        values=values.take(kept) if isinstance(values, ArrowValues) else [values[i] for i in kept.tolist()],
         low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
         high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
         sets=term.sets and term.sets.recoded(new_code),
