@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import BlockIds, Layout, sql_of
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
@@ -139,11 +139,12 @@ def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], sch
     items, _ = analysable(frame, without_user_functions(wanted), schema)
     terms = computed(item for item in items if not isinstance(item, Predicate))
     by_spark, by_core = split_by_evaluator(items)
+    key = BLOCK  # another process calls the column otherwise
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         so_far: list[tuple[list[int], Stats]] = []
         for table in _chunks(batches):
-            so_far.append(_stats_of_chunk(table, terms, by_spark, by_core))
+            so_far.append(_stats_of_chunk(table, table[key].to_numpy(), terms, by_spark, by_core))
             if len(so_far) == _MAX_WAITING_PARTS:
                 so_far = [_joined(so_far)]
         if so_far:
@@ -174,10 +175,14 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _stats_of_chunk(
-    table: pa.Table, terms: Computed, by_spark: Sequence[Predicate], by_core: Sequence[Predicate]
+    table: pa.Table,
+    block: BlockIds,
+    terms: Computed,
+    by_spark: Sequence[Predicate],
+    by_core: Sequence[Predicate],
 ) -> tuple[list[int], Stats]:
     """The blocks that these rows belong to, and the statistics of each."""
-    own, entry = np.unique(table[BLOCK].to_numpy(), return_inverse=True)
+    own, entry = np.unique(block, return_inverse=True)
     rows = rows_of(table, terms)
     bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
     stats = collect(rows.ranked, bits, entry, len(own))
