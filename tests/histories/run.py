@@ -304,7 +304,7 @@ class History:
                 continue
             self.tally.compared[door] += 1
             self._count(door, found, opened, without, table.files)
-            if door == "read" and table.loose and found.error is None and found.columns != plain.columns:
+            if door == "read" and table.loose and found.columns != plain.columns:
                 self.tally.errors["read has the columns that were written, plain Spark those of some file"] += 1
                 continue
             if not any(found.same(truth) for truth in truths):
