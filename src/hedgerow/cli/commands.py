@@ -112,7 +112,10 @@ def learn(
     given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None,
     cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, or atoms+subtrees.")] = "atoms",
     recurrence: Annotated[str, typer.Option(help="How likely literals come back, 0 to 1; auto asks the log.")] = "auto",
-    exact: Annotated[bool, typer.Option("--exact/--from-sample", help="Count small cells in all rows.")] = True,
+    exact: Annotated[
+        bool | None,
+        typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
+    ] = None,
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -25,7 +25,7 @@ from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.pipeline.open import open_table
-from hedgerow.spark.compute.count_blocks import TableCounter
+from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
@@ -51,7 +51,7 @@ def learn(
     table: str | None = None,
     cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
-    exact: bool = True,
+    exact: bool | None = None,
     given: Sequence[str | Table] = (),
     **params: Any,
 ) -> Learned:
@@ -66,7 +66,8 @@ def learn(
         cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
         recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1, only the queries of
             the workload count; below, similar queries count too. By default it is estimated from repeated literals.
-        exact: count the rows of a learner's cells in the whole table, not just in the sample.
+        exact: where a learner's cells are counted: in all rows (True), or in the sample that it learns from (False).
+            By default in a second sample of up to a million rows, which is all rows of a smaller table.
         given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
             that serves it best, so the layout is learned for the queries that the given tables serve badly.
         params: the learner's own parameters.
@@ -86,10 +87,10 @@ def learn(
     noted = conditions_to_note(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
-        counter = TableCounter(opened, (*needed(predicates), *noted))
+        counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
         to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
         problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
-        problem = replace(problem, observed_share=seen, counter=counter if exact else None)
+        problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - counter.seconds

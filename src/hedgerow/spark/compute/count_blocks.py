@@ -1,10 +1,12 @@
-"""Counts the blocks of a layout over all rows of a table, for learners that ask while they fit."""
+"""Counts the blocks of a layout over the rows of a table, or a sample of them, for learners that ask while they fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
+
+import numpy as np
 
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.pruning.block_stats import Stats
@@ -12,18 +14,32 @@ from hedgerow.spark.compute.collect_stats import collect_blocks
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.source import Source
 
+MAX_COUNTED_ROWS = 1_000_000
+
 
 @dataclass
 class TableCounter:
-    """A `BlockCounter`: one pass of Spark over the table for each layout; `seconds` is the time of these passes."""
+    """A `BlockCounter`: one pass of Spark for each layout, over about `most` rows (None: all rows).
+
+    `seconds` is the time of the passes so far.
+    """
 
     source: Source
     items: Iterable[Item]
+    most: int | None = None
+    seed: int = 0
     seconds: float = 0.0
 
     def count(self, layout: Layout) -> Stats:
         started = perf_counter()
         items = {sql_of(item): item for item in (*self.items, *layout.features)}
-        stats = collect_blocks(self.source.frame, layout, list(items.values()), self.source.schema)
+        frame, rows = self.source.frame, self.source.rows
+        share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
+        if share < 1:
+            frame = frame.sample(share, self.seed + 1)  # not the rows that were learned from
+        stats = collect_blocks(frame, layout, list(items.values()), self.source.schema)
+        if share < 1:
+            counted = max(1, int(stats.rows.sum()))
+            stats = replace(stats, rows=np.round(stats.rows * (rows / counted)).astype(np.int64))
         self.seconds += perf_counter() - started
         return stats

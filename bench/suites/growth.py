@@ -1,0 +1,158 @@
+"""How time and memory of each verb grow with the table, beside the plain Spark job of the same run.
+
+learn     beside one job that counts the queries' conditions over all rows
+apply     beside `repartitionByRange(files, column).sortWithinPartitions(column)` and a write into as many files
+append    beside Spark's own append of the same rows to the plain table
+verify    beside a checksum of all rows
+
+Each verb runs in a session of its own, and all its processes are watched: `peak_mb` is of the driver's Python, and
+`details` has the JVM and the largest Python worker. In local mode the JVM is driver and executor in one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.data.cache import cache_folder
+from bench.options import Options
+from bench.record import line, progress
+from bench.suites import tpch
+
+SCALES = {"quick": (0.1,), "full": (1.0, 3.0, 10.0)}
+VERBS = ("learn", "apply", "append", "verify")
+QUERIES, FILE_BYTES = 120, "16MB"
+COLUMN, CORES, MEMORY = "l_shipdate", 2, "4g"
+APPENDED_SHARE = 0.01
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    for scale in (options.sf,) if options.sf else SCALES[options.form]:
+        source = tpch.lineitem(cache_folder() / "growth", scale, parts=16)
+        for verb in VERBS:
+            progress(f"growth: {verb}, scale factor {scale:g}")
+            plain, ours = (_watched(verb, way, source, scale, options.seed) for way in ("plain", "ours"))
+            yield line(
+                suite="growth",
+                params={"form": options.form, "verb": verb, "cores": CORES, "memory": MEMORY},
+                sf=scale,
+                rows=ours["rows"],
+                blocks=ours.get("blocks"),
+                rows_read=ours.get("rows_read"),
+                queries=QUERIES,
+                fit_seconds=ours.get("fit_seconds"),
+                ratio=round(ours["seconds"] / plain["seconds"], 2),
+                peak_mb=ours["python_mb"],
+                details={
+                    "seconds": round(ours["seconds"], 1),
+                    "plain_seconds": round(plain["seconds"], 1),
+                    **{key: ours[key] for key in ("jvm_mb", "worker_mb")},
+                    **{f"plain_{key}": plain[key] for key in ("jvm_mb", "worker_mb")},
+                },
+                seed=options.seed,
+            )
+
+
+def _watched(verb: str, way: str, source: str, scale: float, seed: int) -> dict[str, Any]:
+    """What the step prints, with the peak memory of its processes."""
+    command = [sys.executable, "-m", "bench.suites.growth", verb, way, source, f"{scale:g}", str(seed)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    peaks = {"python_mb": 0, "jvm_mb": 0, "worker_mb": 0}
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LOOKS):
+            for kind, megabytes in _memory(process.pid):
+                peaks[kind] = max(peaks[kind], megabytes)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    out, _ = process.communicate()
+    ended.set()
+    watcher.join()
+    if process.returncode:
+        raise SystemExit(f"growth: {verb}, {way} ended with {process.returncode}")
+    return {**json.loads(out.splitlines()[-1]), **peaks}
+
+
+def _memory(root: int) -> Iterator[tuple[str, int]]:
+    """The kind and the resident megabytes of this process and of all below it."""
+    children: dict[int, list[int]] = {}
+    facts: dict[int, tuple[str, int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                name, rest = (entry / "stat").read_text().rsplit(")", 1)
+                pages = int((entry / "statm").read_text().split()[1])
+            except (OSError, IndexError):
+                continue
+            children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
+            facts[int(entry.name)] = name.split("(", 1)[1], pages * os.sysconf("SC_PAGE_SIZE") >> 20
+    below = [root]
+    while below:
+        pid = below.pop()
+        below += children.get(pid, ())
+        if pid in facts:
+            name, megabytes = facts[pid]
+            yield "python_mb" if pid == root else "jvm_mb" if name == "java" else "worker_mb", megabytes
+
+
+# --- one step, in a process of its own ------------------------------------------------------------
+
+
+def _step(verb: str, way: str, source: str, scale: float, seed: int) -> dict[str, Any]:
+    import hedgerow as hr
+
+    spark = hr.local_session(MEMORY, f"local[{CORES}]")
+    spark.sparkContext.setLogLevel("ERROR")
+    place = Path(source).parent / "made"
+    layout, ours, plain = place / "layout.json", str(place / "ours"), str(place / "plain")
+    place.mkdir(exist_ok=True)
+    texts = tpch.questions(QUERIES, scale, seed)
+    workload = hr.Workload.from_sql(texts)
+    frame = spark.read.parquet(source)
+    found: dict[str, Any] = {"rows": frame.count()}
+    begun = time.perf_counter()
+    match verb, way:
+        case "learn", "ours":
+            learned = hr.learn(spark, source, workload, block_bytes=FILE_BYTES, seed=seed)
+            found["seconds"] = time.perf_counter() - begun
+            learned.save(str(layout))
+            found |= {"fit_seconds": learned.fit_seconds, "blocks": learned.blocks}
+        case "learn", "plain":
+            conditions = [text.split(" WHERE ", 1)[1] for text in texts]
+            frame.selectExpr(*(f"count_if({c}) AS n{i}" for i, c in enumerate(conditions))).collect()
+        case "apply", "ours":
+            table = hr.apply(spark, source, hr.Learned.load(str(layout)), ours, overwrite=True)
+            found["seconds"] = time.perf_counter() - begun
+            found |= {"blocks": len(table.known), "rows_read": round(table.score(workload).rows_read, 4)}
+        case "apply", "plain":
+            files = hr.Learned.load(str(layout)).blocks if layout.exists() else 16
+            ordered = frame.repartitionByRange(files, COLUMN).sortWithinPartitions(COLUMN)
+            ordered.write.mode("overwrite").parquet(plain)
+        case "append", _:
+            rows = frame.sample(APPENDED_SHARE, seed)
+            if way == "ours":
+                hr.table(spark, ours).append(rows)
+            else:
+                rows.write.mode("append").parquet(plain)
+        case "verify", "ours":
+            hr.table(spark, ours).verify()
+        case "verify", "plain":
+            read = spark.read.parquet(plain)
+            read.selectExpr("xxhash64(*) AS h").selectExpr("count(*)", "sum(h & 4294967295)").collect()
+    found.setdefault("seconds", time.perf_counter() - begun)
+    spark.stop()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(_step(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))))
