@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pytest
 from pyspark.sql import functions as f
 
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, atoms_of, col, lit
+from hedgerow.core.pruning.block_stats import Stats, agree
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
-from hedgerow.spark.compute.collect_stats import collect_blocks, collect_by
-from hedgerow.spark.compute.evaluate import needed, split_by_evaluator
-from hedgerow.spark.storage.source import schema_of
+from hedgerow.spark.compute.collect_stats import _joined, _stats_of_chunk, collect_blocks, collect_by
+from hedgerow.spark.compute.count_blocks import TableCounter
+from hedgerow.spark.compute.evaluate import Item, needed, split_by_evaluator
+from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
 
@@ -40,3 +45,36 @@ def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> Non
         for key, seen in zip(keys, found.conditions[name].bits.tolist(), strict=True):
             bits[int(key)] |= seen
         assert feature.bits.tolist() == bits, name
+
+
+@pytest.mark.parametrize("rows_of_a_piece", (1, 7, 100))
+def test_pieces_add_up(rows_of_a_piece: int) -> None:
+    """Statistics joined from pieces are those of all rows at once, also where a piece lacks a block or has only NULL."""
+    r = np.random.default_rng(rows_of_a_piece)
+    n, blocks = 100, r.integers(0, 6, 100).astype(np.int32)
+    numbers = pa.array(r.integers(0, 90, n), mask=r.random(n) < 0.3)
+    ratios = pa.array([None if v < 0.1 else float("nan") if v < 0.2 else v for v in r.random(n)], pa.float64())
+    words = pa.array([f"w{v}" for v in r.integers(0, 5, n)])
+    terms: dict[str, Item] = {"a": col("number"), "b": col("ratio"), "c": col("word")}
+    table = pa.table({"a": numbers, "b": ratios, "c": words})
+    condition = Compare(col("number"), "<", lit(40))
+
+    def summed(start: int, size: int) -> tuple[list[int], Stats]:
+        piece = table.slice(start, size).combine_chunks()
+        return _stats_of_chunk(piece, blocks[start : start + size], terms, [], [condition])
+
+    parts = [summed(start, rows_of_a_piece) for start in range(0, n, rows_of_a_piece)]
+    half = len(parts) // 2
+    ids, joined = _joined([_joined(parts[:half]), _joined(parts[half:])]) if half else _joined(parts)
+    whole_ids, whole = summed(0, n)
+    assert ids == whole_ids and agree(whole, joined).all() and agree(joined, whole).all()
+
+
+def test_a_sample_stands_for_all_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_events(spark, str(tmp_path / "events"), rows=4_000)
+    source = open_source(spark, path)
+    layout = TreeLayout((Compare(col("id"), "<", lit(1000)),), ((0, ~0, ~1),))
+    all_rows = TableCounter(source, [col("id")]).count(layout).rows
+    some = TableCounter(source, [col("id")], most=1_000, seed=3).count(layout).rows
+    assert all_rows.tolist() == [1000, 3000]
+    assert abs(some - all_rows).max() < 300 and abs(int(some.sum()) - 4_000) <= 1
