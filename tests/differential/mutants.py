@@ -149,6 +149,15 @@ def _literals(p: In) -> str:
     return next(name for name in p.__dataclass_fields__ if name != "term")
 
 
+def _array(module: Any, bits: Any) -> Planted:
+    """Another NOT, for sets of outcomes."""
+
+    def plant(stack: ExitStack) -> None:
+        stack.enter_context(patch.object(module, "NOT_BITS", bits))
+
+    return plant
+
+
 def _swapped(stack: ExitStack) -> None:
     stack.enter_context(patch.multiple(outcomes, _AND=outcomes._OR, _OR=outcomes._AND))
 
@@ -228,8 +237,8 @@ CORE = (
     Mutant("implication stops one step short", instead(steps, "true_within", lambda old: lambda a, b: any(o is True for o in a.outcomes) and any(o is True for o in b.outcomes[:-1]))),
     Mutant("implication ignores NULL", instead(steps, "true_within", lambda old: lambda a, b: old(replace(a, on_null=None), b))),
     Mutant("a feature is found by the beginning of its text", instead(features, "narrow_by_noted_conditions", _by_prefix)),
-    Mutant("the opposite feature is read as it is", lambda stack: stack.enter_context(patch.object(features, "NOT_BITS", np.arange(8, dtype=np.uint8))) and None),
-    Mutant("NOT of NULL is FALSE and TRUE stays", lambda stack: stack.enter_context(patch.object(outcomes, "NOT_BITS", np.array([(b & N_BIT and F_BIT) | (b & T_BIT) for b in range(8)], np.uint8))) and None),
+    Mutant("the opposite feature is read as it is", _array(features, np.arange(8, dtype=np.uint8))),
+    Mutant("NOT of NULL is FALSE and TRUE stays", _array(outcomes, np.array([(b & N_BIT and F_BIT) | (b & T_BIT) for b in range(8)], np.uint8))),
     Mutant("two columns: < is read as >", instead(outcomes, "_compare_spans", lambda old: lambda op, *spans: old({"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op), *spans))),
     Mutant("two columns: = is never TRUE where bounds differ", instead(outcomes, "_compare_spans", lambda old: lambda op, a, b, c, d: np.where((op == "=") & ((a != c) | (b != d)), F_BIT, old(op, a, b, c, d)).astype(np.uint8))),
     Mutant("files are in another order", _order),
@@ -331,7 +340,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential.mutants", description=__doc__)
     parser.add_argument("--seed", default="mutants")
     parser.add_argument("--only", default="", help="bugs whose name holds this word")
-    parser.add_argument("--worlds", type=int, default=len(WORLDS))
+    parser.add_argument("--worlds", type=int, default=2 * len(WORLDS))
     parser.add_argument("--java", action="store_true", help="those of the rule too")
     args = parser.parse_args()
     sessions = started()
