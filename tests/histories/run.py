@@ -293,6 +293,9 @@ class History:
             truth, _ = ask(lambda: w.other.sql(query.sql.format(t="twin")))
             truths.append(truth)
             if plain.error is None and truth.error is None and not plain.same(truth):
+                if "ratio" in sql and "0.0D" in sql:  # Spark's own: in a dictionary, Parquet tells 0.0 from -0.0
+                    self.tally.errors["without Hedgerow, Spark loses rows with 0.0 or -0.0"] += 1
+                    return
                 yield "rows", sql, f"without Hedgerow: {difference(truth, plain)}"
         self.tally.queries += 1
         for truth in truths:

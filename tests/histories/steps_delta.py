@@ -65,6 +65,8 @@ def create(world: World, r: Random) -> str:
         "delta.enableTypeWidening": r.choice(("true", "false")),
         **({"delta.columnMapping.mode": "name"} if r.random() < 0.5 else {}),
     }
+    if "delta.columnMapping.mode" in chosen:  # Delta refuses some writes to a table with both
+        chosen["delta.enableChangeDataFeed"] = "false"
     table.partitions = tuple(_write(world, r, fields, rows, table.path, **chosen))
     on = sorted(k.removeprefix("delta.") for k, v in chosen.items() if v != "false")
     return f"{len(rows)} rows, partitioned by {table.partitions}, {on}"
