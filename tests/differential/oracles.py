@@ -160,7 +160,7 @@ class World:
             return
         favourites = tuple((s.sql, s.group) for s in phase.relation.more) + self.plan.terms
         maker = Maker(self.random, seen, tuple(v[2] for v in phase.variables), favourites)
-        wanted = [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker)
+        wanted = [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker) + self._learned()
         files, known = self.truths(wanted)
         if known and len(set(files)) > 1 and self.kind != "queries":
             self._decide(phase, files, known)
@@ -171,6 +171,11 @@ class World:
     def _condition(self, maker: Maker) -> str:
         found = maker.atom()
         return maker.decorated(found) if self.random.random() < (0.4 if self.kind == "texts" else 0.06) else found
+
+    def _learned(self) -> list[str]:
+        """Some of the conditions that the layout was learned from, which the index notes."""
+        conditions = [text.split(" WHERE ", 1)[1] for text in self.plan.workload]
+        return self.random.sample(conditions, min(6, len(conditions)))
 
     def _exact(self, maker: Maker) -> list[str]:
         """Conditions about values that some row has."""
