@@ -139,6 +139,15 @@ class Maker:
     favourites: tuple[tuple[str, str], ...] = ()  # (term, group) that the index may know
     favour: float = 0.5  # how often one of them is taken
 
+    def days(self) -> list[str]:
+        """Comparisons of the day of a timestamp, at days that some row has; which day that is depends on the zone."""
+        found = []
+        for source in (s for s in self.sources if s.group == "ts"):
+            for day in re.findall(r"\d{4}-\d\d-\d\d", " ".join(source.pool))[:3]:
+                op = self.random.choice(("=", "<", "<=", ">", ">=", "!="))
+                found.append(f"CAST({source.sql} AS DATE) {op} DATE'{day}'")
+        return found
+
     # --- terms ---
 
     def term(self, group: str, depth: int = 1) -> str | None:

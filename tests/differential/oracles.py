@@ -160,7 +160,9 @@ class World:
             return
         favourites = tuple((s.sql, s.group) for s in phase.relation.more) + self.plan.terms
         maker = Maker(self.random, seen, tuple(v[2] for v in phase.variables), favourites)
-        wanted = [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker) + self._learned()
+        wanted = (
+            [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker) + self._learned() + maker.days()
+        )
         files, known = self.truths(wanted)
         if known and len(set(files)) > 1 and self.kind != "queries":
             self._decide(phase, files, known)
