@@ -140,12 +140,12 @@ class Maker:
     favour: float = 0.5  # how often one of them is taken
 
     def days(self) -> list[str]:
-        """Comparisons of the day of a timestamp, at days that some row has; which day that is depends on the zone."""
+        """Comparisons of the day of a timestamp with days near those of some row: the zone decides which it is."""
         found = []
         for source in (s for s in self.sources if s.group == "ts"):
             for day in re.findall(r"\d{4}-\d\d-\d\d", " ".join(source.pool))[:3]:
                 op = self.random.choice(("=", "<", "<=", ">", ">=", "!="))
-                found.append(f"CAST({source.sql} AS DATE) {op} DATE'{day}'")
+                found.append(f"CAST({source.sql} AS DATE) {op} DATE'{day}' {self.random.choice(('- 1', '', '+ 1'))}")
         return found
 
     # --- terms ---
