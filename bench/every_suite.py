@@ -56,7 +56,7 @@ SUITES: dict[str, Suite] = {
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
-    "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 90, "ratio"),
+    "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),
 }

@@ -56,7 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     }
     if pytestconfig.getoption("markexpr") == "not long":
         # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.
-        own["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+        own["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
     session = start("4g", "local[2]", **own)
     yield session
     session.stop()
