@@ -1,5 +1,5 @@
 """How is a managed Parquet table stored and changed?
 
-`stored` reads its files, `write` changes them, `replicas` keeps full copies in other layouts, `verify` checks the
-table, and `table` has the class that users hold.
+`manifest` is what a table stores about its state, `stored` reads its files, `write` changes them, `replicas` keeps full
+copies in other layouts, `verify` checks the table, and `table` has the class that users hold.
 """
