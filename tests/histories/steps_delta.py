@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import hedgerow as hr
-from tests.histories.model import FIELDS, WIDER, Field, Row, a_value, arrow, literal, some_rows, without_nan
+from tests.histories.model import FIELDS, WIDER, Field, Row, a_row, a_value, arrow, literal, some_rows, without_nan
 from tests.histories.world import Declined, Kept, NotNow, Table, World, a_layout, ours, registry, renamed, with_names
 
 KINDS, step = registry()
@@ -178,7 +178,7 @@ def merge(world: World, r: Random) -> str:
     table, spark = world.main, world.writer(r)
     old = {row["id"]: row for row in r.sample(table.rows, min(len(table.rows), r.randrange(0, 40)))}
     new = world.new_rows(r, table.fields, 30)
-    fresh = [{f.name: a_value(r, f.kind, i) for f in table.fields} | {"id": own} for i, own in enumerate(old)]
+    fresh = [a_row(r, table.fields, own) for own in old]
     source = world.view(spark, table.fields, [*fresh, *new])
     deletes = "WHEN MATCHED AND s.id % 3 = 0 THEN DELETE " if r.random() < 0.6 else ""
     spark.sql(

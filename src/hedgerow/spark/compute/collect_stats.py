@@ -98,12 +98,13 @@ def _by_file(
     from pyspark.sql import functions as f
 
     settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
+    unsettled = [i for i in wanted if sql_of(i) not in settled]
     names = [name.rsplit("/", 1)[-1] for name in files]
     # Every row carries its key to Python. Names are long, so the key is their CRC where no two files share one.
     numbers = [str(crc32(name.encode())) for name in names]
-    if len(set(numbers)) == len(numbers):
+    if len(set(numbers)) == len(numbers) and not all(isinstance(i, Predicate) for i in unsettled):
         names, key = numbers, f.crc32(key.cast("binary"))
-    keys, stats = collect_by(frame, key, [i for i in wanted if sql_of(i) not in settled], schema)
+    keys, stats = collect_by(frame, key, unsettled, schema)
     place = {name: i for i, name in enumerate(names)}
     collected = regroup(stats, [place[name] for name in keys], len(files))
     return replace(collected, terms={**collected.terms, **settled})
@@ -127,11 +128,24 @@ def collect_by(
 
     read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
+        if not terms:
+            return _collected_by_spark(read, predicates)
         results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
     keys = [key for r in results for key in r["keys"].split("\n")]
     return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
+
+
+def _collected_by_spark(read: DataFrame, predicates: Sequence[Predicate]) -> tuple[list[str], Stats]:
+    """Statistics without terms: counts and outcomes need no Python, and sending rows to it takes most of the time."""
+    from pyspark.sql import functions as f
+
+    words = [f.bit_or(name).alias(name) for name in read.columns if name != "_key"]
+    found = read.groupBy("_key").agg(f.count("*").alias("_rows"), *words).toArrow()
+    bits = row_outcomes(found, predicates)
+    noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in predicates}
+    return list(map(str, found["_key"].to_pylist())), Stats(found["_rows"].to_numpy(), {}, noted)
 
 
 def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:

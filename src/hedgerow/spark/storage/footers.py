@@ -1,12 +1,16 @@
-"""Reads Parquet footers: the number of rows, the bytes of each column, and the range of its values.
+"""Reads Parquet footers: the number of rows, the bytes of each column, and the range or the set of its values.
 
-A footer holds no sets of values. So its range replaces collected statistics only for a column with too many values for
-a set: its dictionary is too long for one, or Parquet gave the dictionary up because values hardly repeat.
+What a footer is certain of need not be collected from the rows. For a column with many values that is the range. For
+one with few values it is the set, which stands in the dictionaries of the column's chunks:
+
+    has a short dictionary, and all pages use it                    its values
+    has a long dictionary, or Parquet gave it up: many values       minimum and maximum
+    anything else, such as floats                                   nothing
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -19,11 +23,17 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import Value, comparable
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bound, TermStats
+from hedgerow.spark.storage.dictionary_page import dictionary_place, dictionary_values
 from hedgerow.spark.storage.folder import Folder
 
+UNREADABLE = -1
 _MAX_THREADS = 8
+ReadParts = Callable[[Sequence[tuple[int, int]]], list[bytes]]
 _FIRST_READ_BYTES = 1 << 16  # read from the end of a file at once; a longer footer takes a second read
-_RANGED = (kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
+_RANGED = (
+    *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY, kinds.BOOLEAN),
+    *(kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
+)
 # The most bytes that a dictionary of MAX_DISTINCT values takes, with its header and a worst case of compression. Sets
 # of texts longer than a thousand bytes are not worth keeping.
 _MAX_DICTIONARY_BYTES = {
@@ -39,30 +49,37 @@ _REBASED = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 class Footer:
     """The parts of a Parquet footer that we use.
 
-    `columns`: bytes on disk of each top-level column, its name quoted as in texts; empty if the footer is unreadable.
-    `ranges`: the ranges of columns with too many values for a set, where the footer is certain of them.
+    `rows`: UNREADABLE if the footer cannot be read.
+    `columns`: bytes on disk of each top-level column, its name quoted as in texts.
+    `values`: the columns whose values the file is certain of.
     """
 
     rows: int
     columns: Mapping[str, int]
-    ranges: Mapping[str, ColumnRange] = field(default_factory=dict)
+    values: Mapping[str, ColumnValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnRange:
-    """The bounds of a column in one file, as canonical values, and its NULLs."""
+class ColumnValues:
+    """The bounds of a column in one file, as canonical values, its values if they are few, and its NULLs.
+
+    A column that is NULL in all rows has the bounds None."""
 
     type: Type
     low: Value
     high: Value
+    few: frozenset[Value] | None
     nulls: int
 
 
-def footers_of(folder: Folder, sizes: Mapping[str, int]) -> list[Footer]:
-    """The footers of the files, in the order of `sizes`, which maps names to bytes."""
+def footers_of(folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str] = ()) -> list[Footer]:
+    """The footers of the files, in the order of `sizes`, which maps names to bytes.
+
+    `sets_of`: the columns whose sets of values are read as well, by one small read for each chunk; as texts."""
 
     def read(name: str) -> Footer:
-        return _parse_footer(_read_tail(folder, name, sizes[name]))
+        tail = _read_tail(folder, name, sizes[name])
+        return _parse_footer(tail, sets_of, lambda parts: folder.read_parts(name, parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
         return list(pool.map(read, sizes))
@@ -70,22 +87,25 @@ def footers_of(folder: Folder, sizes: Mapping[str, int]) -> list[Footer]:
 
 def mean_widths(footers: Sequence[Footer]) -> dict[str, float]:
     """The mean bytes of a value, for each column."""
-    rows = max(1, sum(f.rows for f in footers))
+    rows = max(1, sum(f.rows for f in footers if f.rows != UNREADABLE))
     names = dict.fromkeys(name for f in footers for name in f.columns)
     return {name: sum(f.columns.get(name, 0) for f in footers) / rows for name in names}
 
 
-def ranges(footers: Sequence[Footer], schema: Mapping[str, Type]) -> dict[str, TermStats]:
-    """Statistics of the columns whose range is known for every file that has rows; entry i describes footer i."""
+def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type]) -> dict[str, TermStats]:
+    """Statistics of the columns that every footer is certain of; entry i describes footer i."""
     full = [f for f in footers if f.rows]
     stats = {}
-    for name in full[0].ranges if full else ():
+    for name in full[0].values if full else ():
         type_ = schema.get(name)
-        by_file = [f.ranges.get(name) for f in footers]
-        if type_ and all(r.type == type_ if r else not f.rows for r, f in zip(by_file, footers, strict=True)):
-            bounds = [(Bound(r.low), Bound(r.high)) if r else None for r in by_file]
-            nulls = [r.nulls if r else 0 for r in by_file]
-            stats[name] = TermStats.build(type_, bounds, nulls, sets=[None if r else () for r in by_file])
+        by_file = [f.values.get(name) for f in footers]
+        if type_ and all(v.type == type_ if v else not f.rows for v, f in zip(by_file, footers, strict=True)):
+            stats[name] = TermStats.build(
+                type_,
+                [(Bound(v.low), Bound(v.high)) if v and v.low is not None else None for v in by_file],
+                [v.nulls if v else 0 for v in by_file],
+                sets=[tuple(v.few) if v and v.few is not None else None if v else () for v in by_file],
+            )
     return stats
 
 
@@ -96,12 +116,12 @@ def _read_tail(folder: Folder, name: str, size: int) -> bytes:
     return tail if length <= len(tail) else folder.read_end(name, size, length)
 
 
-def _parse_footer(tail: bytes) -> Footer:
+def _parse_footer(tail: bytes, sets_of: Collection[str], read_parts: ReadParts) -> Footer:
     try:
         footer = pq.read_metadata(BytesIO(tail))
         columns = footer.schema.to_arrow_schema().names
     except (pa.ArrowException, OSError):
-        return Footer(0, {})  # encrypted, not Parquet, or of an unknown kind
+        return Footer(UNREADABLE, {})  # encrypted, not Parquet, or of an unknown kind
     sizes, chunks = {quote_name(name): 0 for name in columns}, {}
     for i in range(footer.num_columns):
         path = footer.schema.column(i).path  # address.city: its longest prefix that is a column, as names may hold dots
@@ -110,45 +130,73 @@ def _parse_footer(tail: bytes) -> Footer:
         sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
         if path == owner:
             chunks[owner] = here
-    return Footer(footer.num_rows, sizes, _ranges_in(footer, chunks))
+    return Footer(footer.num_rows, sizes, _values_in(footer, chunks, sets_of, read_parts))
 
 
-def _ranges_in(footer: pq.FileMetaData, chunks: Mapping[str, list[pq.ColumnChunkMetaData]]) -> dict[str, ColumnRange]:
+def _values_in(
+    footer: pq.FileMetaData,
+    chunks: Mapping[str, list[pq.ColumnChunkMetaData]],
+    sets_of: Collection[str],
+    read_parts: ReadParts,
+) -> dict[str, ColumnValues]:
     if (footer.metadata or {}).keys() & _REBASED:
         return {}
     fields = footer.schema.to_arrow_schema()
     uses_dictionaries = any(c.has_dictionary_page for here in chunks.values() for c in here)
-    ranges = {}
+    values = {}
     for name, here in chunks.items():
-        type_ = Type.of_arrow(fields.field(name).type)
-        if type_.kind in _RANGED and any(_has_many_values(c, uses_dictionaries) for c in here):
-            try:
-                ranges[quote_name(name)] = _range_of_chunks(fields.field(name).type, here)
-            except (ValueError, OverflowError, pa.ArrowException, NotImplementedError):
-                continue  # no statistics, or a value that Python cannot hold
-    return ranges
+        kind = fields.field(name).type
+        try:
+            if Type.of_arrow(kind).kind not in _RANGED:
+                continue
+            if any(_has_many_values(c, uses_dictionaries) for c in here):
+                values[quote_name(name)] = _range_of_chunks(kind, here)
+            elif quote_name(name) in sets_of:
+                values[quote_name(name)] = _set_of_chunks(kind, here, read_parts)
+        except (ValueError, OverflowError, pa.ArrowException, NotImplementedError):
+            continue  # no statistics, pages without a dictionary, or a value that Python cannot hold
+    return values
 
 
 def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> bool:
     """Whether the column has more values here than a set may hold."""
     max_bytes = _MAX_DICTIONARY_BYTES.get(chunk.physical_type)
-    if max_bytes is None:
+    if max_bytes is None or _nulls(chunk) == chunk.num_values:
         return False
     if chunk.has_dictionary_page:
         return bool(chunk.data_page_offset - chunk.dictionary_page_offset > max_bytes)
     return uses_dictionaries and chunk.num_values >= _MIN_ROWS_FOR_DICTIONARY
 
 
-def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnRange:
-    ends: list[Value] = []
-    nulls = 0
-    for chunk in chunks:
-        statistics = chunk.statistics
-        if statistics is None or not statistics.has_null_count:
-            raise ValueError("no statistics")
-        nulls += statistics.null_count
-        if statistics.has_min_max:
-            ends += comparable(pa.array([statistics.min, statistics.max], kind)).to_pylist()
-        elif statistics.null_count < chunk.num_values:
-            raise ValueError("no range")
-    return ColumnRange(Type.of_arrow(kind), min(ends), max(ends), nulls)
+def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnValues:
+    ends = comparable(pa.array([e for chunk in chunks for e in _ends(chunk)], kind)).to_pylist()
+    return ColumnValues(Type.of_arrow(kind), min(ends), max(ends), None, sum(map(_nulls, chunks)))
+
+
+def _set_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> ColumnValues:
+    with_values = [c for c in chunks if _nulls(c) < c.num_values]
+    if pa.types.is_boolean(kind):
+        arrays = [pa.array(_ends(c), kind) for c in with_values]
+    else:
+        pages = read_parts([dictionary_place(c) for c in with_values]) if with_values else []
+        arrays = [dictionary_values(kind, c, page) for c, page in zip(with_values, pages, strict=True)]
+    found = frozenset(v for array in arrays for v in comparable(array).to_pylist())
+    few = found if len(found) <= MAX_DISTINCT else None
+    return ColumnValues(
+        Type.of_arrow(kind), min(found, default=None), max(found, default=None), few, sum(map(_nulls, chunks))
+    )
+
+
+def _nulls(chunk: pq.ColumnChunkMetaData) -> int:
+    if chunk.statistics is None or not chunk.statistics.has_null_count:
+        raise ValueError("no statistics")
+    return int(chunk.statistics.null_count)
+
+
+def _ends(chunk: pq.ColumnChunkMetaData) -> list[Value]:
+    """Minimum and maximum; none if the chunk is all NULL."""
+    if chunk.statistics is not None and chunk.statistics.has_min_max:
+        return [chunk.statistics.min, chunk.statistics.max]
+    if _nulls(chunk) < chunk.num_values:
+        raise ValueError("no range")
+    return []

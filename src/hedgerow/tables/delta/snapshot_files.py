@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,7 +14,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import footers_of
+from hedgerow.spark.storage.footers import Footer, footers_of
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.tables.known_files import KnownFiles
 
@@ -34,14 +35,25 @@ def file_names(names: Iterable[str]) -> list[str]:
     return [unquote(name).rsplit("/", 1)[-1] for name in names]
 
 
-def measured(snapshot: Snapshot, sizes: Mapping[str, int], rows: Any, blocks: Any) -> KnownFiles:
-    """The files with the bytes of each column, from their footers."""
-    footers = footers_of(Folder(snapshot.log.spark, ""), {snapshot.log.full_path(n): size for n, size in sizes.items()})
+def footers_at(snapshot: Snapshot, sizes: Mapping[str, int], sets_of: Collection[str] = ()) -> list[Footer]:
+    """The footers of the files, with the table's own names of columns; `sets_of`: see `footers_of`."""
     names = {quote_name(p): quote_name(name) for p, name in snapshot.physical.items()}
+    wanted = {p for p, name in names.items() if name in sets_of}
+    found = footers_of(
+        Folder(snapshot.log.spark, ""), {snapshot.log.full_path(n): size for n, size in sizes.items()}, wanted
+    )
+
+    def renamed(by_column: Mapping[str, Any]) -> dict[str, Any]:
+        return {names[p]: value for p, value in by_column.items() if p in names}
+
+    return [replace(f, columns=renamed(f.columns), values=renamed(f.values)) for f in found]
+
+
+def known_files(sizes: Mapping[str, int], footers: Sequence[Footer], rows: Any, blocks: Any) -> KnownFiles:
+    """The files with the bytes of each column, from their footers."""
     column_bytes = {
-        names[p]: np.array([f.columns.get(p, 0) for f in footers], np.int64)
-        for p in dict.fromkeys(c for f in footers for c in f.columns)
-        if p in names
+        name: np.array([f.columns.get(name, 0) for f in footers], np.int64)
+        for name in dict.fromkeys(c for f in footers for c in f.columns)
     }
     return KnownFiles(
         tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, column_bytes

@@ -34,7 +34,7 @@ from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plai
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
-from hedgerow.tables.delta.snapshot_files import file_names, measured, schema_at
+from hedgerow.tables.delta.snapshot_files import file_names, footers_at, known_files, schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
 
@@ -150,7 +150,9 @@ class DeltaTable:
             places.append(theirs[fresh].tolist())
         unknown = sorted(set(range(len(files.names))) - set().union(*places))
         sizes = {files.names[j]: int(files.sizes[j]) for j in unknown}
-        parts.append(measured(snapshot, sizes, files.rows[unknown], np.full(len(unknown), -1, np.int64)))
+        parts.append(
+            known_files(sizes, footers_at(snapshot, sizes), files.rows[unknown], np.full(len(unknown), -1, np.int64))
+        )
         all_files = parts[0]
         for part in parts[1:]:
             all_files = all_files + part

@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
-from hedgerow.core.layouts.base import Layout, layout_to_json
+from hedgerow.core.layouts.base import Layout, layout_to_json, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
@@ -25,7 +25,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import footers_of, ranges
+from hedgerow.spark.storage.footers import footers_of, known_terms
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
@@ -62,13 +62,14 @@ def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> t
     """The statistics and sizes of all files, and the checksum of their rows."""
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
-    frame, footers = table.frame(list(own)), footers_of(Folder(table.spark, table.path), sizes)
+    frame = table.frame(list(own))
+    footers = footers_of(Folder(table.spark, table.path), sizes, set(map(sql_of, items)))
     if isinstance(layout, OverlapLayout):
         copies = table.with_copies(list(hidden)) if hidden else None
         index = collect_parts(frame, copies, layout, items, table.schema, list(sizes))
         came_out = checksum(frame)
     else:
-        known = ranges(footers, table.schema)
+        known = known_terms(footers, table.schema)
         stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
         index = BlockIndex((View(stats),))
     names = dict.fromkeys(name for footer in footers for name in footer.columns)
