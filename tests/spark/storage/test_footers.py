@@ -80,7 +80,7 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
     read, sizes = spark.read.parquet(path), Folder(spark, path).sizes()
     files = sorted(n for n in sizes if n.endswith(".parquet"))
     schema = schema_of(read.schema)
-    found = known_terms(footers_of(Folder(spark, path), {n: sizes[n] for n in files}, schema), schema)
+    found = known_terms(footers_of(Folder(spark, path), {n: sizes[n] for n in files}, schema), schema, schema)
 
     wanted = [Column((name,)) for name in read.columns]
     asked, saved = collect_files(read, wanted, schema, files), collect_files(read, wanted, schema, files, found)

@@ -6,10 +6,10 @@ Checksums add up: after an append, a table's checksum is the sum of the old one 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_name
@@ -18,8 +18,6 @@ from hedgerow.spark.helper_columns import helper_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
-
-_LOW_32_BITS = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +38,16 @@ class Checksum:
     def __str__(self) -> str:
         return f"{self.rows} rows, {self.low:x}-{self.high:x}"
 
+    @staticmethod
+    def of_sums(sums: Mapping[str, int | None]) -> Checksum:
+        """The checksum of rows whose `hash_sums` these are."""
+        first, second, third, fourth = (sums[name] or 0 for name in _PARTS)
+        return Checksum(sums["rows"] or 0, first + (second << _PART_BITS), third + (fourth << _PART_BITS))
+
 
 def checksum(frame: DataFrame) -> Checksum:
-    row = frame.select(_hash(frame)).agg(*_sums()).first()
-    return _checksum(row.asDict() if row else {})
+    row = with_hash(frame).agg(*hash_sums()).first()
+    return Checksum.of_sums(row.asDict() if row else {})
 
 
 def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written: DataFrame) -> Checksum:
@@ -68,27 +72,27 @@ def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[Dat
 
     observation = Observation()
     checksums: list[Checksum] = []
-    hashed = frame.withColumn(_HASH, _hash(frame.select(*of))).observe(observation, *_sums()).drop(_HASH)
-    yield hashed, checksums
-    checksums.append(_checksum(observation.get))
+    yield with_hash(frame, of).observe(observation, *hash_sums()).drop(HASH), checksums
+    checksums.append(Checksum.of_sums(observation.get))
 
 
-_HASH = helper_name("hash")
+HASH = helper_name("hash")
+_PARTS, _PART_BITS = ("first", "second", "third", "fourth"), 16
 _SPECIAL_TYPES = re.compile(r"map<|variant|collate")  # Spark's hash refuses these types, or ignores differences
 
 
-def _sums() -> list[Column]:
+def with_hash(frame: DataFrame, of: Sequence[str] = ("*",)) -> DataFrame:
+    """The frame with one more column for `hash_sums`: a hash of each row's columns `of`."""
+    return frame.withColumn(HASH, _hash(frame.select(*of)))
+
+
+def hash_sums() -> list[Column]:
+    """The rows of a frame and the sums of their hashes, in parts so small that no number of rows overflows."""
     from pyspark.sql import functions as f
 
-    return [
-        f.expr("count(*)").alias("rows"),
-        f.expr(f"sum({_HASH} & {_LOW_32_BITS}L)").alias("low"),
-        f.expr(f"sum(shiftrightunsigned({_HASH}, 32))").alias("high"),
-    ]
-
-
-def _checksum(sums: dict[str, Any]) -> Checksum:
-    return Checksum(sums["rows"], sums["low"] or 0, sums["high"] or 0)
+    mask = (1 << _PART_BITS) - 1
+    parts = [f"sum(shiftrightunsigned({HASH}, {i * _PART_BITS}) & {mask}L)" for i in range(len(_PARTS))]
+    return [f.expr("count(*)").alias("rows"), *(f.expr(p).alias(name) for p, name in zip(parts, _PARTS, strict=True))]
 
 
 def _hash(frame: DataFrame) -> Column:
@@ -102,7 +106,7 @@ def _hash(frame: DataFrame) -> Column:
     names = [(quote_name(field.name), field.dataType) for field in frame.schema.fields]
     values = ", ".join(_hashable(name, type_) for name, type_ in names)
     nulls = ", ".join(f"{name} IS NULL" for name, _ in names)
-    return f.expr(f"xxhash64({values}, {nulls})").alias(_HASH)
+    return f.expr(f"xxhash64({values}, {nulls})").alias(HASH)
 
 
 def _hashable(value: str, type_: DataType, depth: int = 0) -> str:

@@ -21,7 +21,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
-from hedgerow.spark.compute.checksum import Checksum, observed
+from hedgerow.spark.compute.checksum import HASH, Checksum, hash_sums, observed, with_hash
 from hedgerow.spark.compute.evaluate import (
     Computed,
     Item,
@@ -60,7 +60,7 @@ def collect_files(
 
     `known`: statistics of some terms, which are not collected again.
     """
-    return _by_file(frame, file_name(frame), wanted, schema, files, known)
+    return _by_file(frame, file_name(frame), wanted, schema, files, known or {})
 
 
 def collect_files_and_rows(
@@ -68,18 +68,41 @@ def collect_files_and_rows(
     wanted: Sequence[Item],
     schema: Mapping[str, Type],
     files: Sequence[str],
-    known: Mapping[str, TermStats] | None = None,
+    known: Mapping[str, TermStats],
 ) -> tuple[Stats, Checksum]:
     """As `collect_files`, and the checksum of all rows, in the same pass."""
     from pyspark.sql import functions as f
 
     # Unusable items are left out first: an analysis that fails above an observation would end it.
     items, _ = analysable(frame, without_user_functions(wanted), schema)
+    columns = list(map(quote_name, frame.columns))
     # The file's name becomes a column first: above an observation it is not available.
     named = frame.withColumn(_FILE, file_name(frame))
-    with observed(named, list(map(quote_name, frame.columns))) as (watched, checksums):
+    conditions = [item for item in items if isinstance(item, Predicate)]
+    if all(item in conditions or sql_of(item) in known for item in items):
+        return _summed_by_spark(with_hash(named, columns), conditions, files, known)
+    with observed(named, columns) as (watched, checksums):
         stats = _by_file(watched, f.col(_FILE), items, schema, files, known)
     return stats, checksums[0]
+
+
+def _summed_by_spark(
+    hashed: DataFrame, conditions: Sequence[Predicate], files: Sequence[str], known: Mapping[str, TermStats]
+) -> tuple[Stats, Checksum]:
+    """Counts, outcomes and checksums need no Python; to send the rows to it would take most of the time."""
+    from pyspark.sql import functions as f
+
+    with configured(hashed.sparkSession, **settings_of(conditions)):
+        read = hashed.select(_FILE, HASH, *outcome_columns(conditions))
+        words = [f.bit_or(name).alias(name) for name in read.columns[2:]]
+        found = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
+    bits = row_outcomes(found, conditions)
+    noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in conditions}
+    place = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
+    by_file = Stats(found["rows"].to_numpy(), {}, noted)
+    stats = regroup(by_file, [place[name] for name in found[_FILE].to_pylist()], len(files))
+    total = sum(map(Checksum.of_sums, found.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
+    return replace(stats, terms=dict(known)), total
 
 
 def file_name(frame: DataFrame) -> Column:
@@ -93,21 +116,19 @@ def _by_file(
     wanted: Sequence[Item],
     schema: Mapping[str, Type],
     files: Sequence[str],
-    known: Mapping[str, TermStats] | None,
+    known: Mapping[str, TermStats],
 ) -> Stats:
     from pyspark.sql import functions as f
 
-    settled = {n: t for n, t in (known or {}).items() if any(n == sql_of(item) for item in wanted)}
-    unsettled = [i for i in wanted if sql_of(i) not in settled]
     names = [name.rsplit("/", 1)[-1] for name in files]
     # Every row carries its key to Python. Names are long, so the key is their CRC where no two files share one.
     numbers = [str(crc32(name.encode())) for name in names]
-    if len(set(numbers)) == len(numbers) and not all(isinstance(i, Predicate) for i in unsettled):
+    if len(set(numbers)) == len(numbers):
         names, key = numbers, f.crc32(key.cast("binary"))
-    keys, stats = collect_by(frame, key, unsettled, schema)
+    keys, stats = collect_by(frame, key, [i for i in wanted if sql_of(i) not in known], schema)
     place = {name: i for i, name in enumerate(names)}
     collected = regroup(stats, [place[name] for name in keys], len(files))
-    return replace(collected, terms={**collected.terms, **settled})
+    return replace(collected, terms={**collected.terms, **known})
 
 
 def collect_by(
@@ -128,24 +149,11 @@ def collect_by(
 
     read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
-        if not terms:
-            return _collected_by_spark(read, predicates)
         results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
     keys = [key for r in results for key in r["keys"].split("\n")]
     return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
-
-
-def _collected_by_spark(read: DataFrame, predicates: Sequence[Predicate]) -> tuple[list[str], Stats]:
-    """Statistics without terms: counts and outcomes need no Python, and sending rows to it takes most of the time."""
-    from pyspark.sql import functions as f
-
-    words = [f.bit_or(name).alias(name) for name in read.columns if name != "_key"]
-    found = read.groupBy("_key").agg(f.count("*").alias("_rows"), *words).toArrow()
-    bits = row_outcomes(found, predicates)
-    noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in predicates}
-    return list(map(str, found["_key"].to_pylist())), Stats(found["_rows"].to_numpy(), {}, noted)
 
 
 def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:

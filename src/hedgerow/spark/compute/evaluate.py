@@ -39,7 +39,7 @@ _KEYWORDS_BEFORE_BRACKET = frozenset(
 )
 _KEYWORDS_BEFORE_BRACKET |= {"cast", "decimal", "between", "any", "all", "div"}
 _VOID = re.compile(r"\bvoid\b(?!:)")
-OUTCOMES_PER_WORD = 20  # predicates whose outcomes fit a BIGINT
+OUTCOMES_PER_WORD = 8  # a word's code is one Java method, and long methods are never compiled
 Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
 
 
@@ -178,21 +178,27 @@ def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
 
     Sending a hundred columns to Python would take longer than evaluating them.
     """
-    from pyspark.sql import functions as f
 
     words = [predicates[i : i + OUTCOMES_PER_WORD] for i in range(0, len(predicates), OUTCOMES_PER_WORD)]
-    codes = [[f.shiftleft(_outcome_column(p).cast("bigint"), 3 * i) for i, p in enumerate(word)] for word in words]
+    codes = [[_outcome_column(p, 3 * i) for i, p in enumerate(word)] for word in words]
     return [reduce(lambda a, b: a.bitwiseOR(b), word).alias(f"_o{k}") for k, word in enumerate(codes)]
 
 
-def _outcome_column(p: Predicate) -> SparkColumn:
-    """The predicate's outcome as bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails."""
+def _outcome_column(p: Predicate, shift: int) -> SparkColumn:
+    """The predicate's outcome as shifted bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails.
+
+    Java has to compile hundreds of these in one go, so their code is as short as it gets: no arithmetic."""
     from pyspark.sql import functions as f
 
+    unknown, true, false, failed = (f.lit(bits << shift).cast("bigint") for bits in (N_BIT, T_BIT, F_BIT, ANY))
+
+    def coded(truth: SparkColumn) -> SparkColumn:
+        return f.call_function("if", truth.isNull(), unknown, f.call_function("if", truth, true, false))
+
     if is_session_safe(p):
-        return f.coalesce(f.expr(predicate_text(p)).cast("int") + T_BIT - 1, f.lit(N_BIT))
+        return coded(f.expr(predicate_text(p)))
     guarded = struct_or_null(predicate_text(p))
-    return f.when(guarded.isNull(), ANY).otherwise(f.coalesce(guarded["v"].cast("int") + T_BIT - 1, f.lit(N_BIT)))
+    return f.call_function("if", guarded.isNull(), failed, coded(guarded["v"]))
 
 
 def batch_outcomes(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:

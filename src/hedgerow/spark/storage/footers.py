@@ -92,12 +92,12 @@ def mean_widths(footers: Sequence[Footer]) -> dict[str, float]:
     return {name: sum(f.columns.get(name, 0) for f in footers) / rows for name in names}
 
 
-def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type]) -> dict[str, TermStats]:
-    """Statistics of the columns that every footer is certain of; entry i describes footer i."""
+def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type], wanted: Collection[str]) -> dict[str, TermStats]:
+    """Statistics of those wanted columns that every footer is certain of; entry i describes footer i."""
     full = [f for f in footers if f.rows]
     stats = {}
     for name in full[0].values if full else ():
-        type_ = schema.get(name)
+        type_ = schema.get(name) if name in wanted else None
         by_file = [f.values.get(name) for f in footers]
         if type_ and all(v.type == type_ if v else not f.rows for v, f in zip(by_file, footers, strict=True)):
             stats[name] = TermStats.build(

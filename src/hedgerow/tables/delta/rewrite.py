@@ -97,8 +97,9 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
                 written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.how))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
-            schema, footers = schema_at(snapshot), footers_at(snapshot, written.sizes, set(map(sql_of, items)))
-            known = known_terms(footers, schema)
+            schema, wanted = schema_at(snapshot), set(map(sql_of, items))
+            footers = footers_at(snapshot, written.sizes, wanted)
+            known = known_terms(footers, schema, wanted)
             stats, came_out = collect_files_and_rows(rows, items, schema, file_names(written.sizes), known)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
         files = known_files(written.sizes, footers, stats.rows, _blocks_of(written.sizes))
@@ -249,8 +250,9 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
     if new:
         items = segment.entry.statistics
-        footers = footers_at(after, new, set(map(sql_of, items)))
-        known = known_terms(footers, schema)
+        wanted = set(map(sql_of, items))
+        footers = footers_at(after, new, wanted)
+        known = known_terms(footers, schema, wanted)
         stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known)
         entry = replace(segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None)
         added = write_segment(log, entry, None, stats, known_files(new, footers, stats.rows, _blocks_of(new)))

@@ -63,13 +63,14 @@ def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> t
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = table.frame(list(own))
-    footers = footers_of(Folder(table.spark, table.path), sizes, set(map(sql_of, items)))
+    wanted = set(map(sql_of, items))
+    footers = footers_of(Folder(table.spark, table.path), sizes, wanted)
     if isinstance(layout, OverlapLayout):
         copies = table.with_copies(list(hidden)) if hidden else None
         index = collect_parts(frame, copies, layout, items, table.schema, list(sizes))
         came_out = checksum(frame)
     else:
-        known = known_terms(footers, table.schema)
+        known = known_terms(footers, table.schema, wanted)
         stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
         index = BlockIndex((View(stats),))
     names = dict.fromkeys(name for footer in footers for name in footer.columns)
