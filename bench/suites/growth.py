@@ -3,7 +3,7 @@
 learn     beside one job that counts the queries' conditions over all rows
 apply     beside `repartitionByRange(files, column).sortWithinPartitions(column)` and a write into as many files
 append    beside Spark's own append of the same rows to the plain table
-verify    beside a checksum of all rows
+verify    beside one job that sums a hash of all rows
 
 Each verb runs in a session of its own, and all its processes are watched: `peak_mb` is of the driver's Python, and
 `details` has the JVM and the largest Python worker. In local mode the JVM is driver and executor in one.

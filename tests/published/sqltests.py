@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HOW = (
     "The inputs are no part of this project. Fetch them with `mvn dependency:copy "
-    "-Dartifact=org.apache.spark:spark-sql_2.13:4.2.0:jar:tests -DoutputDirectory=/tmp/spark-sql-tests`, unpack that jar "
+    "-Dartifact=org.apache.spark:spark-sql_2.13:4.2.0:jar:tests -DoutputDirectory=<folder>`, unpack that jar "
     "there (`unzip spark-sql_2.13-4.2.0-tests.jar 'sql-tests/inputs/*' 'test-data/postgresql/*'`) and name the folder."
 )
 FILES, LARGE_FILES = 4, 8

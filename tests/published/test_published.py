@@ -81,5 +81,5 @@ def test_all(
 @pytest.mark.long
 def test_sql_tests(spark: SparkSession, tmp_path: Path) -> None:
     if INPUTS not in os.environ:
-        pytest.skip(f"{sqltests.HOW} Here: {INPUTS}=/tmp/spark-sql-tests")
+        pytest.skip(f"{sqltests.HOW} Here: {INPUTS}=<folder>")
     check(sqltests.run(spark, Path(os.environ[INPUTS]), tmp_path), 2000, 2000)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.spark.storage.footers import Footer
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 _COLUMN = "column:"
@@ -30,6 +31,20 @@ class KnownFiles:
     rows: Ints
     blocks: Ints
     columns: Mapping[str, Ints]
+
+    @classmethod
+    def of_footers(
+        cls,
+        sizes: Mapping[str, int],
+        footers: Sequence[Footer],
+        rows: Sequence[int] | Ints,
+        blocks: Sequence[int] | Ints,
+    ) -> KnownFiles:
+        """The files with these sizes, with the bytes of each column from their footers."""
+        names = dict.fromkeys(name for footer in footers for name in footer.columns)
+        columns = {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names}
+        lengths = np.array(list(sizes.values()), np.int64)
+        return cls(tuple(sizes), lengths, np.asarray(rows, np.int64), np.asarray(blocks, np.int64), columns)
 
     def __len__(self) -> int:
         return len(self.names)

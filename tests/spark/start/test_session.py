@@ -61,15 +61,19 @@ def test_maven_is_asked_only_for_those_who_want_delta(monkeypatch: pytest.Monkey
 
 def test_only_one_process_fetches() -> None:
     """Ivy gives processes that fetch the same jar at once half a file each."""
-    with jars.fetching_alone(), pytest.raises(subprocess.TimeoutExpired):
-        subprocess.run([sys.executable, "-c", FETCHES], timeout=3, check=True)
-    subprocess.run([sys.executable, "-c", FETCHES], timeout=60, check=True)
+    with jars.fetching_alone():
+        other = subprocess.Popen([sys.executable, "-c", FETCHES], stdout=subprocess.PIPE, text=True)
+        assert other.stdout and other.stdout.readline() == "asks\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=1)
+    assert other.communicate(timeout=60) == ("fetches\n", None)
 
 
 FETCHES = """
 from hedgerow.spark.start.delta_jars import fetching_alone
+print("asks", flush=True)
 with fetching_alone():
-    pass
+    print("fetches")
 """
 
 WITHOUT = """

@@ -60,7 +60,7 @@ def collect_files(
 
     `known`: statistics of some terms, which are not collected again.
     """
-    return _by_file(frame, file_name(frame), wanted, schema, files, known or {})
+    return _by_file(frame, file_name(frame), usable_items(frame, wanted, schema), files, known or {})
 
 
 def collect_files_and_rows(
@@ -74,15 +74,15 @@ def collect_files_and_rows(
     from pyspark.sql import functions as f
 
     # Unusable items are left out first: an analysis that fails above an observation would end it.
-    items, _ = analysable(frame, without_user_functions(wanted), schema)
+    items = usable_items(frame, wanted, schema)
     columns = list(map(quote_name, frame.columns))
     # The file's name becomes a column first: above an observation it is not available.
     named = frame.withColumn(_FILE, file_name(frame))
     conditions = [item for item in items if isinstance(item, Predicate)]
-    if all(item in conditions or sql_of(item) in known for item in items):
+    if all(isinstance(item, Predicate) or sql_of(item) in known for item in items):
         return _summed_by_spark(with_hash(named, columns), conditions, files, known)
     with observed(named, columns) as (watched, checksums):
-        stats = _by_file(watched, f.col(_FILE), items, schema, files, known)
+        stats = _by_file(watched, f.col(_FILE), items, files, known)
     return stats, checksums[0]
 
 
@@ -98,9 +98,8 @@ def _summed_by_spark(
         found = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
     bits = row_outcomes(found, conditions)
     noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in conditions}
-    place = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
     by_file = Stats(found["rows"].to_numpy(), {}, noted)
-    stats = regroup(by_file, [place[name] for name in found[_FILE].to_pylist()], len(files))
+    stats = _in_order(found[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
     total = sum(map(Checksum.of_sums, found.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
     return replace(stats, terms=dict(known)), total
 
@@ -110,32 +109,44 @@ def file_name(frame: DataFrame) -> Column:
     return frame.metadataColumn("_metadata")["file_name"]
 
 
+def _last_part(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _in_order(keys: Sequence[str], stats: Stats, order: Sequence[str]) -> Stats:
+    """Statistics of keys, a key perhaps several times, as those of `order`: entry i describes the key `order[i]`."""
+    place = {key: i for i, key in enumerate(order)}
+    return regroup(stats, [place[key] for key in keys], len(order))
+
+
 def _by_file(
     frame: DataFrame,
     key: Column,
-    wanted: Sequence[Item],
-    schema: Mapping[str, Type],
+    items: Sequence[Item],
     files: Sequence[str],
     known: Mapping[str, TermStats],
 ) -> Stats:
     from pyspark.sql import functions as f
 
-    names = [name.rsplit("/", 1)[-1] for name in files]
+    names = list(map(_last_part, files))
     # Every row carries its key to Python. Names are long, so the key is their CRC where no two files share one.
     numbers = [str(crc32(name.encode())) for name in names]
     if len(set(numbers)) == len(numbers):
         names, key = numbers, f.crc32(key.cast("binary"))
-    keys, stats = collect_by(frame, key, [i for i in wanted if sql_of(i) not in known], schema)
-    place = {name: i for i, name in enumerate(names)}
-    collected = regroup(stats, [place[name] for name in keys], len(files))
+    keys, stats = collect_by(frame, key, [i for i in items if sql_of(i) not in known])
+    collected = _in_order(keys, stats, names)
     return replace(collected, terms={**collected.terms, **known})
 
 
-def collect_by(
-    frame: DataFrame, key: Column, wanted: Sequence[Item], schema: Mapping[str, Type]
-) -> tuple[list[str], Stats]:
-    """Statistics of the rows of each key, a number or a text without line ends; the same key may come several times."""
-    items, _ = analysable(frame, without_user_functions(wanted), schema)
+def usable_items(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type]) -> list[Item]:
+    """The items that this frame can evaluate, and that mean the same in every session."""
+    return analysable(frame, without_user_functions(wanted), schema)[0]
+
+
+def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[list[str], Stats]:
+    """Statistics of the rows of each key, a number or a text without line ends; the same key may come several times.
+
+    `items`: usable ones, see `usable_items`."""
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
 

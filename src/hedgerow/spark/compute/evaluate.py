@@ -178,7 +178,6 @@ def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
 
     Sending a hundred columns to Python would take longer than evaluating them.
     """
-
     words = [predicates[i : i + OUTCOMES_PER_WORD] for i in range(0, len(predicates), OUTCOMES_PER_WORD)]
     codes = [[_outcome_column(p, 3 * i) for i, p in enumerate(word)] for word in words]
     return [reduce(lambda a, b: a.bitwiseOR(b), word).alias(f"_o{k}") for k, word in enumerate(codes)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,11 @@ class Folder:
             entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
         return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
 
+    def numbers(self, word: str) -> list[int]:
+        """The numbers n of the files `<word>-<n>.json` in the folder, the highest first."""
+        found = (re.fullmatch(rf"{word}-(\d{{1,18}})\.json", name) for name in self.sizes())
+        return sorted((int(m[1]) for m in found if m), reverse=True)
+
     def size(self, name: str) -> int:
         path, fs = self._path(name)
         return int(fs.getFileStatus(path).getLen())
@@ -87,29 +93,30 @@ class Folder:
 
     def read_parts(self, name: str, parts: Sequence[tuple[int, int]]) -> list[bytes]:
         """The short parts of a file that begin at these places and have these lengths."""
-        path, fs = self._path(name)
-        stream = fs.open(path)
         found = []
-        try:
+        with self._opened(name) as stream:
             for start, length in parts:
                 stream.seek(start)
                 pieces = [min(_PIECE_BYTES, length - at) for at in range(0, length, _PIECE_BYTES)]
                 found.append(b"".join(bytes(stream.readNBytes(piece)) for piece in pieces))
-        finally:
-            stream.close()
         return found
 
     def _read(self, name: str, start: int) -> bytes:
-        path, fs = self._path(name)
-        stream = fs.open(path)
         parts = []
-        try:
+        with self._opened(name) as stream:
             stream.seek(start)
             for _ in range(_MAX_PIECES):
                 parts.append(bytes(stream.readNBytes(_PIECE_BYTES)))
                 if len(parts[-1]) < _PIECE_BYTES:
                     return b"".join(parts)
             return b"".join([*parts, bytes(stream.readAllBytes())])
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Any]:
+        path, fs = self._path(name)
+        stream = fs.open(path)
+        try:
+            yield stream
         finally:
             stream.close()
 

@@ -20,7 +20,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import concat, regroup
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
-from hedgerow.spark.compute.collect_stats import collect_by, file_name
+from hedgerow.spark.compute.collect_stats import collect_by, file_name, usable_items
 from hedgerow.spark.compute.evaluate import Item, without_user_functions
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
@@ -88,10 +88,11 @@ def collect_parts(
 
     # The file's name becomes a column first: above other columns it is not available.
     named = with_block(own.withColumn(_FILE, file_name(own)), layout.tree, schema)
-    collected = [collect_by(named, key(f.col(_FILE), BLOCK), wanted, schema)]
+    items = usable_items(own, wanted, schema)
+    collected = [collect_by(named, key(f.col(_FILE), BLOCK), items)]
     if copies is not None:
         cell = f"CAST({COPY} % {len(layout.home)} AS INT)"
-        collected.append(collect_by(copies, key(file_name(copies), cell), wanted, schema))
+        collected.append(collect_by(copies, key(file_name(copies), cell), items))
     stats = concat([s for _, s in collected])
     file_numbers = {name.rsplit("/", 1)[-1]: i for i, name in enumerate(files)}
     keys = [key.split("/") for names, _ in collected for key in names]

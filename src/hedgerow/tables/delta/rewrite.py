@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
@@ -30,7 +30,6 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
@@ -44,7 +43,8 @@ from hedgerow.tables.delta.segments import (
     without_segment,
     write_segment,
 )
-from hedgerow.tables.delta.snapshot_files import file_names, footers_at, known_files, schema_at
+from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
+from hedgerow.tables.known_files import KnownFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,12 +97,11 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
                 written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.how))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
-            schema, wanted = schema_at(snapshot), set(map(sql_of, items))
-            footers = footers_at(snapshot, written.sizes, wanted)
-            known = known_terms(footers, schema, wanted)
-            stats, came_out = collect_files_and_rows(rows, items, schema, file_names(written.sizes), known)
+            footers, known = footers_and_terms(snapshot, written.sizes, items)
+            names = file_names(written.sizes)
+            stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
-        files = known_files(written.sizes, footers, stats.rows, _blocks_of(written.sizes))
+        files = KnownFiles.of_footers(written.sizes, footers, stats.rows, _blocks_of(written.sizes))
         segment = added = write_segment(log, _entry(plan, snapshot, went_in), plan.layout, stats, files)
         done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
         update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
@@ -213,8 +212,8 @@ def _workload_cost(predicates: Sequence[Predicate], stats: Stats) -> dict[str, f
     return {"rows_read": round(rows, 4), "blocks_read": round(float(np.mean([o.mean() for o in opened])), 4)}
 
 
-def _blocks_of(names: Mapping[str, int]) -> Any:
-    return np.array([block_of_file(n.rsplit("/", 1)[-1]) for n in names], np.int64)
+def _blocks_of(names: Mapping[str, int]) -> list[int]:
+    return [block_of_file(n.rsplit("/", 1)[-1]) for n in names]
 
 
 def options_of(how: Writing) -> dict[str, str]:
@@ -250,12 +249,10 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
     if new:
         items = segment.entry.statistics
-        wanted = set(map(sql_of, items))
-        footers = footers_at(after, new, wanted)
-        known = known_terms(footers, schema, wanted)
+        footers, known = footers_and_terms(after, new, items)
         stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known)
         entry = replace(segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None)
-        added = write_segment(log, entry, None, stats, known_files(new, footers, stats.rows, _blocks_of(new)))
+        added = write_segment(log, entry, None, stats, KnownFiles.of_footers(new, footers, stats.rows, _blocks_of(new)))
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
 
 

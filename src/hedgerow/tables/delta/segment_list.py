@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,6 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 
 LIST_FORMAT = 1
-_NAME = re.compile(r"delta-(\d{1,18})\.json")
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class SegmentList:
 
 def newest_list(side: Folder) -> int:
     """The number of the newest list, 0 if there is none."""
-    return max((int(m[1]) for m in map(_NAME.fullmatch, side.sizes()) if m), default=0)
+    return max(side.numbers("delta"), default=0)
 
 
 def read_list(side: Folder, number: int) -> SegmentList:

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
-
+from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.footers import Footer, footers_of, known_terms
 from hedgerow.spark.storage.source import schema_of
-from hedgerow.tables.known_files import KnownFiles
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:
@@ -49,12 +49,10 @@ def footers_at(snapshot: Snapshot, sizes: Mapping[str, int], sets_of: Collection
     return [replace(f, columns=renamed(f.columns), values=renamed(f.values)) for f in found]
 
 
-def known_files(sizes: Mapping[str, int], footers: Sequence[Footer], rows: Any, blocks: Any) -> KnownFiles:
-    """The files with the bytes of each column, from their footers."""
-    column_bytes = {
-        name: np.array([f.columns.get(name, 0) for f in footers], np.int64)
-        for name in dict.fromkeys(c for f in footers for c in f.columns)
-    }
-    return KnownFiles(
-        tuple(sizes), np.array(list(sizes.values()), np.int64), np.asarray(rows, np.int64), blocks, column_bytes
-    )
+def footers_and_terms(
+    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Item]
+) -> tuple[list[Footer], dict[str, TermStats]]:
+    """The footers of the files, and the statistics of those items that they are certain of."""
+    wanted = set(map(sql_of, items))
+    footers = footers_at(snapshot, sizes, wanted)
+    return footers, known_terms(footers, schema_at(snapshot), wanted)

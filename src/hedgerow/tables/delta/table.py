@@ -34,7 +34,7 @@ from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plai
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
-from hedgerow.tables.delta.snapshot_files import file_names, footers_at, known_files, schema_at
+from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
 
@@ -151,7 +151,7 @@ class DeltaTable:
         unknown = sorted(set(range(len(files.names))) - set().union(*places))
         sizes = {files.names[j]: int(files.sizes[j]) for j in unknown}
         parts.append(
-            known_files(sizes, footers_at(snapshot, sizes), files.rows[unknown], np.full(len(unknown), -1, np.int64))
+            KnownFiles.of_footers(sizes, footers_at(snapshot, sizes), files.rows[unknown], [-1] * len(unknown))
         )
         all_files = parts[0]
         for part in parts[1:]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 
 MANIFEST_FORMAT = 1
-_NAME = re.compile(r"manifest-(\d{1,18})\.json")
+_KINDS = {"number": int, "name": str, "schema": dict, "settings": dict, "files": str, "index": str}
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,11 @@ class Manifest:
             version = stored.pop("version")
             if version > MANIFEST_FORMAT:
                 raise FormatError(f"{place} was written by a newer Hedgerow (format {version})")
-            known = {key: stored.pop(key) for key in ("number", "name", "schema", "settings", "files", "index")}
-            is_whole = all(map(isinstance, known.values(), _KINDS))
-            manifest = Manifest(
-                number=known["number"],
-                name=known["name"],
-                schema=known["schema"],
-                settings=known["settings"],
-                files=known["files"],
-                index=known["index"],
+            known = {key: stored.pop(key) for key in _KINDS}
+            if not all(isinstance(known[key], kind) for key, kind in _KINDS.items()):
+                raise TypeError("a value of another type")
+            return Manifest(
+                **known,
                 writing=Writing.from_dict(stored.pop("writing")),
                 statistics=tuple(decode(item) for item in stored.pop("statistics")),
                 checksum=Checksum(**stored.pop("checksum")),
@@ -93,17 +88,11 @@ class Manifest:
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"the manifest of {place} is damaged") from error
-        if not is_whole:
-            raise FormatError(f"the manifest of {place} is damaged")
-        return manifest
-
-
-_KINDS = (int, str, dict, dict, str, str)
 
 
 def manifest_numbers(side: Folder) -> list[int]:
     """The numbers of the manifests in a `_hedgerow` folder, the newest first."""
-    return sorted((int(m[1]) for m in map(_NAME.fullmatch, side.sizes()) if m), reverse=True)
+    return side.numbers("manifest")
 
 
 def read_manifest(side: Folder, number: int, table: str) -> Manifest:

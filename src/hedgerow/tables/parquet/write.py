@@ -10,8 +10,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import numpy as np
-
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
@@ -73,15 +71,8 @@ def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> t
         known = known_terms(footers, table.schema, wanted)
         stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
         index = BlockIndex((View(stats),))
-    names = dict.fromkeys(name for footer in footers for name in footer.columns)
-    files = KnownFiles(
-        tuple(sizes),
-        np.array(list(sizes.values()), np.int64),
-        index.blocks.rows,
-        np.array([block_of_file(n.rpartition("/")[2]) for n in sizes], np.int64),
-        {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names},
-    )
-    return index, files, came_out
+    blocks = [block_of_file(n.rpartition("/")[2]) for n in sizes]
+    return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
 
 
 def add_rows(
