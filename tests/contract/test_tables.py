@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.base import LacksCapability, Table
 from tests.support.answers import answer
 from tests.support.things_table import COLUMNS, ROWS
@@ -129,3 +131,29 @@ def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> Non
         assert sentence
     for table in (parquet, in_place):
         assert answer(hr.table(delta, table.path).read()) == answer(things(delta)) and len(table.history()) == 1
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_verbs_own_session_decides_how_values_are_written(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    """Spark and Delta ask the active session, which is another one here: it would cut off microseconds."""
+    if format_ == "delta":
+        request.getfixturevalue("delta")
+    source, to = str(tmp_path / "source"), str(tmp_path / "table") if format_ == "parquet" else None
+    columns = ["id AS number", "timestamp_micros(id * 1000003) AS moment", "IF(id % 2 = 0, 0D, -0D) AS zero"]
+    spark.range(ROWS).selectExpr(*columns).write.format(format_).save(source)
+    own = spark.newSession()
+    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE number < 100"])
+    active = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    active.setActiveSession(spark._jsparkSession)
+    with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+        found = hr.learn(own, source, workload, "range", ROWS // BLOCKS, ROWS, table="t", columns=["number"])
+        written = hr.apply(own, source, found, to)
+        grown = written.append(own.read.format(format_).load(source).where("number < 10"))
+    assert active.getActiveSession().get().equals(spark._jsparkSession)
+    for name in grown.files():
+        footer = pq.read_metadata(f"{written.path}/{name}")
+        assert footer.schema.to_arrow_schema().field("moment").type.unit == "us"
+        zero = footer.row_group(0).column(footer.schema.names.index("zero"))
+        assert not zero.has_dictionary_page, "-0.0 and 0.0 would be told apart"

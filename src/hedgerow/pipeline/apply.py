@@ -16,6 +16,7 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@in_own_session
 def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,

@@ -29,6 +29,7 @@ from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.base import Table
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
+@in_own_session
 def learn(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,

@@ -15,11 +15,13 @@ from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import in_own_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@in_own_session
 def score(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.schema import Session
@@ -16,6 +17,8 @@ from hedgerow.spark.start.java import NO_JAVA, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+P = ParamSpec("P")
+T = TypeVar("T")
 # Under these settings Spark parses a SQL text otherwise than we do.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
@@ -107,6 +110,39 @@ def first_line(error: BaseException) -> str:
     if "Traceback (most recent call last):" in lines:
         return lines[-1]  # a Python function failed: its exception is at the end
     return lines[0] if lines else type(error).__name__
+
+
+def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
+    """While the verb runs, the session of its first argument, or that argument's `spark`, is the active one.
+
+    Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
+    in one process, that may be another one."""
+
+    @wraps(verb)
+    def run(*args: P.args, **named: P.kwargs) -> T:
+        owner: Any = args[0] if args else named["spark"]
+        with _active(getattr(owner, "spark", owner)):
+            return verb(*args, **named)
+
+    return run
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    if is_remote(spark):
+        yield
+        return
+    jvm: Any = spark._jvm
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import meaning
+from hedgerow.spark.start.session import in_own_session, meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
@@ -238,6 +238,7 @@ class DeltaTable:
             "unknown_rows": round(float(rows[~known].sum() / max(1, rows.sum())), 4),
         }
 
+    @in_own_session
     def verify(self, seed: int = 0) -> dict[str, Any]:
         """Checks the rows of every write whose files are all unchanged, and the statistics of some files.
 
@@ -290,11 +291,13 @@ class DeltaTable:
 
     # --- writing ---
 
+    @in_own_session
     def append(self, frame: DataFrame) -> DeltaTable:
         """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
         append(self.log, self.newest_segment, frame)
         return open_log(self.log)
 
+    @in_own_session
     def rollback(self) -> DeltaTable:
         """Puts back the files that the last rewrite replaced; rows appended since then stay."""
         roll_back(self.log, self.listed, self.segments)

@@ -17,7 +17,7 @@ from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.core.workload.queries import Workload
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
-from hedgerow.spark.start.session import is_remote, meaning, needs_jvm
+from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability
 from hedgerow.tables.known_files import is_hidden
@@ -148,6 +148,7 @@ class ParquetTable(StoredParquet):
             "replicas": describe_replicas(self, present),
         }
 
+    @in_own_session
     def verify(self, seed: int = 0) -> dict[str, Any]:
         """Checks that the table is as it was written: files, all rows and columns, and the statistics of some files.
 
@@ -156,6 +157,7 @@ class ParquetTable(StoredParquet):
         needs_jvm(self.spark, "verify")
         return verified(self, seed)
 
+    @in_own_session
     def append(self, frame: DataFrame) -> ParquetTable:
         """Writes new rows through the same layout into new files and extends the index; old files stay as they are."""
         needs_jvm(self.spark, "append")
@@ -164,6 +166,7 @@ class ParquetTable(StoredParquet):
         warn(f"{self.path} has grown, but not all of its replicas", catch_up(grown))
         return grown
 
+    @in_own_session
     def refresh_replicas(self) -> ParquetTable:
         """Brings stale replicas up to the newest state of the table; HedgerowError if one cannot be."""
         needs_jvm(self.spark, "refresh replicas")
