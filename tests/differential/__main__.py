@@ -28,6 +28,7 @@ def compare(
     size: float = 1.0,
     atoms: int = 40,
     without: tuple[str, ...] = (),
+    phases: int = 2,
 ) -> Tally:
     """Worlds one after the other, until so many comparisons are made, so many differences found, or time is up."""
     tally = tally or Tally()
@@ -43,7 +44,7 @@ def compare(
         while any(word in repr(plan) for word in without):  # known faults
             plan = a_plan(random, plan.number, chosen)
         told = Counter(tally.notes)
-        World(sessions, plan, random, tally, chosen, batch, whole, atoms, size).run(budget=comparisons)
+        World(sessions, plan, random, tally, chosen, batch, whole, atoms, size).run(phases, comparisons)
         number += 1
         if verbose:
             rate = tally.total / (monotonic() - begun)
@@ -88,6 +89,9 @@ def main() -> int:
     )
     parser.add_argument("--without", default="", help="words, with commas between: no table whose plan has one of them")
     parser.add_argument("--atoms", type=int, default=40, help="conditions in each phase")
+    parser.add_argument(
+        "--phases", type=int, default=2, help="how often each table is asked; 0: only its values are compared"
+    )
     parser.add_argument("--shrink", type=int, default=3, help="so many differences are shrunk and printed as scripts")
     args = parser.parse_args()
     first, _, second = args.batch.partition(",")
@@ -105,6 +109,7 @@ def main() -> int:
             size=args.size,
             atoms=args.atoms,
             without=tuple(filter(None, args.without.split(","))),
+            phases=args.phases,
         )
         for finding in list(tally.findings.values())[: args.shrink]:
             print(

@@ -156,11 +156,11 @@ class Maker:
         if own and (depth <= 0 or self.random.random() < 0.55):
             return self.random.choice(own)
         for template in self.random.sample(TERMS[group], len(TERMS[group])) if depth > 0 else ():
-            if (found := self._filled(template, depth - 1)) is not None:
+            if (found := self.filled(template, depth - 1)) is not None:
                 return found
         return self.random.choice(own) if own else None
 
-    def _filled(self, template: str, depth: int) -> str | None:
+    def filled(self, template: str, depth: int = 0) -> str | None:
         found: list[str] = []
         parts = re.split(r"\{(\w+)\}", template)
         for i, part in enumerate(parts):
@@ -208,6 +208,11 @@ class Maker:
         }  # fmt: skip
         if group not in ways or not re.fullmatch(r"[\w :.+-]*", text):
             return None
+        if group not in ("string", "int") and self.random.random() < 0.25:
+            return f"{term} {self._not()}LIKE '{respelled(text)}'"
+        if group == "date" and self.random.random() < 0.3:
+            year, month, day = text.rsplit("-", 2)
+            return f"{term} = to_date('{year}-{day}-{month}', 'yyyy-dd-MM')"
         literal = self.random.choice(ways[group]).format(text)
         return f"{term} {self.random.choice(('=', '=', '=', '<=>', '<=', '>='))} {literal}"
 
@@ -276,6 +281,13 @@ class Maker:
         source = self.random.choice([s for s in self.sources if s.pool] or list(self.sources))
         value = self.random.choice(source.pool) if source.pool else "NULL"
         return f"{source.sql} = {value}"
+
+
+def respelled(text: str) -> str:
+    """Another text of the same value, as a cast would read it: 5.0 as 5, true as TRUE, midnight as the day alone."""
+    if re.fullmatch(r"-?\d+\.\d*0", text):
+        return re.sub(r"\.?0+$", "", text)
+    return text.removesuffix(" 00:00:00") if ":" in text else text.upper()
 
 
 # --- combinations whose truth follows from that of their parts ---

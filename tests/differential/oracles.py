@@ -26,6 +26,7 @@ from tests.differential.sessions import EVERY, Sessions, short
 from tests.differential.worlds import Phase, Plan, a_phase, sources
 
 ROUTE_TAKES_ARGS = "args" in inspect.signature(hr.route).parameters
+MANY_QUERIES = {"queries": 16, "sets": 30, "foreign": 10}  # whole queries in each phase, by the kind of world
 Batch = tuple[int, int]  # how many conditions one plan holds, for attach and for route
 
 
@@ -164,11 +165,11 @@ class World:
             [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker) + self._learned() + maker.days()
         )
         files, known = self.truths(wanted)
-        if known and len(set(files)) > 1 and self.kind != "queries":
+        if known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
             self._decide(phase, files, known)
-        for _ in range(16 if self.kind == "queries" else self.whole):
+        for _ in range(MANY_QUERIES.get(self.kind, self.whole)):
             plain = [k.sql for k in known] or ["true"]
-            self._rows(phase, a_question(self.random, maker, plain))
+            self._rows(phase, a_question(self.random, maker, plain, "set" if self.kind == "sets" else None))
 
     def _condition(self, maker: Maker) -> str:
         found = maker.atom()

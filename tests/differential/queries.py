@@ -17,9 +17,9 @@ class Question:
     args: tuple[tuple[str, object], ...] = ()
 
 
-def a_question(random: Random, maker: Maker, conditions: list[str]) -> Question:
+def a_question(random: Random, maker: Maker, conditions: list[str], kind: str | None = None) -> Question:
     """One of the forms below; conditions are drawn from those that are known to run."""
-    kind = random.choice(list(FORMS))
+    kind = kind or random.choice(list(FORMS))
     return (
         Question(kind, FORMS[kind](random, maker, conditions))
         if kind != "parameters"

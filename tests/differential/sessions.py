@@ -122,7 +122,7 @@ def over(spark: SparkSession) -> Sessions:
     compiler.cook(_WALK)
     nothing = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 0)
     walker = compiler.getClassLoader().loadClass("differential.Scans").getConstructors()[0].newInstance(nothing)
-    found = Sessions(spark.newSession(), spark.newSession(), spark.newSession(), walker)
+    found = Sessions(spark.newSession(), spark.newSession(), spark, walker)
     for session in found:
         session.conf.set("spark.sql.timeType.enabled", "true")
     # What several conditions share would be evaluated before each is tried by itself.

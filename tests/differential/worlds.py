@@ -86,19 +86,22 @@ READER_OPTIONS = (
     {"ignoreMissingFiles": "true"}, {"ignoreCorruptFiles": "true"}, {"modifiedBefore": "2020-01-01T00:00:00"}, {"whatever": "1"},
 )  # fmt: skip
 WORLD_KINDS = (
-    "views",
-    "names",
-    "queries",
-    "history",
-    "cases",
-    "zones",
-    "storing",
-    "decimals",
-    "texts",
-    "any",
-    "parquet",
-    "delta",
+    *("views", "names", "queries", "sets", "history", "foreign", "cases"),
+    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta"),
 )
+# What the layout of a kind of world surely knows: expressions whose values depend on the settings that the kind changes.
+KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
+    "views": (("size({ints})", "int"), ("cardinality({ints})", "int"), ("CAST({int} AS TINYINT)", "int"), ("CAST({string} AS INT)", "int")),
+    "decimals": (("{decimal} * {decimal}", "decimal"), ("{decimal} / {decimal}", "decimal"), ("{decimal} / 3", "decimal"), ("{decimal} * {int}", "decimal")),
+    "zones": (("CAST({ts} AS DATE)", "date"), ("CAST({ts} AS STRING)", "string"), ("hour({ts})", "int"), ("date_trunc('DAY', {ts})", "ts")),
+}  # fmt: skip
+KIND_COLUMNS = {
+    "zones": "TIMESTAMP",
+    "storing": "TIMESTAMP",
+    "decimals": "DECIMAL(30,10)",
+    "views": "ARRAY<INT>",
+    "texts": "DOUBLE",
+}
 
 
 @dataclass(frozen=True)
@@ -164,16 +167,17 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         else "parquet"
     )
     columns = a_schema(random, format_ == "delta", {"names": 1.0, "any": 0.2}.get(kind, 0.05))
-    if kind in ("zones", "storing", "decimals"):
-        wanted = {"decimals": "DECIMAL(30,10)"}.get(kind, "TIMESTAMP")
-        columns += (a_column(random, "z0", next(k for k in COLUMN_KINDS if k.type == wanted)),)
+    if kind in KIND_COLUMNS:
+        columns += (a_column(random, "z0", next(k for k in COLUMN_KINDS if k.type == KIND_COLUMNS[kind])),)
     write = some_settings(random, 3, 0.7)
     write = {k: v for k, v in write.items() if k not in OTHER_GRAMMAR}
     if kind == "zones":
         write["spark.sql.session.timeZone"] = random.choice(MEANING["spark.sql.session.timeZone"])
     write |= some_settings(random, 2, {"storing": 1.0, "any": 0.25}.get(kind, 0.05), STORING)
     drawn = Maker(random, sources(columns))
-    terms = tuple(drawn.any_term() for _ in range(random.randint(4, 8)))
+    own = random.sample(KIND_TERMS.get(kind, ()), min(2, len(KIND_TERMS.get(kind, ()))))
+    known = tuple((found, group) for template, group in own if (found := drawn.filled(template)))
+    terms = known + tuple(drawn.any_term() for _ in range(random.randint(4, 8)))
     maker = replace(drawn, favourites=terms, favour=0.9)
     # The index knows the columns and expressions that the workload asks for: so every column is asked for.
     asked = [
@@ -181,6 +185,7 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         for s in drawn.sources
         if s.group not in ("ints", "strings", "map", "struct", "variant")
     ]
+    asked += [f"{term} = {maker.literal(group)}" for term, group in known for _ in range(3)]
     asked += [maker.atom() for _ in range(random.randint(4, 9))]
     workload = tuple(f"SELECT * FROM t WHERE {p}" for p in asked)
     plan = Plan(
@@ -188,6 +193,8 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),
         random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t",
     )  # fmt: skip
+    if kind == "foreign":
+        return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
     if random.random() < {"history": 1.0, "any": 0.2}.get(kind, 0.05):
         plan = with_history(random, plan)
     return plan
@@ -278,6 +285,8 @@ def a_phase(random: Random, plan: Plan, kind: str, number: int) -> Phase:
         settings["spark.sql.decimalOperations.allowPrecisionLoss"] = "false" if now == "true" else "true"
     if kind == "zones" and random.random() < 0.5:
         settings["spark.sql.session.timeZone"] = random.choice(MEANING["spark.sql.session.timeZone"])
+    if kind == "queries" and random.random() < 0.5:
+        settings["spark.sql.legacy.ctePrecedencePolicy"] = "LEGACY"
     relation = a_relation(random, plan, kind, number)
     settings |= relation.settings
     settings = {k: v for k, v in settings.items() if k not in STORING}
@@ -299,7 +308,7 @@ def a_phase(random: Random, plan: Plan, kind: str, number: int) -> Phase:
 def a_relation(random: Random, plan: Plan, kind: str, number: int) -> Relation:
     path = f"{plan.read_format}.`{{table}}`"
     kinds = ["path", "read", "read", "catalog", "view", "view", "cased", "options"]
-    if kind in ("queries", "texts", "zones", "decimals"):
+    if kind in ("queries", "sets", "texts", "zones", "decimals"):
         kinds = ["path", "read", "read", "catalog", "catalog"]
     if kind in ("views", "cases"):
         kinds = {"views": ["view", "view", "options"], "cases": ["cased", "cased", "catalog"]}[kind]
