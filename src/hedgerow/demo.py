@@ -1,4 +1,4 @@
-"""`make demo`: generates TPC-H's lineitem, learns a layout, rewrites the table, verifies it, and shows the savings."""
+"""`make demo`: makes 18 million rows of TPC-H's lineitem, learns a layout, rewrites the table and times queries."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from rich.console import Console
 from rich.table import Table
 
 import hedgerow
-from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.start.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCALE, BLOCK_ROWS = 0.5, 20_000
-LEARNED, UNSEEN, TIMED = 100, 100, 20
+SCALE, BLOCK_BYTES = 3, "8MB"
+LEARNED, UNSEEN, TIMED = 100, 100, 12
 
 
 def random_queries(n: int, seed: int) -> list[str]:
@@ -56,7 +54,7 @@ def main() -> None:
     spark = local_session("4g")
     try:
         subprocess.run(
-            [program, "parquet", "-s", f"{SCALE:g}", "-T", "lineitem", "--parts", "4", "-o", folder, "--quiet"],
+            [program, "parquet", "-s", f"{SCALE:g}", "-T", "lineitem", "--parts", "8", "-o", folder, "--quiet"],
             check=True,
         )
         _show(console, spark, str(folder / "lineitem"), str(folder / "lineitem_by_hedgerow"))
@@ -72,41 +70,44 @@ def _show(console: Console, spark: SparkSession, source: str, target: str) -> No
     console.print(f"{rows:,} rows of TPC-H lineitem (scale {SCALE:g}); {len(workload)} queries to learn from\n")
 
     start = time.perf_counter()
-    layout = hedgerow.learn(spark, source, workload, block_rows=BLOCK_ROWS)
+    layout = hedgerow.learn(spark, source, workload, block_bytes=BLOCK_BYTES)
     console.print(f"learned   {layout} in {time.perf_counter() - start:.1f} s")
     start = time.perf_counter()
     table = hedgerow.apply(spark, source, layout, to=target)
     console.print(f"rewrote   it into {len(table.known)} files in {time.perf_counter() - start:.1f} s")
     proof = table.verify()
-    if str(checksum(spark.read.parquet(source))) != str(checksum(table.read())):
-        raise AssertionError("the rewritten table has other rows than its source")
-    console.print(f"verified  {proof['rows']:,} rows, checksum {proof['checksum']}, the same as the source's\n")
+    console.print(f"verified  {proof['rows']:,} rows, checksum {proof['checksum']}\n")
 
-    shown = Table("", "as it came", "learned queries", "unseen queries", box=None, padding=(0, 2))
-    untouched = hedgerow.score(spark, source, other, TreeLayout((), ()))
-    scores = [untouched, table.score(workload), table.score(other)]
-    shown.add_row("rows read", *(f"{100 * s.rows_read:.1f} %" for s in scores))
-    shown.add_row("bytes read", *(f"{100 * s.bytes_read:.1f} %" for s in scores))
+    scores = [table.score(workload), table.score(other)]
     times = [_times(spark, source, target, queries) for queries in (learned[:TIMED], unseen[:TIMED])]
-    plain = statistics.median(seconds for both in times for seconds, _ in both)
-    routed = [statistics.median(seconds for _, seconds in both) for both in times]
-    shown.add_row("seconds a query (median)", *(f"{seconds:.2f}" for seconds in (plain, *routed)))
+    plain, attached = ([statistics.median(t[way] for t in some) for some in times] for way in (0, 1))
+    shown = Table("", "learned queries", "unseen queries", box=None, padding=(0, 2))
+    shown.add_row("rows read", *(f"{100 * s.rows_read:.1f} %" for s in scores))
+    shown.add_row("seconds, table as it came", *(f"{seconds:.2f}" for seconds in plain))
+    shown.add_row("seconds, rewritten table", *(f"{seconds:.2f}" for seconds in attached))
+    faster = (statistics.median(a / b for a, b in some) for some in times)
+    shown.add_row("[bold]times faster", *(f"[bold]{f:.1f}" for f in faster))
     console.print(shown)
-    console.print(f"\nall {2 * TIMED} timed queries gave the same result both ways")
+    console.print(f"\nmedians of {TIMED} queries each; all {2 * TIMED} gave the same result both ways")
 
 
 def _times(spark: SparkSession, source: str, target: str, queries: list[str]) -> list[tuple[float, float]]:
     """The seconds of each query over the source and over the rewritten table; both results have to be equal."""
+    attached = spark.newSession()
+    hedgerow.attach(attached)
+    ways = ((spark, source), (attached, target))
+    for session, path in ways:
+        session.read.parquet(path).createOrReplaceTempView("lineitem")
+        session.sql(queries[0]).collect()  # the first query of a session takes longer
     times = []
     for query in queries:
         results, seconds = [], []
-        for path in (source, target):
-            spark.read.parquet(path).createOrReplaceTempView("lineitem")
+        for session, _ in ways:
             start = time.perf_counter()
-            results.append(hedgerow.route(spark, query).collect())
+            results.append(session.sql(query).collect())
             seconds.append(time.perf_counter() - start)
         if results[0] != results[1]:
-            raise AssertionError(f"{query} gives {results[0]}, but routed {results[1]}")
+            raise AssertionError(f"{query} gives {results[0]}, but {results[1]} after the rewriting")
         times.append((seconds[0], seconds[1]))
     return times
 

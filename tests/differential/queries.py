@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -17,9 +18,9 @@ class Question:
     args: tuple[tuple[str, object], ...] = ()
 
 
-def a_question(random: Random, maker: Maker, conditions: list[str], kind: str | None = None) -> Question:
+def a_question(random: Random, maker: Maker, conditions: list[str], of: Sequence[str] = ()) -> Question:
     """One of the forms below; conditions are drawn from those that are known to run."""
-    kind = kind or random.choice(list(FORMS))
+    kind = random.choice(of or list(FORMS))
     return (
         Question(kind, FORMS[kind](random, maker, conditions))
         if kind != "parameters"
@@ -67,17 +68,20 @@ def _set_operation(random: Random, maker: Maker, conditions: list[str]) -> str:
         ("float", "decimal"),
         ("string", "float"),
     )
-    one, other = random.choice(pairs)
+    groups = {source.group for source in maker.sources}
+    one, other = random.choice([pair for pair in pairs if groups.issuperset(pair)] or pairs)
     if random.random() < 0.5:
         one, other = other, one
     left = maker.term(one, 0) or maker.literal(one)
     right = (maker.term(other, 0) if random.random() < 0.6 else None) or maker.literal(other)
     where = f" WHERE {_p(random, conditions)}" if random.random() < 0.4 else ""
     group = random.choice((one, other))
-    condition = (
-        f"x {random.choice(OPS)} {maker.literal(group)}"
-        if random.random() < 0.8
-        else f"x LIKE '%{random.choice('05a')}%'"
+    condition = random.choice(
+        (
+            *[f"x {random.choice(('=', *OPS))} {maker.literal(group)}"] * 6,
+            f"x LIKE '%{random.choice('05a')}%'",
+            f"CAST(x AS STRING) = {maker.literal('string')}",
+        )
     )
     return f"SELECT x, count(*) FROM (SELECT {left} AS x FROM {{t}}{where} {word} SELECT {right} FROM {{t}}) WHERE {condition} GROUP BY x"
 

@@ -95,12 +95,9 @@ KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
     "decimals": (("{decimal} * {decimal}", "decimal"), ("{decimal} / {decimal}", "decimal"), ("{decimal} / 3", "decimal"), ("{decimal} * {int}", "decimal")),
     "zones": (("CAST({ts} AS DATE)", "date"), ("CAST({ts} AS STRING)", "string"), ("hour({ts})", "int"), ("date_trunc('DAY', {ts})", "ts")),
 }  # fmt: skip
-KIND_COLUMNS = {
-    "zones": "TIMESTAMP",
-    "storing": "TIMESTAMP",
-    "decimals": "DECIMAL(30,10)",
-    "views": "ARRAY<INT>",
-    "texts": "DOUBLE",
+KIND_COLUMNS: dict[str, tuple[str, ...]] = {
+    **{"zones": ("TIMESTAMP",), "storing": ("TIMESTAMP",), "decimals": ("DECIMAL(30,10)",), "views": ("ARRAY<INT>",)},
+    **{"texts": ("DOUBLE",), "sets": ("STRING", "INT", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP")},
 }
 
 
@@ -150,6 +147,11 @@ class Phase:
 # --- drawing ---
 
 
+def _a_zone(random: Random) -> str:
+    """Often a zone whose past Java and Python tell differently."""
+    return random.choice(("WET", "Europe/Amsterdam", random.choice(MEANING["spark.sql.session.timeZone"])))
+
+
 def some_settings(
     random: Random, most: int, chance: float = 1.0, of: Mapping[str, tuple[str, ...]] = MEANING
 ) -> dict[str, str]:
@@ -167,12 +169,14 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         else "parquet"
     )
     columns = a_schema(random, format_ == "delta", {"names": 1.0, "any": 0.2}.get(kind, 0.05))
-    if kind in KIND_COLUMNS:
-        columns += (a_column(random, "z0", next(k for k in COLUMN_KINDS if k.type == KIND_COLUMNS[kind])),)
+    for i, type_ in enumerate(KIND_COLUMNS.get(kind, ())):
+        columns += (a_column(random, f"z{i}", next(k for k in COLUMN_KINDS if k.type == type_)),)
     write = some_settings(random, 3, 0.7)
     write = {k: v for k, v in write.items() if k not in OTHER_GRAMMAR}
     if kind == "zones":
-        write["spark.sql.session.timeZone"] = random.choice(MEANING["spark.sql.session.timeZone"])
+        write["spark.sql.session.timeZone"] = _a_zone(random)
+    if kind in ("decimals", "sets", "views"):  # otherwise most of their conditions raise
+        write["spark.sql.ansi.enabled"] = random.choice(("true", "false", "false", "false"))
     write |= some_settings(random, 2, {"storing": 1.0, "any": 0.25}.get(kind, 0.05), STORING)
     drawn = Maker(random, sources(columns))
     own = random.sample(KIND_TERMS.get(kind, ()), min(2, len(KIND_TERMS.get(kind, ()))))
@@ -284,8 +288,8 @@ def a_phase(random: Random, plan: Plan, kind: str, number: int) -> Phase:
         now = settings.get("spark.sql.decimalOperations.allowPrecisionLoss", "true")
         settings["spark.sql.decimalOperations.allowPrecisionLoss"] = "false" if now == "true" else "true"
     if kind == "zones" and random.random() < 0.5:
-        settings["spark.sql.session.timeZone"] = random.choice(MEANING["spark.sql.session.timeZone"])
-    if kind == "queries" and random.random() < 0.5:
+        settings["spark.sql.session.timeZone"] = _a_zone(random)
+    if kind in ("queries", "sets") and random.random() < 0.5:
         settings["spark.sql.legacy.ctePrecedencePolicy"] = "LEGACY"
     relation = a_relation(random, plan, kind, number)
     settings |= relation.settings
@@ -375,7 +379,7 @@ def _view(random: Random, plan: Plan, view: str, path: str) -> Relation:
     maker = Maker(random, sources(plan.columns), favourites=plan.terms, favour=0.7)
     more, parts = [], []
     for i in range(3):
-        term, group = maker.any_term()
+        term, group = plan.terms[i] if i < 2 else maker.any_term()
         parts.append(f"{term} AS e{i}")
         more.append(Source(f"e{i}", group))
     condition = f" WHERE {maker.atom()}" if random.random() < 0.3 else ""

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 import hedgerow
-from hedgerow.cli.output import Output, all_or, paired_share, share, summary
+from hedgerow.cli.output import Output, all_or, paired_share, seconds_shown, share, summary
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.jvm_output import jvm_output, start_failure
 
@@ -124,6 +124,8 @@ def learn(
     queries = hedgerow.Workload.from_file(workload)
     if not out.absolute().parent.is_dir():  # not after an hour of learning
         raise HedgerowError(f"the layout cannot be written to {out}: there is no such directory")
+    if out.is_dir():
+        raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
     with _spark(ctx) as spark:
         learned = hedgerow.learn(
             spark,
@@ -153,6 +155,7 @@ def learn(
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
             "rows read": paired_share(made.get("given")),
+            "seconds": None if learned.estimate is None else str(learned.estimate),
         },
     )
 
@@ -184,6 +187,7 @@ def score(
             "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
             "bytes read": share(result.bytes_read),
             "rows that match": None if result.selectivity is None else share(result.selectivity),
+            "seconds a query": seconds_shown(result.seconds, result.seconds_now),
             "queries": f"{len(result.queries):>6,}",
         },
     )

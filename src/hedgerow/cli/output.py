@@ -134,6 +134,14 @@ def share(value: float) -> str:
     return f"{100 * value:6.2f} %"
 
 
+def seconds_shown(then: float | None, now: float | None) -> str | None:
+    """
+    >>> seconds_shown(0.41, 2.5)
+    '  0.41, now 2.50, estimated'
+    """
+    return None if then is None or now is None else f"{then:6.2f}, now {now:.2f}, estimated"
+
+
 def _size(count: int) -> str:
     """
     >>> _size(900), _size(5_400_000), _size(7 << 40)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import NoReturn
@@ -37,6 +38,18 @@ class HedgerowWarning(UserWarning):
 
 
 def warn(what: str, sentences: Sequence[str]) -> None:
-    """Warn about what was left out, with the first sentence as an example, at the line that called our caller."""
+    """Warn about what was left out, with the first sentence as an example."""
     if sentences:
-        warnings.warn(f"{what}; the first: {sentences[0]}", HedgerowWarning, stacklevel=3)
+        advise(f"{what}; the first: {sentences[0]}")
+
+
+def advise(sentence: str) -> None:
+    """Warn at the line that called Hedgerow."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, HedgerowWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".")[0] == __name__.split(".")[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import HedgerowError, LayoutError, warn
+from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
@@ -21,6 +21,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Workload
+from hedgerow.pipeline.estimate_seconds import estimated_seconds
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
@@ -86,7 +87,7 @@ def learn(
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
         sample, user_items = _without_user_functions(sample)
-    noted = conditions_to_note(predicates, sample)
+    drawn, noted = sample, conditions_to_note(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
@@ -96,6 +97,8 @@ def learn(
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - counter.seconds
+    with step(spark, "estimating seconds"):
+        estimate, advice = estimated_seconds(opened, queries, layout, drawn.noting(noted))
     provenance = {
         "source": opened.origin,
         "learner": learner,
@@ -117,8 +120,10 @@ def learn(
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
     warn(f"nothing is learned from {len(user_items)} expressions that call functions of your own", user_items)
+    if advice:
+        advise(advice)
     warnings = (*skipped, *refused, *user_items)
-    return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2))
+    return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2), estimate)
 
 
 def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
+from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 
@@ -27,6 +28,7 @@ class Learned:
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
+    estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 
     @property
     def blocks(self) -> int:

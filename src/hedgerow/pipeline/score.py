@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import warn
@@ -11,6 +12,7 @@ from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Workload
+from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, seconds_of
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.sample import draw, sample_size
@@ -33,7 +35,9 @@ def score(
     *,
     table: str | None = None,
 ) -> cost.Score:
-    """The share of the table that the workload would read under the layout: of a fresh sample, or of all rows."""
+    """The share of the table that the workload would read under the layout: of a fresh sample, or of all rows.
+
+    With an estimate of the seconds that a query takes now and would take, measured on some files of the table."""
     plain = layout.layout if isinstance(layout, Learned) else layout
     with step(spark, "looking at the table"):
         named = table or (layout.table if isinstance(layout, Learned) else None)
@@ -46,5 +50,6 @@ def score(
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample)
         result = cost.score(plain, sample.noting(noted), queries, opened.name)
+        seconds = seconds_of(opened, queries, result) if opened.size >= SMALL_TABLE_BYTES else None
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
-    return result
+    return replace(result, seconds=seconds.then, seconds_now=seconds.now) if seconds else result

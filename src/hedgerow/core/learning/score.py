@@ -31,7 +31,10 @@ class QueryScore:
 
 @dataclass(frozen=True)
 class Score:
-    """Weighted means over the queries, as fractions of the table; `selectivity` over the queries with a known one."""
+    """Weighted means over the queries, as fractions of the table; `selectivity` over the queries with a known one.
+
+    `seconds`, `seconds_now`: of a query in the layout and in the table as it is, estimated, where Spark can be asked.
+    """
 
     rows_read: float
     blocks_read: float
@@ -39,6 +42,8 @@ class Score:
     selectivity: float | None
     blocks: int
     queries: tuple[QueryScore, ...]
+    seconds: float | None = None
+    seconds_now: float | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -51,7 +56,10 @@ class Score:
         ]
         if self.selectivity is not None:
             lines.append(("selectivity (the bound)", self.selectivity))
-        return "\n".join(f"{name:<24}{100 * value:8.2f} %" for name, value in lines)
+        shown = [f"{name:<24}{100 * value:8.2f} %" for name, value in lines]
+        if self.seconds is not None and self.seconds_now is not None:
+            shown.append(f"{'seconds a query':<24}{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated")
+        return "\n".join(shown)
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
@@ -117,10 +125,15 @@ def top(name: str) -> str:
     return name[: name.index("`", 1) + 1] if name.startswith("`") else name.split(".")[0]
 
 
+def read_columns(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
+    """The top-level columns that a query reads, those of its condition included; None: all."""
+    return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})
+
+
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
     """The share of the table's bytes in the columns that the query reads."""
-    total = sum(sample.width.values())
-    if reads is None or not total:
+    total, names = sum(sample.width.values()), read_columns(reads, p)
+    if names is None or not total:
         return 1.0
-    names = {top(r).lower() for r in reads} | {quote_name(c.path[0]).lower() for c in columns_of(p)}
-    return sum(w for name, w in sample.width.items() if name.lower() in names) / total
+    lower = {name.lower() for name in names}
+    return sum(w for name, w in sample.width.items() if name.lower() in lower) / total

@@ -23,6 +23,14 @@ _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
 
 
+_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
+
+
+def escape_glob(path: str) -> str:
+    """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
+    return _GLOB.sub(_ESCAPED, path)
+
+
 @dataclass(frozen=True)
 class Folder:
     """Paths below `root` through Hadoop's file system API; over Spark Connect only reading works, as queries."""

@@ -55,12 +55,21 @@ class Source:
             return {name: measured.get(name, 0.0) for name in names}
         return {name: float(_WIDTH.get(self.schema[name].name, 8)) for name in names}
 
-    def _measured(self) -> dict[str, float]:
+    @property
+    def size(self) -> float:
+        """The bytes of all rows."""
+        return self.rows * sum(self.widths.values())
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The full paths of the files, if the rows are read from plain files."""
         if not self.is_files:
-            return {}
+            return []
+        return [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
+
+    def _measured(self) -> dict[str, float]:
         folder = Folder(self.frame.sparkSession, "")
-        files = [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
-        some = files[:: -(-len(files) // _MAX_FOOTERS)] if files else []
+        some = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []
         return mean_widths(footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some}))
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.learning.score import QueryScore, Score, top
-from hedgerow.core.predicates.nodes import Predicate, columns_of
+from hedgerow.core.learning.score import QueryScore, Score, read_columns
+from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.workload.queries import Workload
@@ -170,10 +170,7 @@ class DeltaTable:
             p = query.predicate(self.name)
             opened = ~self.skipped(p, snapshot)
             row_share = float(rows[opened].sum() / max(1, rows.sum()))
-            reads = query.columns(self.name)
-            read = (
-                None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})
-            )
+            read = read_columns(query.columns(self.name), p)
             byte_share = files.bytes_read(read, opened) / max(1, files.total(read))
             scores.append(QueryScore(query.id, row_share, float(opened.mean()), byte_share, None))
             weights.append(query.weight)

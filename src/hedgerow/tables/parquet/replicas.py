@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.learning.score import top
-from hedgerow.core.predicates.nodes import Predicate, columns_of
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.learning.score import read_columns
+from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
@@ -67,11 +66,6 @@ def opening_in(table: StoredParquet, p: Predicate, now: Mapping[str, int], under
     opened = {n for n, is_open in zip(known, choice.opened, strict=True) if is_open}
     files = [n for n in now if (n in opened if n in same else not is_hidden(n))]
     return Opening(table, tuple(sorted(files)), choice.opened, choice.copied_cells)
-
-
-def read_columns(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
-    """The top-level columns that a query reads, those of its condition included; None: all."""
-    return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})
 
 
 def replica_path(table_path: str, name: str) -> str:

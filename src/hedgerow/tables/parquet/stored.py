@@ -14,7 +14,6 @@ are always read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.folder import Folder, escape_glob
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.known_files import SIDE, KnownFiles
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 Opened = TypeVar("Opened", bound="StoredParquet")
 
 
@@ -145,20 +143,15 @@ class StoredParquet:
             "sources__useV1SourceList": V1_SOURCES,
         }
         with configured(self.spark, **reader_settings):
-            return self.spark.read.schema(schema).parquet(*(_escape_glob(f"{self.path}/{n}") for n in files))
+            return self.spark.read.schema(schema).parquet(*(escape_glob(f"{self.path}/{n}") for n in files))
 
     def all_rows(self) -> DataFrame:
-        return self.spark.read.schema(self.spark_schema).parquet(_escape_glob(self.path))
+        return self.spark.read.schema(self.spark_schema).parquet(escape_glob(self.path))
 
 
 def newest_manifest(side: Folder) -> int:
     """The number of the newest manifest, 0 if there is none."""
     return max(manifest_numbers(side), default=0)
-
-
-def _escape_glob(path: str) -> str:
-    """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
-    return _GLOB.sub(_ESCAPED, path)
 
 
 def partial_place(path: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
-from hedgerow.core.learning.score import QueryScore, Score
+from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.core.workload.queries import Workload
@@ -30,7 +30,6 @@ from hedgerow.tables.parquet.replicas import (
     is_current,
     opening,
     opening_in,
-    read_columns,
     replicas_of,
 )
 from hedgerow.tables.parquet.stored import StoredParquet
@@ -100,8 +99,7 @@ class ParquetTable(StoredParquet):
         copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
-            reads = query.columns(self.name)
-            read = None if reads is None else read_columns(reads, p)
+            read = read_columns(query.columns(self.name), p)
             best = cheapest([opening_in(table, p, table.known.sizes_by_name, under) for table in copies], read)
             known = best.table.known
             row_share = float(known.rows[best.opened].sum() / max(1, known.rows[known.visible].sum()))

@@ -1,0 +1,55 @@
+"""Estimates the seconds of a query from the files that it opens and the bytes that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.core.learning.score import QueryScore, Score
+
+_WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their time
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Seconds, measured where the queries run: of a query that reads nothing, of each file, and of each byte.
+
+    `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
+    """
+
+    query: float
+    file: float
+    byte: float
+    unskipped: float = 1.0
+
+    def seconds(self, files: float, size: float) -> float:
+        return self.query + self.file * files + self.byte * size
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Mean seconds of the workload's queries: of the table as it is, and in the layout."""
+
+    now: float
+    then: float
+
+    @property
+    def pays(self) -> bool:
+        return self.then <= _WORTH_IT * self.now
+
+    def __str__(self) -> str:
+        return f"a query takes an estimated {self.now:.2f} s as the table is, and {self.then:.2f} s in this layout"
+
+
+def estimate(score: Score, weights: list[float], speed: Speed, files: int, size: float) -> Estimate:
+    """From the score of a layout, for a table that has these files and so many bytes in them now."""
+    share = np.array(weights) / sum(weights)
+    now = [speed.seconds(files, size * _width(q) * speed.unskipped) for q in score.queries]
+    then = [speed.seconds(q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries]
+    return Estimate(float(share @ now), float(share @ then))
+
+
+def _width(query: QueryScore) -> float:
+    """The share of the table's bytes in the columns that the query reads."""
+    return query.bytes_read / query.rows_read if query.rows_read else 1.0

@@ -1,0 +1,40 @@
+"""Estimates what a table's queries take now, and what they would take in a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import Score, score
+from hedgerow.core.learning.seconds import Estimate, estimate
+from hedgerow.core.workload.queries import Query
+from hedgerow.spark.compute.measure_speed import measured_speed
+from hedgerow.spark.storage.source import Source
+
+SMALL_TABLE_BYTES = 16 << 20  # Spark reads so few bytes as fast as any part of them
+_MAX_ROWS = 200_000
+
+
+def estimated_seconds(
+    source: Source, queries: Sequence[Query], layout: Layout, sample: Sample
+) -> tuple[Estimate | None, str | None]:
+    """The estimate, and a sentence if little is to be gained; the estimate is None if nothing can be measured."""
+    if source.size < SMALL_TABLE_BYTES:
+        most = SMALL_TABLE_BYTES >> 20
+        return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
+    every = -(-len(sample) // _MAX_ROWS)
+    few = replace(sample, rows=sample.rows.take(np.arange(0, len(sample), every)))
+    found = seconds_of(source, queries, score(layout, few, queries, source.name))
+    return found, f"little is to be gained: {found}" if found and not found.pays else None
+
+
+def seconds_of(source: Source, queries: Sequence[Query], scored: Score) -> Estimate | None:
+    """The estimate that belongs to a score of these queries; None if they cannot be timed."""
+    speed = measured_speed(source, queries)
+    return (
+        None if speed is None else estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size)
+    )

@@ -1,0 +1,80 @@
+"""Measures how fast queries run over some files of a table here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from hedgerow.core.learning.score import read_columns
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.workload.queries import Query
+from hedgerow.spark.start.session import configured, spark_errors
+from hedgerow.spark.storage.folder import escape_glob
+from hedgerow.spark.storage.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MAX_QUERIES = 5  # that are timed
+_READ_BYTES = 64 << 20  # in the columns of a query
+_MAX_FILES = 32
+_LEAST_SECONDS_OF_A_FILE = 0.0005
+
+
+def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
+    """How fast some of the queries read the table; None if they cannot be asked of single files."""
+    if not source.files:
+        return None
+    timed = Random(0).sample(queries, min(_MAX_QUERIES, len(queries)))
+    columns = [_columns(source, query) for query in timed]
+    size = source.rows * sum(source.widths[name] for names in columns for name in names)  # that they read
+    files = source.files[: max(1, min(_MAX_FILES, int(_READ_BYTES * len(source.files) * len(timed) / max(1, size))))]
+    size *= len(files) / len(source.files)
+    try:
+        start, file = _fixed_parts(source)
+        frame = _frame(source, files)
+        jobs = [_job(frame, source.name, query, names) for query, names in zip(timed, columns, strict=True)]
+        fixed = len(jobs) * (start + file * len(files))
+        with configured(frame.sparkSession, parquet__filterPushdown=False):
+            _seconds(jobs[0])  # warms up
+            spent = sum(map(_seconds, jobs)) - fixed
+        by_itself = sum(map(_seconds, jobs)) - fixed
+    except spark_errors():
+        return None  # a condition fails on some row, or asks for a column that is in the names of folders
+    return Speed(start, file, max(0.0, spent) / max(1.0, size), min(1.0, max(0.0, by_itself) / max(1e-9, spent)))
+
+
+def _fixed_parts(source: Source) -> tuple[float, float]:
+    """The seconds that a query takes anyhow, and those of opening a file: a count only opens them."""
+    some = source.files[:_MAX_FILES]
+    one, many = _frame(source, some[:1]).groupBy().count(), _frame(source, some).groupBy().count()
+    _seconds(one)  # warms up
+    first, all_ = _seconds(one), _seconds(many)
+    file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - first) / max(1, len(some) - 1))
+    return max(0.0, first - file), file
+
+
+def _frame(source: Source, files: Sequence[str]) -> DataFrame:
+    return source.frame.sparkSession.read.parquet(*map(escape_glob, files))
+
+
+def _columns(source: Source, query: Query) -> list[str]:
+    names = read_columns(query.columns(source.name), query.predicate(source.name))
+    lower = None if names is None else {name.lower() for name in names}
+    return [name for name in source.widths if lower is None or name.lower() in lower]
+
+
+def _job(frame: DataFrame, table: str, query: Query, columns: Sequence[str]) -> DataFrame:
+    """Reads what the query reads; what it does with the rows is not known."""
+    from pyspark.sql import functions as f
+
+    return frame.where(predicate_text(query.predicate(table))).agg(*(f.count(f.col(name)) for name in columns))
+
+
+def _seconds(job: DataFrame) -> float:
+    begun = perf_counter()
+    job.select("*").collect()  # a plan of its own: a plan that has run keeps what it shuffled
+    return perf_counter() - begun

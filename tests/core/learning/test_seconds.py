@@ -1,0 +1,42 @@
+"""Seconds are estimated from what was measured, and a layout pays only if it saves a good part of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hedgerow.core.learning.score import QueryScore, Score
+from hedgerow.core.learning.seconds import Estimate, Speed, estimate
+
+
+def scored(*queries: tuple[float, float, float], blocks: int = 100) -> Score:
+    scores = [QueryScore(str(i), rows, opened, size, None) for i, (rows, opened, size) in enumerate(queries)]
+    return Score.mean(scores, [1.0] * len(scores), blocks)
+
+
+def test_by_hand() -> None:
+    """A query of a tenth of the columns that opens 5 of 100 files, in a table of 10 files and 1000 bytes."""
+    found = estimate(scored((0.04, 0.05, 0.004)), [1.0], Speed(2.0, 0.1, 0.01), 10, 1000.0)
+    assert found.now == pytest.approx(2.0 + 10 * 0.1 + 0.01 * 100)
+    assert found.then == pytest.approx(2.0 + 5 * 0.1 + 0.01 * 4)
+    assert found.pays
+    assert str(found) == "a query takes an estimated 4.00 s as the table is, and 2.54 s in this layout"
+
+
+def test_weights() -> None:
+    found = estimate(scored((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), blocks=10), [3.0, 1.0], Speed(0.0, 1.0, 0.0), 20, 1.0)
+    assert (found.now, found.then) == (20.0, 7.5)
+
+
+def test_many_files_of_a_small_table_do_not_pay() -> None:
+    speed = Speed(0.1, 0.004, 5e-9)
+    assert not estimate(scored((0.3, 0.3, 0.3), blocks=100), [1.0], speed, 4, 20e6).pays
+    assert estimate(scored((0.3, 0.3, 0.3), blocks=100), [1.0], speed, 4, 2e9).pays
+
+
+def test_what_spark_skips_by_itself_is_no_gain() -> None:
+    sorted_already = Speed(0.1, 0.004, 5e-9, unskipped=0.1)
+    assert not estimate(scored((0.1, 0.1, 0.1), blocks=100), [1.0], sorted_already, 30, 2e9).pays
+
+
+def test_no_gain_is_no_loss() -> None:
+    assert not Estimate(1.0, 0.9).pays and Estimate(1.0, 0.5).pays
