@@ -72,6 +72,7 @@ def _show(console: Console, spark: SparkSession, source: str, target: str) -> No
     start = time.perf_counter()
     layout = hedgerow.learn(spark, source, workload, block_bytes=BLOCK_BYTES)
     console.print(f"learned   {layout} in {time.perf_counter() - start:.1f} s")
+    console.print(f"          {layout.estimate}")
     start = time.perf_counter()
     table = hedgerow.apply(spark, source, layout, to=target)
     console.print(f"rewrote   it into {len(table.known)} files in {time.perf_counter() - start:.1f} s")
