@@ -19,6 +19,7 @@ from bench.suites import (
     fig4,
     fig8,
     growth,
+    lineitem,
     merge,
     prune,
     replay,
@@ -52,6 +53,7 @@ SUITES: dict[str, Suite] = {
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, each learned by itself", 10),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, each learned by itself", 10),
+    "lineitem": Suite(lineitem.run, "TPC-H's lineitem, sixty million rows, and six kinds of queries", 3),
     "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 3, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
@@ -76,6 +78,7 @@ WRITTEN: dict[str, Suite] = {
         ("errorlog-int", partial(errorlog.physical, INTERNAL), 8),
         ("errorlog-ext", partial(errorlog.physical, EXTERNAL), 8),
         ("zcurves", zcurves.physical, 20),
+        ("lineitem", lineitem.physical, 60),
     )
 }
 EVERY = {**SUITES, **WRITTEN}

@@ -4,11 +4,12 @@ column, Delta's OPTIMIZE ZORDER BY and Delta's liquid clustering.
 Every table has about as many files; Delta sorts inside of them too. Queries are unseen ones. Each runs once on every
 table, which warms the caches of all alike and shows that the answers are equal; then three times, each time in another
 order of the tables, and the median counts. What is learned is read in three ways: `route`, an attached session, and
-like any Parquet table.
+like any Parquet table; and as a Delta table in an attached session, for Delta's planning is paid by its peers too.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import time
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow.dataset as ds
@@ -39,7 +41,8 @@ PEERS = ("source", "sorted", "zorder", "clustering")
 class Physical:
     """`name` is what the queries call the table; `asked` has the template of each query that is timed, and its text.
 
-    `fields` and `params` are what a line says besides.
+    `fields` and `params` are what a line says besides. `files`: of every written table, where it is not the form's.
+    `clustered_by`: what an expert would have Delta cluster by; without one, the columns that most queries filter by.
     """
 
     suite: str
@@ -50,17 +53,23 @@ class Physical:
     sorted_by: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    files: int | None = None
+    clustered_by: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Way:
-    """A table, and how to make a query of a text once its view is there."""
+    """A table, how to make a query of a text once its view is there, and the seconds that writing took."""
 
     name: str
     table: Callable[[], DataFrame]
     frame: Callable[[str], DataFrame]
-    files: int
+    seconds: float = 0.0
     attached: bool = False
+
+    def sizes(self) -> list[int]:
+        """The bytes of each file."""
+        return [Path(unquote(name.removeprefix("file:"))).stat().st_size for name in self.table().inputFiles()]
 
 
 def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
@@ -69,7 +78,7 @@ def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dic
     spark = hedgerow.session("4g", "local[2]", **{"spark.databricks.delta.snapshotPartitions": "2"})
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        peers = list(peers_of(spark, data, FILES[options.form], folder))
+        peers = list(peers_of(spark, data, data.files or FILES[options.form], folder))
         for case in options.cases(tuple(cases)):
             yield measured(spark, data, case, options, folder, peers)
     finally:
@@ -87,28 +96,28 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
         return lambda: spark.read.format("delta").load(path)
 
     source = spark.read.parquet(str(data.source))
-    yield Way("source", parquet(str(data.source)), spark.sql, len(source.inputFiles()))
+    yield Way("source", parquet(str(data.source)), spark.sql)
     progress(f"{data.suite}: sorted by {data.sorted_by}")
-    path = str(folder / "sorted")
+    path, begun = str(folder / "sorted"), time.perf_counter()
     in_order = source.repartitionByRange(files, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
     in_order.write.parquet(path)
-    yield Way("sorted", parquet(path), spark.sql, len(spark.read.parquet(path).inputFiles()))
+    yield Way("sorted", parquet(path), spark.sql, time.perf_counter() - begun)
     able = {f.name for f in source.schema if f.dataType.typeName() != "boolean"}  # Delta clusters by no others
-    often = [c for c in filtered_most(data.learned, data.name) if c in able][:3]
+    often = data.clustered_by or [c for c in filtered_most(data.learned, data.name) if c in able][:3]
     size = str(max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files))
     for key in ("maxFileSize", "minFileSize"):
         spark.conf.set(f"spark.databricks.delta.optimize.{key}", size)
     spark.conf.set("spark.databricks.io.skipping.mdc.sortWithinPartitions", "true")
     for name in ("zorder", "clustering"):
         progress(f"{data.suite}: Delta's {name} by {', '.join(often)}")
-        path = str(folder / name)
+        path, begun = str(folder / name), time.perf_counter()
         schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in source.schema)
         by = f"CLUSTER BY ({', '.join(often)})" if name == "clustering" else ""
         every = "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '-1')"
         spark.sql(f"CREATE TABLE delta.`{path}` ({schema}) USING delta {by} {every}")
         source.write.format("delta").mode("append").save(path)
         spark.sql(f"OPTIMIZE delta.`{path}`" + ("" if by else f" ZORDER BY ({', '.join(often)})"))
-        yield Way(name, delta(path), spark.sql, len(spark.read.format("delta").load(path).inputFiles()))
+        yield Way(name, delta(path), spark.sql, time.perf_counter() - begun)
 
 
 def filtered_most(workload: Workload, table: str) -> list[str]:
@@ -130,7 +139,7 @@ def measured(
     learner, params = case
     progress(f"{data.suite}: {learner} {dict(params)}")
     rows = ds.dataset(data.source).count_rows()
-    block_rows = max(1, rows // FILES[options.form])
+    block_rows = max(1, rows // (data.files or FILES[options.form]))
     start = time.perf_counter()
     layout = hedgerow.learn(
         spark,
@@ -146,17 +155,23 @@ def measured(
     path = str(folder / "learned")
     table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True, table=data.name)
     applied_at = time.perf_counter()
+    on_delta = str(folder / "learned_delta")
+    spark.read.parquet(str(data.source)).write.format("delta").mode("overwrite").save(on_delta)
+    delta_at = time.perf_counter()
+    hedgerow.apply(spark, on_delta, layout, table=data.name)
+    delta_seconds = time.perf_counter() - delta_at
 
     def opened() -> DataFrame:
         return spark.read.parquet(path)
 
-    n = len(table.files())
     ways = [
         *peers,
-        Way("unrouted", opened, spark.sql, n),
-        Way("routed", opened, lambda sql: hedgerow.route(spark, sql), n),
-        Way("attached", opened, spark.sql, n, attached=True),
+        Way("unrouted", opened, spark.sql),
+        Way("routed", opened, lambda sql: hedgerow.route(spark, sql)),
+        Way("attached", opened, spark.sql, applied_at - learned_at, attached=True),
+        Way("attached, Delta", lambda: spark.read.format("delta").load(on_delta), spark.sql, delta_seconds, True),
     ]
+    sizes = {way.name: way.sizes() for way in ways}
     took, deciding = timed(spark, data, ways)
     middle = {name: [median(own[1:]) for own in of] for name, of in took.items()}
     total = {name: sum(of) for name, of in middle.items()}
@@ -170,7 +185,7 @@ def measured(
         params={"form": options.form, **data.params, **params},
         **data.fields,
         rows=rows,
-        blocks=n,
+        blocks=len(table.files()),
         block_rows=block_rows,
         queries=len(data.learned),
         queries_unseen=len(data.asked),
@@ -178,8 +193,13 @@ def measured(
         learn_seconds=round(learned_at - start, 1),
         apply_seconds=round(applied_at - learned_at, 1),
         details={
-            "files": {way.name: way.files for way in ways},
+            "files": {name: len(own) for name, own in sizes.items()},
+            "megabytes": {name: round(sum(own) / 1e6) for name, own in sizes.items()},
+            "written_seconds": {way.name: round(way.seconds, 1) for way in ways if way.seconds},
             "seconds": {name: round(of, 2) for name, of in total.items()},
+            # So many queries save what learning and rewriting took; None: never.
+            "break_even": _break_even(applied_at - start, total["source"] - total["attached"], len(data.asked)),
+            "estimated": None if layout.estimate is None else [layout.estimate.now, layout.estimate.then],
             "faster_than_source": {name: _digits(of) for name, of in faster.items()},
             "decisions_ms": _digits(1000 * np.percentile(deciding, QUANTILES)),
             "template_ms": {
@@ -219,6 +239,10 @@ def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dic
             if way.attached:
                 hedgerow.detach(spark)
     return took, deciding
+
+
+def _break_even(spent: float, saved: float, queries: int) -> int | None:
+    return math.ceil(spent * queries / saved) if saved > 0 else None
 
 
 def _digits(values: Iterable[float]) -> list[float]:

@@ -98,6 +98,6 @@ PEERS = (
     Theirs("attach", "Spark without `attach`", 1.0, "the same run"),
     *(
         Theirs(f"{suite}-physical", "the fastest of the source, sorted Parquet and Delta's two", 1.0, "the same run")
-        for suite in ("tpch-month", "errorlog-int", "errorlog-ext", "zcurves")
+        for suite in ("tpch-month", "errorlog-int", "errorlog-ext", "zcurves", "lineitem")
     ),
 )

@@ -18,7 +18,7 @@ from bench.report.plots import Bar, Curve, bars, curves
 ROOT = Path(__file__).parents[2]
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
 HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
-OF_OURS = ("unrouted", "routed", "attached")
+OF_OURS = ("unrouted", "routed", "attached", "attached, Delta")
 WAYS = ("table", "files", "all queries", "faster than the source: a tenth, half, nine tenths of the queries at most")
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "

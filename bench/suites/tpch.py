@@ -19,6 +19,7 @@ _SHAPES = (
     "l_suppkey BETWEEN {u} AND {u} + 200",
     "l_orderkey < {o} AND l_comment LIKE '%{w}%'",
 )
+KINDS = len(_SHAPES)
 _MODES = ("AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK")
 _WORDS = ("fox", "regular", "pinto", "quick", "deposits", "ironic")
 

@@ -1,0 +1,90 @@
+"""TPC-H's lineitem and six kinds of queries: what learned blocks leave to read; and in seconds, beside peers.
+
+120 queries are learned from, others of the same kinds are asked. Files have about 16 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from bench.data.cache import cache_folder
+from bench.options import Options
+from bench.record import line, progress
+from bench.suites import tpch
+
+SCALE = {"quick": 0.2, "full": 10.0}
+LEARNED, UNSEEN = 120, 120
+TIMED = {"quick": 6, "full": 12}
+FILE_BYTES, BYTES_PER_SF = 16_000_000, 230_000_000
+MIN_FILES = 20
+SORTED_BY, CLUSTERED_BY = "l_shipdate", ("l_shipdate", "l_partkey", "l_suppkey", "l_orderkey")
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow as hr
+
+    scale, source = _table(options)
+    workload, unseen = (hr.Workload.from_sql(texts) for texts in _texts(options, scale, UNSEEN))
+    spark = hr.local_session("4g", "local[2]")
+    try:
+        for learner, params in options.cases((("qdtree", {}),)):
+            progress(f"lineitem: scale factor {scale:g}, {learner}")
+            rows = ds.dataset(source).count_rows()
+            block_rows = rows // _files(scale)
+            learned = hr.learn(spark, source, workload, learner, block_rows, seed=options.seed, **params)
+            scores = [hr.score(spark, source, asked, learned, seed=options.seed + 1) for asked in (workload, unseen)]
+            yield line(
+                suite="lineitem",
+                learner=learner,
+                params={"form": options.form, **params},
+                sf=scale,
+                rows=rows,
+                blocks=learned.blocks,
+                block_rows=block_rows,
+                queries=LEARNED,
+                queries_unseen=UNSEEN,
+                bound=scores[0].selectivity,
+                bound_unseen=scores[1].selectivity,
+                rows_read=round(scores[0].rows_read, 5),
+                rows_read_unseen=round(scores[1].rows_read, 5),
+                fit_seconds=learned.fit_seconds,
+                seed=options.seed,
+            )
+    finally:
+        spark.stop()
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """What queries take on tables that are written, beside peers."""
+    import hedgerow as hr
+    from bench.physical import Physical, run
+
+    scale, source = _table(options)
+    learned, unseen = _texts(options, scale, TIMED[options.form])
+    asked = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
+    workload = hr.Workload.from_sql(learned)
+    data = Physical(
+        *("lineitem-physical", "lineitem", Path(source), workload, asked, SORTED_BY),
+        fields={"sf": scale},
+        files=_files(scale),
+        clustered_by=CLUSTERED_BY,
+    )
+    yield from run(data, options.cases((("qdtree", {}),)), options)
+
+
+def _table(options: Options) -> tuple[float, str]:
+    scale = options.sf or SCALE[options.form]
+    return scale, tpch.lineitem(cache_folder() / "growth", scale, parts=16)
+
+
+def _texts(options: Options, scale: float, unseen: int) -> tuple[list[str], list[str]]:
+    # Learned seeds are 0 and more, so these are never among them.
+    return tpch.questions(LEARNED, scale, options.seed), tpch.questions(unseen, scale, ~options.seed)
+
+
+def _files(scale: float) -> int:
+    return max(MIN_FILES, round(scale * BYTES_PER_SF / FILE_BYTES))
