@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hedgerow import route
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, HedgerowWarning
+from hedgerow.pipeline import estimate_seconds
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.open import open_table
@@ -197,3 +198,43 @@ def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: W
     (tmp_path / "full" / "mine.txt").write_text("keep")
     refused(lambda: apply(spark, source, some, str(tmp_path / "full")), "not empty")
     assert (tmp_path / "full" / "mine.txt").read_text() == "keep"
+
+
+ESTIMATED = (
+    *(("qdtree", {}), ("qdtree", {"overlap": True, "recurrence": 1}), ("bottom_up", {})),
+    *(("sop_zorder", {}), ("zorder", {})),
+)
+
+
+@pytest.mark.parametrize(("learner", "parameters"), ESTIMATED)
+def test_seconds_are_estimated_whatever_the_layout(
+    spark: SparkSession,
+    source: str,
+    workload: Workload,
+    monkeypatch: pytest.MonkeyPatch,
+    learner: str,
+    parameters: dict[str, Any],
+) -> None:
+    monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
+    found = learn(spark, source, workload, learner, BLOCK_ROWS, 2_000, **parameters).estimate
+    assert found is not None and 0 < found.now < 60 and 0 < found.then < 60
+
+
+def test_nothing_is_estimated_where_queries_cannot_be_timed(
+    spark: SparkSession, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A condition that fails on some rows, a layout by no column of the queries, rows that are not in files."""
+    monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
+    failing = Workload.from_sql(
+        ["SELECT * FROM events WHERE CAST(word AS INT) = 3", "SELECT * FROM events WHERE id < 9"]
+    )
+    assert learn(spark, source, failing, "range", BLOCK_ROWS).estimate is None
+    plain = Workload.from_sql(["SELECT * FROM events WHERE id < 9"])
+    assert learn(spark, source, plain, "random", BLOCK_ROWS).estimate is None
+    assert learn(spark, spark.read.parquet(source), plain, "range", BLOCK_ROWS, table="events").estimate is None
+
+
+def test_little_is_to_be_gained_from_a_small_table(spark: SparkSession, source: str, workload: Workload) -> None:
+    with pytest.warns(HedgerowWarning, match="little is to be gained: events has less than 16 MB") as warned:
+        assert learn(spark, source, workload, "random", BLOCK_ROWS).estimate is None
+    assert warned[0].filename == __file__

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import Score, score
@@ -28,7 +29,11 @@ def estimated_seconds(
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
     every = -(-len(sample) // _MAX_ROWS)
     few = replace(sample, rows=sample.rows.take(np.arange(0, len(sample), every)))
-    found = seconds_of(source, queries, score(layout, few, queries, source.name))
+    try:
+        scored = score(layout, few, queries, source.name)
+    except LayoutError:  # the layout divides rows by what no query asks for, as `random` does
+        return None, None
+    found = seconds_of(source, queries, scored)
     return found, f"little is to be gained: {found}" if found and not found.pays else None
 
 

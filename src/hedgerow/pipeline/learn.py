@@ -87,7 +87,7 @@ def learn(
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named)
         sample, user_items = _without_user_functions(sample)
-    drawn, noted = sample, conditions_to_note(predicates, sample)
+    noted = conditions_to_note(predicates, sample)
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
@@ -98,7 +98,7 @@ def learn(
         layout = made_learner.fit(problem) if paired is None else paired.layout
         seconds = perf_counter() - started - counter.seconds
     with step(spark, "estimating seconds"):
-        estimate, advice = estimated_seconds(opened, queries, layout, drawn.noting(noted))
+        estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
     provenance = {
         "source": opened.origin,
         "learner": learner,
