@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.learning.curves.order import interleaved
 from hedgerow.core.predicates.nodes import col
@@ -17,7 +18,7 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
-from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.parquet.table import ParquetTable
 from tests.support.events_table import conditions, write_events
@@ -54,6 +55,14 @@ def test_unequal_bits_mean_the_same_in_sql_and_in_numpy(
     expected = layout.assign(Rows.of_table(found.drop_columns([BLOCK])))
     assert found[BLOCK].to_pylist() == expected.tolist()
     assert len(set(expected.tolist())) > 4
+
+
+def test_a_column_of_another_type_is_refused(spark: SparkSession) -> None:
+    """As after DROP COLUMN and ADD COLUMN of the same name."""
+    layout = CurveLayout((Axis(WORD, "string", ("b", "f")),), (0,), (1,))
+    frame = spark.sql("SELECT id AS Number, map('a', id) AS word FROM range(9)")
+    with pytest.raises(LayoutError, match="does not fit the table: word has values that cannot be compared"):
+        with_block(frame, layout, schema_of(frame.schema))
 
 
 @pytest.mark.parametrize("learner", ["range", "zorder", "zorder_learned"])

@@ -44,7 +44,9 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
     """Adds the column `BLOCK`, the block id of each row."""
     predicates = [x for x in layout.features if isinstance(x, Predicate)]
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
-    items, refused = analysable(frame, needed(predicates, terms), schema)
+    wanted = needed(predicates, terms)
+    items, refused = analysable(frame, wanted, schema)
+    refused += [f"{sql_of(item)} has values that cannot be compared" for item in wanted if item not in items]
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     routed = _routed_by_sql(frame, layout)
