@@ -15,7 +15,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, atoms_of, col, lit
 from hedgerow.core.pruning.block_stats import Stats, agree
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
-from hedgerow.spark.compute.collect_stats import _joined, _stats_of_chunk, collect_blocks, collect_by
+from hedgerow.spark.compute.collect_stats import _joined, _stats_of_chunk, collect_blocks, collect_by, usable_items
 from hedgerow.spark.compute.count_blocks import TableCounter
 from hedgerow.spark.compute.evaluate import Item, needed, split_by_evaluator
 from hedgerow.spark.storage.source import open_source, schema_of
@@ -38,7 +38,9 @@ def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> Non
     cuts = tuple(Compare(col("id"), "<", lit(i)) for i in (700, 1500, 2900))
     layout = TreeLayout(cuts, ((0, ~0, 1), (1, ~1, 2), (2, ~2, ~3)))
     counted = collect_blocks(frame, layout, items, schema)
-    keys, found = collect_by(with_block(frame, layout, schema), f.col(BLOCK).cast("string"), items, schema)
+    keys, found = collect_by(
+        with_block(frame, layout, schema), f.col(BLOCK).cast("string"), usable_items(frame, items, schema)
+    )
     assert counted.conditions.keys() == found.conditions.keys()
     for name, feature in counted.conditions.items():
         bits = [0] * layout.blocks
