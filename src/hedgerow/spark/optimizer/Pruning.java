@@ -67,6 +67,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.delta.actions.AddFile; // Delta
 import org.apache.spark.sql.delta.stats.DataSize; // Delta
 import org.apache.spark.sql.delta.stats.DeltaScan; // Delta
@@ -149,14 +150,15 @@ public class Pruning extends Rule {
     }
 
     /** The same query, marked so that this rule prunes its scans; null if it reads no files. */
-    public LogicalPlan marked(LogicalPlan plan) {
+    public Dataset marked(Dataset query) {
         Mark mark = new Mark();
-        LogicalPlan found = (LogicalPlan) plan.transformDownWithSubqueries(mark);
+        // Cached data is put in first: Spark would not recognise a marked relation as a cached one.
+        LogicalPlan found = (LogicalPlan) query.queryExecution().withCachedData().transformDownWithSubqueries(mark);
         if (!mark.isUsed) {
             return null;
         }
         found.setAnalyzed();
-        return found;
+        return Dataset.ofRows(query.sparkSession(), found);
     }
 
     public TreeNode apply(TreeNode plan) {

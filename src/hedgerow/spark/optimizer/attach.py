@@ -56,13 +56,8 @@ def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """The same query, made to skip files even if the session is not attached."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
-    rule, query = _rule(spark), frame._jdf.queryExecution()
-    # Cached data is put in first: Spark would not recognise a marked relation as a cached one.
-    plan = rule.marked(query.withCachedData())
-    if plan is None:
-        return frame
-    jvm: Any = spark._jvm
-    return Classic(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
+    marked = _rule(spark).marked(frame._jdf)
+    return frame if marked is None else Classic(marked, spark)
 
 
 def last_query(spark: SparkSession) -> list[ScanReport]:
