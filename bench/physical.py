@@ -78,12 +78,16 @@ def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dic
     spark = hedgerow.session("4g", "local[2]", **{"spark.databricks.delta.snapshotPartitions": "2"})
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        peers = list(peers_of(spark, data, data.files or FILES[options.form], folder))
+        peers = list(peers_of(spark, data, files_of(data, options), folder))
         for case in options.cases(tuple(cases)):
             yield measured(spark, data, case, options, folder, peers)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def files_of(data: Physical, options: Options) -> int:
+    return data.files or FILES[options.form]
 
 
 def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> Iterator[Way]:
@@ -139,7 +143,7 @@ def measured(
     learner, params = case
     progress(f"{data.suite}: {learner} {dict(params)}")
     rows = ds.dataset(data.source).count_rows()
-    block_rows = max(1, rows // (data.files or FILES[options.form]))
+    block_rows = max(1, rows // files_of(data, options))
     start = time.perf_counter()
     layout = hedgerow.learn(
         spark,

@@ -27,7 +27,7 @@ from tests.differential.worlds import Phase, Plan, a_phase, sources
 
 ROUTE_TAKES_ARGS = "args" in inspect.signature(hr.route).parameters
 MANY_QUERIES = {"queries": 16, "sets": 30, "foreign": 16}  # whole queries in each phase, by the kind of world
-FORMS = {"sets": ("set", "set", "ctes"), "foreign": ("rows", "rows", "counts", "distinct")}  # of their questions
+ONLY_FORMS = {"sets": ("set", "set", "ctes"), "foreign": ("rows", "rows", "counts", "distinct")}  # of those queries
 Batch = tuple[int, int]  # how many conditions one plan holds, for attach and for route
 
 
@@ -170,7 +170,7 @@ class World:
             self._decide(phase, files, known)
         for _ in range(MANY_QUERIES.get(self.kind, self.whole)):
             plain = [k.sql for k in known] or ["true"]
-            self._rows(phase, a_question(self.random, maker, plain, FORMS.get(self.kind, ())))
+            self._rows(phase, a_question(self.random, maker, plain, ONLY_FORMS.get(self.kind, ())))
 
     def _condition(self, maker: Maker) -> str:
         found = maker.atom()

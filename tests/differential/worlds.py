@@ -95,9 +95,14 @@ KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
     "decimals": (("{decimal} * {decimal}", "decimal"), ("{decimal} / {decimal}", "decimal"), ("{decimal} / 3", "decimal"), ("{decimal} * {int}", "decimal")),
     "zones": (("CAST({ts} AS DATE)", "date"), ("CAST({ts} AS STRING)", "string"), ("hour({ts})", "int"), ("date_trunc('DAY', {ts})", "ts")),
 }  # fmt: skip
+# Columns that a kind of world surely has.
 KIND_COLUMNS: dict[str, tuple[str, ...]] = {
-    **{"zones": ("TIMESTAMP",), "storing": ("TIMESTAMP",), "decimals": ("DECIMAL(30,10)",), "views": ("ARRAY<INT>",)},
-    **{"texts": ("DOUBLE",), "sets": ("STRING", "INT", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP")},
+    "zones": ("TIMESTAMP",),
+    "storing": ("TIMESTAMP",),
+    "decimals": ("DECIMAL(30,10)",),
+    "views": ("ARRAY<INT>",),
+    "texts": ("DOUBLE",),
+    "sets": ("STRING", "INT", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP"),
 }
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import hedgerow as hr
-from tests.support.answers import answer
+from tests.support.answers import Answer, answer
 from tests.support.other_process import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, BLOCKS = 200_000, 8
-FORMATS = ("parquet", "delta")
 
 # No file may be longer than the limit, so writing fails as on a full disk. Java gets an error, no signal.
 FULL_DISK = """
@@ -68,40 +68,48 @@ print(json.dumps([len(killed), report["rows"]]))
 """
 
 
-def source_and_layout(spark: SparkSession, folder: Path, format_: str) -> tuple[str, str]:
-    source, layout = str(folder / "source"), str(folder / "layout.json")
+@dataclass(frozen=True)
+class Rewriting:
+    """What is to be rewritten: `to` is a new directory, or '' for a Delta table in place."""
+
+    format: str
+    source: str
+    layout: str
+    to: str
+
+    def read(self, spark: SparkSession, path: str) -> Answer:
+        return answer(spark.read.format(self.format).load(path))
+
+
+@pytest.fixture(params=["parquet", "delta"])
+def rewriting(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Rewriting:
+    if request.param == "delta":
+        request.getfixturevalue("delta")
+    to = str(tmp_path / "table") if request.param == "parquet" else ""
+    found = Rewriting(request.param, str(tmp_path / "source"), str(tmp_path / "layout.json"), to)
     rows = spark.range(ROWS).selectExpr("id AS number", "sha2(CAST(id AS STRING), 256) AS text")
-    rows.repartition(4).write.format(format_).save(source)
+    rows.repartition(4).write.format(found.format).save(found.source)
     workload = hr.Workload.from_sql("SELECT * FROM t WHERE number < 1000")
-    learned = hr.learn(spark, source, workload, "range", ROWS // BLOCKS, ROWS, columns=["number"], table="t")
-    learned.save(layout)
-    return source, layout
+    learned = hr.learn(spark, found.source, workload, "range", ROWS // BLOCKS, ROWS, columns=["number"], table="t")
+    learned.save(found.layout)
+    return found
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("format_", FORMATS)
-def test_a_full_disk(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, format_: str) -> None:
-    if format_ == "delta":
-        request.getfixturevalue("delta")
-    source, layout = source_and_layout(spark, tmp_path, format_)
-    to = str(tmp_path / "table") if format_ == "parquet" else ""
-    expected = answer(spark.read.format(format_).load(source))
+def test_a_full_disk(spark: SparkSession, rewriting: Rewriting) -> None:
+    source, layout, to = rewriting.source, rewriting.layout, rewriting.to
+    expected = rewriting.read(spark, source)
     hr.apply(spark, source, hr.Learned.load(layout), to or None)
     told = run(FULL_DISK, source, layout, to, str(1 << 20))
     assert told and "\n" not in told and "File too large" in told, told
     table = hr.table(spark, to or source)
     assert table.verify()["rows"] == ROWS
-    assert answer(table.read()) == answer(spark.read.format(format_).load(to or source)) == expected
+    assert answer(table.read()) == rewriting.read(spark, to or source) == expected
     assert run(FULL_DISK, source, layout, to, str(1 << 40)) is None, "and the next run goes through"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("format_", FORMATS)
-def test_a_lost_executor(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, format_: str) -> None:
-    if format_ == "delta":
-        request.getfixturevalue("delta")
-    source, layout = source_and_layout(spark, tmp_path, format_)
-    to = str(tmp_path / "table") if format_ == "parquet" else ""
-    expected = answer(spark.read.format(format_).load(source))
-    assert run(LOSES_AN_EXECUTOR, source, layout, to) == [1, ROWS]
-    assert answer(hr.table(spark, to or source).read()) == expected
+def test_a_lost_executor(spark: SparkSession, rewriting: Rewriting) -> None:
+    expected = rewriting.read(spark, rewriting.source)
+    assert run(LOSES_AN_EXECUTOR, rewriting.source, rewriting.layout, rewriting.to) == [1, ROWS]
+    assert answer(hr.table(spark, rewriting.to or rewriting.source).read()) == expected

@@ -24,7 +24,7 @@ def estimated_seconds(
     source: Source, queries: Sequence[Query], layout: Layout, sample: Sample
 ) -> tuple[Estimate | None, str | None]:
     """The estimate, and a sentence if little is to be gained; the estimate is None if nothing can be measured."""
-    if source.size < SMALL_TABLE_BYTES:
+    if is_small(source):
         most = SMALL_TABLE_BYTES >> 20
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
     every = -(-len(sample) // _MAX_ROWS)
@@ -38,8 +38,12 @@ def estimated_seconds(
 
 
 def seconds_of(source: Source, queries: Sequence[Query], scored: Score) -> Estimate | None:
-    """The estimate that belongs to a score of these queries; None if they cannot be timed."""
-    speed = measured_speed(source, queries)
-    return (
-        None if speed is None else estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size)
-    )
+    """The estimate that belongs to a score of these queries; None if they cannot be timed, or the table is small."""
+    speed = None if is_small(source) else measured_speed(source, queries)
+    if speed is None:
+        return None
+    return estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size)
+
+
+def is_small(source: Source) -> bool:
+    return source.size < SMALL_TABLE_BYTES

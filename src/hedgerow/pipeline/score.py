@@ -12,7 +12,7 @@ from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Workload
-from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, seconds_of
+from hedgerow.pipeline.estimate_seconds import seconds_of
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.sample import draw, sample_size
@@ -50,6 +50,6 @@ def score(
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms)
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample)
         result = cost.score(plain, sample.noting(noted), queries, opened.name)
-        seconds = seconds_of(opened, queries, result) if opened.size >= SMALL_TABLE_BYTES else None
+        seconds = seconds_of(opened, queries, result)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     return replace(result, seconds=seconds.then, seconds_now=seconds.now) if seconds else result

@@ -21,8 +21,6 @@ _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; leng
 # acknowledgement. So small files are read in pieces that fit one part.
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
-
-
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 
 

@@ -70,7 +70,7 @@ def exact_writing(
         yield
 
 
-def block_of_file(name: str) -> int:
+def block_of_file(path: str) -> int:
     """The block in a file's name, -1 if the name holds none."""
-    match = re.match(r"part-(\d+)-", name)
+    match = re.match(r"part-(\d+)-", path.rpartition("/")[2])
     return int(match[1]) if match else -1

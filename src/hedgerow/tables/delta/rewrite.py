@@ -101,7 +101,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             names = file_names(written.sizes)
             stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
-        files = KnownFiles.of_footers(written.sizes, footers, stats.rows, _blocks_of(written.sizes))
+        files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
         segment = added = write_segment(log, _entry(plan, snapshot, went_in), plan.layout, stats, files)
         done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
         update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
@@ -212,10 +212,6 @@ def _workload_cost(predicates: Sequence[Predicate], stats: Stats) -> dict[str, f
     return {"rows_read": round(rows, 4), "blocks_read": round(float(np.mean([o.mean() for o in opened])), 4)}
 
 
-def _blocks_of(names: Mapping[str, int]) -> list[int]:
-    return [block_of_file(n.rsplit("/", 1)[-1]) for n in names]
-
-
 def options_of(how: Writing) -> dict[str, str]:
     """The options for Delta's writer; HedgerowError for an option that it does not take."""
     given = {key.lower(): str(value) for key, value in how.options.items()}
@@ -252,7 +248,8 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
         footers, known = footers_and_terms(after, new, items)
         stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known)
         entry = replace(segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None)
-        added = write_segment(log, entry, None, stats, KnownFiles.of_footers(new, footers, stats.rows, _blocks_of(new)))
+        files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+        added = write_segment(log, entry, None, stats, files)
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
 
 

@@ -71,7 +71,7 @@ def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> t
         known = known_terms(footers, table.schema, wanted)
         stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
         index = BlockIndex((View(stats),))
-    blocks = [block_of_file(n.rpartition("/")[2]) for n in sizes]
+    blocks = list(map(block_of_file, sizes))
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
 
 
