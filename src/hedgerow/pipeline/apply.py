@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import Predicate, terms_of
-from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta
-from hedgerow.spark.storage.source import Source, open_source
+from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.base import LacksCapability, Table
 from hedgerow.tables.delta.rewrite import Plan, rewrite
@@ -57,8 +55,8 @@ def apply(
         retries: in place, how often to start again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
-        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
-            one, and the column that queries filter on most.
+        sort_by: the order of rows inside a file, `()` for none; by default the order of the layout's cells or curve,
+            and then the column that `learn` found best.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
         statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
             columns: first the layout's own, then those that occur in most queries.
@@ -77,7 +75,7 @@ def apply(
         raise LayoutError(f"statistics has to be at least 0, not {statistics}")
     by_key = sort_by is None
     if sort_by is None:
-        sort_by = _most_filtered(learned.predicates, opened)[:1]
+        sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
     provenance = {
         **learned.provenance,
         "source": opened.origin,
@@ -107,13 +105,3 @@ def apply(
     plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, where)
     rewrite(spark, source, plan, retries)
     return DeltaTable.open(spark, source)
-
-
-def _most_filtered(predicates: Sequence[Predicate], source: Source) -> list[str]:
-    """The top-level columns that predicates compare, the most frequent first."""
-    counts: dict[str, int] = {}
-    for p in predicates:
-        for name in (term_text(t) for t in terms_of(p)):
-            if name in source.schema and "." not in name:
-                counts[name] = counts.get(name, 0) + 1
-    return sorted(counts, key=lambda n: (-counts[n], n))

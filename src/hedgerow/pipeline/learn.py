@@ -13,7 +13,9 @@ from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import width_read
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
@@ -91,11 +93,13 @@ def learn(
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
-        to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
+        costs = [q.weight * width_read(sample, q.columns(opened.name), q.predicate(opened.name)) for q in queries]
+        to_learn, weights, sample, seen = redrawn(predicates, costs, sample, recurrence, seed)
         problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
         problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
+        order = best_order(layout, problem)
         seconds = perf_counter() - started - counter.seconds
     with step(spark, "estimating seconds"):
         estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
@@ -123,7 +127,7 @@ def learn(
     if advice:
         advise(advice)
     warnings = (*skipped, *refused, *user_items)
-    return Learned(layout, opened.name, predicates, provenance, warnings, noted, round(seconds, 2), estimate)
+    return Learned(layout, opened.name, predicates, provenance, warnings, noted, order, round(seconds, 2), estimate)
 
 
 def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:

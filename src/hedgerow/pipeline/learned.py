@@ -27,6 +27,7 @@ class Learned:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
+    sort_by: str | None = None  # the column that rows of a block should be sorted by; it is written as SQL writes it
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 
@@ -48,6 +49,7 @@ class Learned:
                 "layout": layout_to_dict(self.layout),
                 "predicates": [encode(p) for p in self.predicates],
                 "noted": [encode(p) for p in self.noted],
+                "sort_by": self.sort_by,
             }
         )
 
@@ -65,6 +67,7 @@ class Learned:
                 saved["provenance"],
                 tuple(saved["warnings"]),
                 tuple(map(decode_predicate, saved.get("noted", ()))),
+                saved.get("sort_by"),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error

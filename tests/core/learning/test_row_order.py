@@ -1,0 +1,53 @@
+"""The column by which rows are sorted inside a block: the one that the tree has left to skip by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.layouts.curve import CurveLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.row_order import best_order
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.learners.zorder import ZOrder
+
+x, y, z, word = col("x"), col("y"), col("z"), col("word")
+R = np.random.default_rng(0)
+N = 8000
+SAMPLE = replace(Sample.of_table(pa.table({"x": R.permutation(N), "y": R.permutation(N), "z": R.integers(0, 3, N)})), table_rows=1000 * N)
+BY_X = TreeLayout((Compare(x, "<", lit(N // 2)),), ((0, ~0, ~1),))
+
+
+def below(term: object, value: int) -> Predicate:
+    return Compare(term, "<", lit(value))  # type: ignore[arg-type]
+
+
+def best(*predicates: Predicate, weights: tuple[float, ...] | None = None) -> str | None:
+    return best_order(BY_X, Problem.build(SAMPLE, predicates, 500 * N, weights))
+
+
+def test_the_column_that_most_is_skipped_by() -> None:
+    assert best(below(y, 100)) == "y"
+    assert best(below(x, N // 2), below(y, 100)) == "y"  # the tree has cut x there
+    assert best(below(x, 100), below(y, N - 100)) == "x"
+    assert best(below(x, 100), below(y, 100), weights=(1.0, 4.0)) == "y"
+    assert best(And((below(y, 4000), below(z, 1)))) == "z"
+
+
+def test_many_queries_are_drawn_by_weight() -> None:
+    many = [below(y, i) for i in range(1, 1200)]
+    assert best(*many, below(x, 10)) == "y"
+    assert best(*many, below(x, 10), weights=(*(1e-6 for _ in many), 1.0)) == "x"
+
+
+def test_no_column() -> None:
+    assert best(below(x, N // 2)) is None
+    assert best(Opaque("word LIKE '%a%'", (word,))) is None
+    problem = Problem.build(SAMPLE, (below(y, 100),), 100_000)
+    curve = ZOrder().fit(problem)
+    assert isinstance(curve, CurveLayout)
+    assert best_order(curve, problem) is None  # a curve orders the rows itself
