@@ -90,19 +90,20 @@ def _memory(root: int) -> Iterator[tuple[str, int]]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                name, rest = (entry / "stat").read_text().rsplit(")", 1)
+                rest = (entry / "stat").read_text().rsplit(")", 1)[1]
+                program = os.readlink(entry / "exe").rsplit("/", 1)[-1]
                 pages = int((entry / "statm").read_text().split()[1])
             except (OSError, IndexError):
                 continue
             children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
-            facts[int(entry.name)] = name.split("(", 1)[1], pages * os.sysconf("SC_PAGE_SIZE") >> 20
+            facts[int(entry.name)] = program, pages * os.sysconf("SC_PAGE_SIZE") >> 20
     below = [root]
     while below:
         pid = below.pop()
         below += children.get(pid, ())
         if pid in facts:
-            name, megabytes = facts[pid]
-            yield "python_mb" if pid == root else "jvm_mb" if name == "java" else "worker_mb", megabytes
+            program, megabytes = facts[pid]
+            yield "python_mb" if pid == root else "jvm_mb" if program == "java" else "worker_mb", megabytes
 
 
 # --- one step, in a process of its own ------------------------------------------------------------

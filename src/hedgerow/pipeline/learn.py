@@ -15,8 +15,8 @@ from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import width_read
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
+from hedgerow.core.learning.work import share_of_work
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -93,7 +93,7 @@ def learn(
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
-        costs = [q.weight * width_read(sample, q.columns(opened.name), q.predicate(opened.name)) for q in queries]
+        costs = [q.weight * share_of_work(sample, q.columns(opened.name), q.predicate(opened.name)) for q in queries]
         to_learn, weights, sample, seen = redrawn(predicates, costs, sample, recurrence, seed)
         problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
         problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)

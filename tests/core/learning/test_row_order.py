@@ -18,7 +18,10 @@ from hedgerow.learners.zorder import ZOrder
 x, y, z, word = col("x"), col("y"), col("z"), col("word")
 R = np.random.default_rng(0)
 N = 8000
-SAMPLE = replace(Sample.of_table(pa.table({"x": R.permutation(N), "y": R.permutation(N), "z": R.integers(0, 3, N)})), table_rows=1000 * N)
+SAMPLE = replace(
+    Sample.of_table(pa.table({"x": R.permutation(N), "y": R.permutation(N), "z": R.integers(0, 3, N)})),
+    table_rows=1000 * N,
+)
 BY_X = TreeLayout((Compare(x, "<", lit(N // 2)),), ((0, ~0, ~1),))
 
 

@@ -27,7 +27,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     """The top-level column that lets the problem's queries skip most rows, as SQL writes it.
 
     None if no column lets them skip any, or if the layout orders rows itself."""
-    if isinstance(layout, CurveLayout):
+    if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
         return None
     rows = problem.sample.rows
     columns = {c for p in problem.predicates for c in columns_of(p) if len(c.path) == 1}

@@ -1,4 +1,4 @@
-"""A sample of a table's rows, with the number of rows and the width of the columns of the whole table."""
+"""A sample of a table's rows, with the number of rows and the widths of the columns of the whole table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from hedgerow.core.pruning.row_batch import Rows
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of a table; `width` is the mean size in bytes of a column's values in the whole table."""
+    """Rows of a table; `width` is the mean size in bytes of a column's values in the whole table, as stored.
+
+    `unpacked`: the same after decompression, where it is known."""
 
     rows: Rows
     table_rows: int
     schema: Mapping[str, Type]
     width: Mapping[str, float] = field(default_factory=dict)
+    unpacked: Mapping[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)

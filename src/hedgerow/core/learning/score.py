@@ -110,7 +110,7 @@ def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], tab
         p = query.predicate(table)
         opened = index.to_open(p)
         read = float(rows[opened].sum() / max(1, rows[index.home_blocks].sum()))
-        width = width_read(sample, query.columns(table), p)
+        width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
         scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
     return Score.mean(scores, [q.weight for q in queries], int((rows > 0).sum()))
@@ -130,7 +130,7 @@ def read_columns(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
     return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})
 
 
-def width_read(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
+def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
     """The share of the table's bytes in the columns that the query reads."""
     total, names = sum(sample.width.values()), read_columns(reads, p)
     if names is None or not total:

@@ -41,7 +41,7 @@ def draw(
     if not arrow.num_rows:  # a tiny table may give an empty sample
         arrow, failed = _evaluated(source.frame.limit(rows), items)
     names = computed(item for item in items if item not in failed)
-    sample = Sample(rows_of(arrow, names), source.rows, source.schema, source.widths)
+    sample = Sample(rows_of(arrow, names), source.rows, source.schema, source.widths, source.unpacked_widths)
     return sample, refused + [f"{sql_of(item)} is left out: {why}" for item, why in failed.items()]
 
 

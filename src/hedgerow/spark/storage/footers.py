@@ -50,12 +50,13 @@ class Footer:
     """The parts of a Parquet footer that we use.
 
     `rows`: UNREADABLE if the footer cannot be read.
-    `columns`: bytes on disk of each top-level column, its name quoted as in texts.
+    `columns`: bytes on disk of each top-level column, its name quoted as in texts. `unpacked`: after decompression.
     `values`: the columns whose values the file is certain of.
     """
 
     rows: int
     columns: Mapping[str, int]
+    unpacked: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, ColumnValues] = field(default_factory=dict)
 
 
@@ -86,10 +87,19 @@ def footers_of(folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str
 
 
 def mean_widths(footers: Sequence[Footer]) -> dict[str, float]:
-    """The mean bytes of a value, for each column."""
+    """The mean bytes of a value on disk, for each column."""
+    return _means(footers, [f.columns for f in footers])
+
+
+def mean_unpacked_widths(footers: Sequence[Footer]) -> dict[str, float]:
+    """The mean bytes of a value after decompression, for each column."""
+    return _means(footers, [f.unpacked for f in footers])
+
+
+def _means(footers: Sequence[Footer], sizes: Sequence[Mapping[str, int]]) -> dict[str, float]:
     rows = max(1, sum(f.rows for f in footers if f.rows != UNREADABLE))
-    names = dict.fromkeys(name for f in footers for name in f.columns)
-    return {name: sum(f.columns.get(name, 0) for f in footers) / rows for name in names}
+    names = dict.fromkeys(name for of_file in sizes for name in of_file)
+    return {name: sum(of_file.get(name, 0) for of_file in sizes) / rows for name in names}
 
 
 def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type], wanted: Collection[str]) -> dict[str, TermStats]:
@@ -123,14 +133,16 @@ def _parse_footer(tail: bytes, sets_of: Collection[str], read_parts: ReadParts) 
     except (pa.ArrowException, OSError):
         return Footer(UNREADABLE, {})  # encrypted, not Parquet, or of an unknown kind
     sizes, chunks = {quote_name(name): 0 for name in columns}, {}
+    unpacked = dict(sizes)
     for i in range(footer.num_columns):
         path = footer.schema.column(i).path  # address.city: its longest prefix that is a column, as names may hold dots
         owner = max((c for c in columns if f"{path}.".startswith(f"{c}.")), key=len)
         here = [footer.row_group(g).column(i) for g in range(footer.num_row_groups)]
         sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
+        unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
         if path == owner:
             chunks[owner] = here
-    return Footer(footer.num_rows, sizes, _values_in(footer, chunks, sets_of, read_parts))
+    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, sets_of, read_parts))
 
 
 def _values_in(

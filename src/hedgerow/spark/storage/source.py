@@ -15,7 +15,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import first_line, needs_jvm, same_grammar, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import footers_of, mean_widths
+from hedgerow.spark.storage.footers import Footer, footers_of, mean_unpacked_widths, mean_widths
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +48,15 @@ class Source:
 
     @cached_property
     def widths(self) -> dict[str, float]:
-        """Mean bytes of a value, by top-level column: from footers, else by type."""
-        measured = self._measured()
+        """Mean bytes of a stored value, by top-level column: from footers, else by type."""
+        return self._by_column(mean_widths(self._footers))
+
+    @cached_property
+    def unpacked_widths(self) -> dict[str, float]:
+        """The same after decompression."""
+        return self._by_column(mean_unpacked_widths(self._footers))
+
+    def _by_column(self, measured: Mapping[str, float]) -> dict[str, float]:
         names = [quote_name(field.name) for field in self.frame.schema.fields]
         if measured:
             return {name: measured.get(name, 0.0) for name in names}
@@ -67,10 +74,12 @@ class Source:
             return []
         return [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
 
-    def _measured(self) -> dict[str, float]:
+    @cached_property
+    def _footers(self) -> list[Footer]:
+        """Of some of the files."""
         folder = Folder(self.frame.sparkSession, "")
         some = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []
-        return mean_widths(footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some}))
+        return footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some})
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
