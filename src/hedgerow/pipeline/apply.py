@@ -55,8 +55,8 @@ def apply(
         retries: in place, how often to start again when others changed those files meanwhile.
         overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
         max_block_rows: a block with more rows is written as several files.
-        sort_by: the order of rows inside a file, `()` for none; by default the order of the layout's cells or curve,
-            and then the column that `learn` found best.
+        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
+            one, and the column that `learn` found best.
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
         statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
             columns: first the layout's own, then those that occur in most queries.

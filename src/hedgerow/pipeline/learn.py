@@ -16,7 +16,6 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
-from hedgerow.core.learning.work import share_of_work
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -93,8 +92,7 @@ def learn(
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
-        costs = [q.weight * share_of_work(sample, q.columns(opened.name), q.predicate(opened.name)) for q in queries]
-        to_learn, weights, sample, seen = redrawn(predicates, costs, sample, recurrence, seed)
+        to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
         problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
         problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None

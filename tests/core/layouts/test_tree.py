@@ -171,15 +171,6 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
 
-        with_cells = tree.joined(block_of.tolist())
-        leaves, block_of_leaf = with_cells.leaves
-        assert with_cells.assign(Rows(values)).tolist() == joined.assign(Rows(values)).tolist()
-        assert leaves.blocks == tree.blocks == len(block_of_leaf)
-        assert np.array(block_of_leaf)[leaves.assign(Rows(values))].tolist() == joined.assign(Rows(values)).tolist()
-        numbers = [block for block, _ in leaves.paths()]
-        assert numbers == list(range(tree.blocks))  # from left to right
-    assert TreeLayout((), ()).leaves == (TreeLayout((), ()), (0,))
-
 
 def test_what_is_cut_where() -> None:
     assert TREE.cuts_by_level() == {"note": [0, 0, 1], "x": [1, 0, 0], "y": [0, 1, 0]}

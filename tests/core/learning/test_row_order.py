@@ -10,7 +10,7 @@ import pyarrow as pa
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.row_order import best_order
+from hedgerow.core.learning.row_order import best_order, work
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
 from hedgerow.learners.zorder import ZOrder
@@ -45,6 +45,16 @@ def test_many_queries_are_drawn_by_weight() -> None:
     many = [below(y, i) for i in range(1, 1200)]
     assert best(*many, below(x, 10)) == "y"
     assert best(*many, below(x, 10), weights=(*(1e-6 for _ in many), 1.0)) == "x"
+
+
+def test_a_long_text_takes_work_by_its_length() -> None:
+    table = pa.table({"x": pa.array([1]), "y": pa.array([1.5]), "word": pa.array(["w" * 24])})
+    sample = replace(Sample.of_table(table), unpacked={"x": 0.1, "y": 8.0, "word": 21.0})
+    search = Opaque("word LIKE '%a%'", (word,))
+    assert work(sample, below(x, 1)) == work(sample, below(y, 1)) == 3
+    assert work(sample, search) == 24
+    assert work(sample, And((below(x, 1), search, below(x, 9)))) == 27
+    assert work(replace(sample, unpacked={}, width={"word": 13.0}), search) == 16  # without footers
 
 
 def test_no_column() -> None:

@@ -6,23 +6,19 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout
-from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.curves.order import interleaved
 from hedgerow.core.predicates.nodes import col
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
-from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.storage.source import open_source, schema_of
-from hedgerow.spark.write.blocks import block_of_file
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.parquet.table import ParquetTable
 from tests.support.events_table import conditions, write_events
@@ -91,26 +87,6 @@ def test_rows_of_a_file_follow_the_curve(spark: SparkSession, source: str, learn
     assert len(followed) > 2
     assert all(followed)
     assert not all(in_order(apply(spark, source, learned, str(tmp_path / "by_id"), sort_by=["id"])))
-
-
-def test_rows_of_a_block_are_stored_cell_after_cell(spark: SparkSession, source: str, tmp_path: Path) -> None:
-    workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 30)])
-    learned = learn(spark, source, workload, block_rows=400)
-    assert isinstance(learned.layout, TreeLayout)
-    leaves, block_of = learned.layout.leaves
-    assert leaves.blocks > learned.layout.blocks > 2
-    table = apply(spark, source, learned, str(tmp_path / "cells"))
-    table = table.append(table.all_rows().sample(0.3, 1))
-    helper = helper_name("cell")
-    for name in table.known.names:
-        rows = with_block(table.frame([name]), leaves, table.schema).withColumnRenamed(BLOCK, helper).toArrow()
-        cells = rows[helper].to_numpy()
-        assert (np.diff(cells) >= 0).all()
-        assert {block_of[c] for c in cells.tolist()} == {block_of_file(name)}
-        ordered = rows[learned.sort_by]
-        for cell in np.unique(cells).tolist():
-            here = ordered.filter(pa.array(cells == cell)).drop_null().to_pylist()
-            assert here == sorted(here)
 
 
 def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,9 +5,6 @@
     y IN (1, 2)  block 2
       /     \\
   block 0  block 1
-
-Several leaves may be the same block. Then they are its cells: the rows of the block are stored cell after cell, so
-that a reader can skip the parts of a file in which no row of a query lies.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ from hedgerow.core.pruning.block_stats import (
 )
 from hedgerow.core.pruning.row_batch import Rows
 
-Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is a leaf of block b
+Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is block b
 Allowed = dict[tuple[Term, str | None], Stepwise]
 _TYPE_OF_KIND = {"int": "bigint", "float": "double"}
 
@@ -98,43 +95,6 @@ class TreeLayout:
             rest = f"ELSE {~right}" if right < 0 else branches.pop(right)
             branches[node] = f"WHEN {write(self.cuts[cut])} THEN {then} {rest}"
         return f"CASE {branches[0]} END" if branches else "0"
-
-    @cached_property
-    def leaves(self) -> tuple[TreeLayout, tuple[int, ...]]:
-        """The same tree with each leaf as a block of its own, numbered from left to right, and the block of each leaf.
-
-        >>> from hedgerow.core.predicates.nodes import Compare, col, lit
-        >>> x = col("x")
-        >>> tree = TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~0, ~1)))
-        >>> tree.leaves[0].nodes, tree.leaves[1]
-        (((0, 1, -3), (1, -1, -2)), (0, 1, 0))
-        """
-        nodes = [list(node) for node in self.nodes]
-        block_of = []
-        for node, side in self._leaf_places():
-            block_of.append(~nodes[node][side])
-            nodes[node][side] = ~(len(block_of) - 1)
-        return TreeLayout(self.cuts, tuple((c, a, b) for c, a, b in nodes)), tuple(block_of) or (0,)
-
-    def _leaf_places(self) -> list[tuple[int, int]]:
-        """Where each leaf stands in `nodes`, from left to right."""
-        places, todo = [], [(0, 2), (0, 1)] if self.nodes else []
-        while todo:
-            node, side = todo.pop()
-            child = self.nodes[node][side]
-            if child < 0:
-                places.append((node, side))
-            else:
-                todo += [(child, 2), (child, 1)]
-        return places
-
-    def joined(self, block_of: Sequence[int]) -> TreeLayout:
-        """The same tree with `block_of[b]` as the block of leaf ~b, which becomes a cell of it."""
-
-        def child(old: int) -> int:
-            return old if old >= 0 else ~int(block_of[~old])
-
-        return TreeLayout(self.cuts, tuple((cut, child(a), child(b)) for cut, a, b in self.nodes))
 
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
         """The same tree with `block_of[b]` as the block of leaf ~b; several leaves may then be one block.

@@ -1,6 +1,7 @@
 """Choose the column that rows are sorted by inside a block, so that readers skip the parts in which no row matches.
 
-Parquet keeps the bounds of short runs of rows, and Spark skips by them inside of the files that it opens.
+Parquet keeps the bounds of short runs of rows, and Spark skips by them inside of the files that it opens. What that
+saves depends on the columns of the condition: a run of long texts takes more work than a run of dates.
 """
 
 from __future__ import annotations
@@ -11,22 +12,30 @@ import numpy as np
 
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import index_of_assignment
+from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Ints
 
 RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page
 _MIN_SAMPLED = 20  # rows of the sample in a run: fewer have narrower bounds than the run itself
 _MAX_QUERIES = 300
+# In nanoseconds, measured on lineitem: a value of fixed size takes as long as three bytes of a text, however many bytes
+# it has in the file. A text is unpacked and searched byte by byte.
+_VALUE, _BYTE_OF_TEXT = 3.0, 1.0
+_FIXED_SIZE = (
+    *(kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.BOOLEAN),
+    *(kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
+)
 
 
 def best_order(layout: Layout, problem: Problem) -> str | None:
-    """The top-level column that lets the problem's queries skip most rows, as SQL writes it.
+    """The top-level column that saves the problem's queries most work, as SQL writes it.
 
-    None if no column lets them skip any, or if the layout orders rows itself."""
+    None if no column lets them skip any rows, or if the layout orders rows itself."""
     if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
         return None
     rows = problem.sample.rows
@@ -34,17 +43,29 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     ranked = {term: column.places for term, column in rows.ranked.items() if term in columns}
     if not ranked:
         return None
-    cell = (layout.leaves[0] if isinstance(layout, TreeLayout) else layout).assign(rows)
+    block = layout.assign(rows)
     run = max(_MIN_SAMPLED, round(RUN_ROWS * problem.sample.fraction))
     asked = _some_queries(problem)
 
-    def skipped(term: Column) -> float:
-        return _skipped(_runs(cell, ranked[term], run), problem, asked)
+    def saved(places: np.ndarray) -> float:
+        return _saved(_runs(block, places, run), problem.sample, asked)
 
-    usual = _skipped(_runs(cell, np.zeros(len(rows), np.int64), run), problem, asked)
-    gains = {term_text(c): skipped(c) - usual for c in sorted(ranked, key=term_text) if isinstance(c, Column)}
+    usual = saved(np.zeros(len(rows), np.int64))
+    gains = {term_text(c): saved(ranked[c]) - usual for c in sorted(ranked, key=term_text) if isinstance(c, Column)}
     best = max(gains, key=lambda name: gains[name])
     return best if gains[best] > 0 else None
+
+
+def work(sample: Sample, p: Predicate) -> float:
+    """The work of reading the columns of a condition in one row."""
+    return sum(_work(sample, quote_name(name)) for name in {c.path[0] for c in columns_of(p)})
+
+
+def _work(sample: Sample, name: str) -> float:
+    type_ = sample.schema.get(name)
+    if type_ is not None and type_.kind in _FIXED_SIZE:
+        return _VALUE
+    return _VALUE + _BYTE_OF_TEXT * (sample.unpacked or sample.width).get(name, 0.0)
 
 
 def _some_queries(problem: Problem) -> list[tuple[Predicate, float]]:
@@ -56,10 +77,10 @@ def _some_queries(problem: Problem) -> list[tuple[Predicate, float]]:
     return [(problem.predicates[i], float(drawn[i])) for i in np.flatnonzero(drawn).tolist()]
 
 
-def _runs(cell: np.ndarray, value: np.ndarray, rows: int) -> Ints:
-    """The run of each row, if rows are sorted by cell and value, and every cell is divided into runs of so many."""
-    order = np.lexsort((value, cell))
-    start = np.flatnonzero(np.diff(cell[order], prepend=-1))
+def _runs(block: np.ndarray, value: np.ndarray, rows: int) -> Ints:
+    """The run of each row, if the rows of each block are sorted by value and divided into runs of so many."""
+    order = np.lexsort((value, block))
+    start = np.flatnonzero(np.diff(block[order], prepend=-1))
     size = np.diff(np.append(start, len(order)))
     place = np.arange(len(order)) - np.repeat(start, size)
     run = np.empty(len(order), np.int64)
@@ -67,7 +88,8 @@ def _runs(cell: np.ndarray, value: np.ndarray, rows: int) -> Ints:
     return run
 
 
-def _skipped(run: Ints, problem: Problem, asked: Sequence[tuple[Predicate, float]]) -> float:
-    """Rows x weight that the queries skip."""
-    index = index_of_assignment(run, int(run.max()) + 1, problem.sample)
-    return sum(weight * float(index.blocks.rows[~index.to_open(p)].sum()) for p, weight in asked)
+def _saved(run: Ints, sample: Sample, asked: Sequence[tuple[Predicate, float]]) -> float:
+    """The work that the queries save by skipping runs."""
+    index = index_of_assignment(run, int(run.max()) + 1, sample)
+    rows = index.blocks.rows
+    return sum(weight * work(sample, p) * float(rows[~index.to_open(p)].sum()) for p, weight in asked)

@@ -147,7 +147,7 @@ def _in_blocks(problem: Problem, tree: TreeLayout, block: Ints | None, of_cells:
     if block is not None and (of_cells == 1 or np.bincount(block, cells.rows).min() >= problem.block_rows):
         blocks.append(block)
     best = max(blocks, key=lambda block_of_leaf: cells.skipped(block_of_leaf, problem.clauses))
-    return tree.joined(best.tolist())
+    return tree.relabelled(best.tolist())
 
 
 class _Search:

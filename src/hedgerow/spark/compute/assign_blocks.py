@@ -13,7 +13,6 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
@@ -30,7 +29,7 @@ from hedgerow.spark.helper_columns import helper_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BLOCK, CELL = map(helper_name, ("block", "cell"))
+BLOCK = helper_name("block")
 _MAX_COMPILED_SQL = 40_000  # characters; Spark fails to compile a longer expression into one method for the stage
 
 
@@ -54,34 +53,16 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
     return _routed_by_arrow(frame, layout, computed(items)) if routed is None else routed
 
 
-def with_place(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], by_key: bool) -> DataFrame:
-    """Adds `BLOCK` and, with `by_key`, `CELL`: the cell of the block that a row belongs to, where blocks have cells."""
+def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | Column]:
+    """The sort order inside a file: with `by_key`, the layout's curve comes first, if it has one.
+
+    That keeps the bounds of a row group narrow in all columns of the curve."""
     from pyspark.sql import functions as f
 
-    if not (by_key and isinstance(layout, TreeLayout)):
-        return with_block(frame, layout, schema)
-    leaves, block_of = layout.leaves
-    if leaves.blocks == layout.blocks:
-        return with_block(frame, layout, schema)
-    cells = with_block(frame, leaves, schema).withColumnRenamed(BLOCK, CELL)
-    return cells.withColumn(BLOCK, f.expr(f"element_at(array({', '.join(map(str, block_of))}), {CELL} + 1)"))
-
-
-def sorted_inside(
-    frame: DataFrame, layout: Layout, sort_by: Sequence[str], by_key: bool, first: Sequence[str] = ()
-) -> DataFrame:
-    """Sorts the rows of each file: by the columns `first`, the cells of its block or the layout's curve, and `sort_by`.
-
-    That keeps the bounds of a part of the file narrow in many columns."""
-    from pyspark.sql import functions as f
-
-    order: list[str | Column] = [*sort_by]
-    if CELL in frame.columns:
-        order = [CELL, *order]
-    elif by_key and isinstance(layout, CurveLayout) and all(map(is_session_safe, layout.features)):
-        key = layout.key_sql()
-        order = order if key is None else [f.expr(key), *order]
-    return frame.sortWithinPartitions(*first, *order).drop(CELL) if order else frame
+    if not (by_key and isinstance(layout, CurveLayout) and all(map(is_session_safe, layout.features))):
+        return list(sort_by)
+    key = layout.key_sql()
+    return list(sort_by) if key is None else [f.expr(key), *sort_by]
 
 
 def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:

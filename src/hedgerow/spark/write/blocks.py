@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.types import FLOAT, Type
-from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, sorted_inside, with_place
+from hedgerow.spark.compute.assign_blocks import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import configured, temporary_settings
@@ -39,9 +39,11 @@ def write_blocks(
         configured(spark, **settings_for(layout)),
         observed(frame) as (watched, checksums),
     ):
-        placed = with_place(watched, layout, schema, how.by_key)
-        routed = placed.repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
-        writer = sorted_inside(routed, layout, how.sort_by, how.by_key).write.mode("append").options(**how.options)
+        routed = with_block(watched, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+        order = order_inside(layout, how.sort_by, how.by_key)
+        if order:
+            routed = routed.sortWithinPartitions(*order)
+        writer = routed.write.mode("append").options(**how.options)
         if how.max_block_rows:
             writer = writer.option("maxRecordsPerFile", how.max_block_rows)
         writer.parquet(path)

@@ -19,7 +19,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.spark.compute.assign_blocks import BLOCK, with_place
+from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.helper_columns import helper_name
 
 if TYPE_CHECKING:
@@ -29,19 +29,12 @@ FILE, _ROWS, _BLOCK, _PART = map(helper_name, ("file", "rows", "known_block", "p
 
 
 def placed(
-    frame: DataFrame,
-    layout: Layout,
-    schema: Mapping[str, Type],
-    partitions: Sequence[str],
-    block_rows: int,
-    by_key: bool,
+    frame: DataFrame, layout: Layout, schema: Mapping[str, Type], partitions: Sequence[str], block_rows: int
 ) -> DataFrame:
-    """Repartitions the frame: one Spark partition per file, each with rows of one table partition only.
-
-    `by_key`: see `with_place`."""
+    """Repartitions the frame: one Spark partition per file, each with rows of one table partition only."""
     from pyspark.sql import functions as f
 
-    routed = with_place(frame, layout, schema, by_key)
+    routed = with_block(frame, layout, schema)
     if not partitions:
         return routed.repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
     names = [quote_name(c) for c in partitions]

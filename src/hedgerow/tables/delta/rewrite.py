@@ -21,7 +21,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
-from hedgerow.spark.compute.assign_blocks import settings_for, sorted_inside
+from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import Checksum, observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
 from hedgerow.spark.compute.evaluate import Item
@@ -162,18 +162,18 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
 
 def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
     least = plan.provenance.get("block_rows") or _mean_rows(snapshot)
-    return _placed(frame, plan.layout, snapshot, int(least), plan.how)
-
-
-def _placed(frame: DataFrame, layout: Layout, snapshot: Snapshot, block_rows: int, how: Writing) -> DataFrame:
-    """The rows of each file, sorted; by partition first: Delta's writer sorts by partition and loses another order."""
-    partitions = snapshot.partition_columns
-    rows = placed(frame, layout, schema_at(snapshot), partitions, block_rows, how.by_key)
-    return sorted_inside(rows, layout, how.sort_by, how.by_key, list(map(quote_name, partitions)))
+    rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least))
+    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.how)
 
 
 def _mean_rows(snapshot: Snapshot) -> int:
     return max(1, int(np.maximum(snapshot.files.rows, 0).sum()) // max(1, len(snapshot.files.names)))
+
+
+def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, how: Writing) -> DataFrame:
+    """Sorts the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
+    order = order_inside(layout, how.sort_by, how.by_key)
+    return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
 def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
@@ -228,11 +228,12 @@ def options_of(how: Writing) -> dict[str, str]:
 def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
     snapshot = log.snapshot()
-    schema, mark = schema_at(snapshot), f"hedgerow-{uuid4().hex}"
+    schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     try:
         with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = _placed(frame, segment.layout, snapshot, least, segment.entry.writing)
+            rows = placed(frame, segment.layout, schema, partitions, least)
+            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
             options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:

@@ -86,7 +86,7 @@ def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
 
 def joined(problem: Problem, tree: TreeLayout) -> TreeLayout:
     """Join the tree's leaves, which are small cells, into blocks."""
-    return tree.joined(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
+    return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
 
 
 @dataclass(frozen=True)
