@@ -90,6 +90,7 @@ def test_learn(run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path) 
     assert found["layout"] == str(out)
     assert (found["blocks"], found["table"], found["kind"]) == (learned.blocks, "orders", learned.layout.kind)
     assert {key: found[key] for key in learned.provenance} == learned.provenance
+    assert (found["sort_by"], found["seconds"], found["seconds_now"]) == (None, None, None)  # a toy
 
 
 def test_learn_warns_in_one_line_and_passes_parameters(run: Run, shop: Path, tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def learn(
     learned.save(out)
     made, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
     document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
+    document |= {"sort_by": learned.sort_by, **learned.seconds()}
     Output(as_json).answer(
         {**document, **made, "warnings": list(learned.warnings)},
         {
@@ -153,6 +154,7 @@ def learn(
             "table": learned.table,
             "kind": f"{kind}, by {learner}",
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
+            "sorted by": learned.sort_by,
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
             "rows read": paired_share(made.get("given")),
             "seconds": None if learned.estimate is None else str(learned.estimate),
@@ -205,7 +207,7 @@ def apply(
     retries: Annotated[int, typer.Option(min=0, help="In place: begin again when others were faster.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None,
-    sort_by: Annotated[Texts, typer.Option(metavar="COLUMN", help="Order in a file; else the layout's own.")] = None,
+    sort_by: Annotated[Texts, typer.Option(metavar="COLUMN", help="Order in a file; else the learned one.")] = None,
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None,
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None,
     statistics: Annotated[int, typer.Option(min=0, help="Expressions and conditions that the index holds.")] = 300,

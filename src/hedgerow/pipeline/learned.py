@@ -35,6 +35,12 @@ class Learned:
     def blocks(self) -> int:
         return self.layout.blocks
 
+    def seconds(self) -> dict[str, float | None]:
+        """A query's estimated seconds in the layout and in the table as it is, named as in a score."""
+        if self.estimate is None:
+            return {"seconds": None, "seconds_now": None}
+        return {"seconds": self.estimate.then, "seconds_now": self.estimate.now}
+
     def __str__(self) -> str:
         made = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
         return f"a {self.layout.kind} layout of {self.table}{made}: {self.blocks:,} blocks"
