@@ -121,7 +121,8 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
             bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
-    narrow_by_noted_conditions(p, bits, stats)
+    if _HAS_SEVERAL[bits].any():  # on single rows nearly always False
+        narrow_by_noted_conditions(p, bits, stats)
     return bits
 
 
