@@ -27,7 +27,7 @@ class Learned:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
-    sort_by: str | None = None  # the column that rows of a block should be sorted by; it is written as SQL writes it
+    sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 

@@ -16,7 +16,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import index_of_assignment
 from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
+from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Ints
 
@@ -26,10 +26,7 @@ _MAX_QUERIES = 300
 # In nanoseconds, measured on lineitem: a value of fixed size takes as long as three bytes of a text, however many bytes
 # it has in the file. A text is unpacked and searched byte by byte.
 _VALUE, _BYTE_OF_TEXT = 3.0, 1.0
-_FIXED_SIZE = (
-    *(kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.BOOLEAN),
-    *(kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
-)
+_OF_ANY_LENGTH = (kinds.STRING, kinds.BINARY, kinds.OTHER)
 
 
 def best_order(layout: Layout, problem: Problem) -> str | None:
@@ -39,19 +36,19 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
         return None
     rows = problem.sample.rows
-    columns = {c for p in problem.predicates for c in columns_of(p) if len(c.path) == 1}
-    ranked = {term: column.places for term, column in rows.ranked.items() if term in columns}
-    if not ranked:
+    filtered = {c for p in problem.predicates for c in columns_of(p) if len(c.path) == 1}
+    columns = sorted(filtered & rows.ranked.keys(), key=term_text)
+    if not columns:
         return None
     block = layout.assign(rows)
     run = max(_MIN_SAMPLED, round(RUN_ROWS * problem.sample.fraction))
-    asked = _some_queries(problem)
+    asked = [(p, weight * work(problem.sample, p)) for p, weight in _some_queries(problem)]
 
     def saved(places: np.ndarray) -> float:
         return _saved(_runs(block, places, run), problem.sample, asked)
 
     usual = saved(np.zeros(len(rows), np.int64))
-    gains = {term_text(c): saved(ranked[c]) - usual for c in sorted(ranked, key=term_text) if isinstance(c, Column)}
+    gains = {term_text(c): saved(rows.ranked[c].places) - usual for c in columns}
     best = max(gains, key=lambda name: gains[name])
     return best if gains[best] > 0 else None
 
@@ -62,8 +59,7 @@ def work(sample: Sample, p: Predicate) -> float:
 
 
 def _work(sample: Sample, name: str) -> float:
-    type_ = sample.schema.get(name)
-    if type_ is not None and type_.kind in _FIXED_SIZE:
+    if name in sample.schema and sample.schema[name].kind not in _OF_ANY_LENGTH:
         return _VALUE
     return _VALUE + _BYTE_OF_TEXT * (sample.unpacked or sample.width).get(name, 0.0)
 
@@ -80,16 +76,14 @@ def _some_queries(problem: Problem) -> list[tuple[Predicate, float]]:
 def _runs(block: np.ndarray, value: np.ndarray, rows: int) -> Ints:
     """The run of each row, if the rows of each block are sorted by value and divided into runs of so many."""
     order = np.lexsort((value, block))
-    start = np.flatnonzero(np.diff(block[order], prepend=-1))
-    size = np.diff(np.append(start, len(order)))
-    place = np.arange(len(order)) - np.repeat(start, size)
+    place = np.arange(len(order)) - np.searchsorted(block[order], block[order])
     run = np.empty(len(order), np.int64)
     run[order] = np.cumsum(place % rows == 0) - 1
     return run
 
 
 def _saved(run: Ints, sample: Sample, asked: Sequence[tuple[Predicate, float]]) -> float:
-    """The work that the queries save by skipping runs."""
+    """The work that the queries save by skipping runs; `asked`: each with its weight and the work of a row."""
     index = index_of_assignment(run, int(run.max()) + 1, sample)
     rows = index.blocks.rows
-    return sum(weight * work(sample, p) * float(rows[~index.to_open(p)].sum()) for p, weight in asked)
+    return sum(weight * float(rows[~index.to_open(p)].sum()) for p, weight in asked)

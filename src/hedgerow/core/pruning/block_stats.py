@@ -38,6 +38,7 @@ from hedgerow.core.pruning.value_codes import (
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
 BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
 # NOT of each set of outcomes: TRUE and FALSE change places.
+HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
 Bits = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]

@@ -45,6 +45,7 @@ from hedgerow.core.pruning.block_stats import (
     ANY,
     BIT,
     F_BIT,
+    HAS_SEVERAL,
     N_BIT,
     NOT_BITS,
     T_BIT,
@@ -73,7 +74,6 @@ def _table(f: Connective) -> Bits:
 
 
 _AND, _OR = _table(and3), _table(or3)
-_HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 
 
 def may_match(p: Predicate, stats: Stats) -> Bools:
@@ -121,8 +121,7 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
             bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
-    if _HAS_SEVERAL[bits].any():  # on single rows nearly always False
-        narrow_by_noted_conditions(p, bits, stats)
+    narrow_by_noted_conditions(p, bits, stats)
     return bits
 
 
@@ -186,7 +185,7 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
 
 def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) -> None:
     """Remove from `bits`, in place, the outcomes that none of an entry's known values has."""
-    undecided = np.flatnonzero(_HAS_SEVERAL[bits] & (sets.set_of >= 0))
+    undecided = np.flatnonzero(HAS_SEVERAL[bits] & (sets.set_of >= 0))
     if not len(undecided):
         return
     is_needed = np.zeros(len(sets.offsets) - 1, bool)

@@ -12,12 +12,12 @@ from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
 from hedgerow.core.predicates.normal_form import negate
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import ANY, F_BIT, NOT_BITS, T_BIT, Bits, NotedCondition, Stats
+from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, Bits, NotedCondition, Stats
 
 
 def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats) -> None:
     """Remove from `bits`, in place, the outcomes of `p` that noted conditions exclude."""
-    if not stats.conditions or isinstance(p, Const):
+    if not stats.conditions or isinstance(p, Const) or not HAS_SEVERAL[bits].any():
         return
     same = stats.conditions.get(predicate_text(p))
     if same is not None:

@@ -86,17 +86,9 @@ def footers_of(folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str
         return list(pool.map(read, sizes))
 
 
-def mean_widths(footers: Sequence[Footer]) -> dict[str, float]:
-    """The mean bytes of a value on disk, for each column."""
-    return _means(footers, [f.columns for f in footers])
-
-
-def mean_unpacked_widths(footers: Sequence[Footer]) -> dict[str, float]:
-    """The mean bytes of a value after decompression, for each column."""
-    return _means(footers, [f.unpacked for f in footers])
-
-
-def _means(footers: Sequence[Footer], sizes: Sequence[Mapping[str, int]]) -> dict[str, float]:
+def mean_widths(footers: Sequence[Footer], unpacked: bool = False) -> dict[str, float]:
+    """The mean bytes of a value, for each column: on disk or after decompression."""
+    sizes = [f.unpacked if unpacked else f.columns for f in footers]
     rows = max(1, sum(f.rows for f in footers if f.rows != UNREADABLE))
     names = dict.fromkeys(name for of_file in sizes for name in of_file)
     return {name: sum(of_file.get(name, 0) for of_file in sizes) / rows for name in names}

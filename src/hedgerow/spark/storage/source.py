@@ -15,7 +15,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import first_line, needs_jvm, same_grammar, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, footers_of, mean_unpacked_widths, mean_widths
+from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +54,7 @@ class Source:
     @cached_property
     def unpacked_widths(self) -> dict[str, float]:
         """The same after decompression."""
-        return self._by_column(mean_unpacked_widths(self._footers))
+        return self._by_column(mean_widths(self._footers, unpacked=True))
 
     def _by_column(self, measured: Mapping[str, float]) -> dict[str, float]:
         names = [quote_name(field.name) for field in self.frame.schema.fields]
