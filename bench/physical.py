@@ -13,18 +13,20 @@ import math
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pyarrow.dataset as ds
 
 from bench.options import Case, Options, rotated
 from bench.record import line, progress
+from bench.second_engine import comparable, seconds_in_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,9 +69,8 @@ class Way:
     seconds: float = 0.0
     attached: bool = False
 
-    def sizes(self) -> list[int]:
-        """The bytes of each file."""
-        return [Path(unquote(name.removeprefix("file:"))).stat().st_size for name in self.table().inputFiles()]
+    def files(self) -> list[Path]:
+        return [Path(unquote(urlparse(name).path)) for name in self.table().inputFiles()]
 
 
 def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
@@ -145,16 +146,20 @@ def measured(
     rows = ds.dataset(data.source).count_rows()
     block_rows = max(1, rows // files_of(data, options))
     start = time.perf_counter()
-    layout = hedgerow.learn(
-        spark,
-        str(data.source),
-        data.learned,
-        learner,
-        block_rows=block_rows,
-        seed=options.seed,
-        table=data.name,
-        **params,
-    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        layout = hedgerow.learn(
+            spark,
+            str(data.source),
+            data.learned,
+            learner,
+            block_rows=block_rows,
+            seed=options.seed,
+            table=data.name,
+            **params,
+        )
+    for warning in told:
+        progress(str(warning.message))
     learned_at = time.perf_counter()
     path = str(folder / "learned")
     table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True, table=data.name)
@@ -175,8 +180,13 @@ def measured(
         Way("attached", opened, spark.sql, applied_at - learned_at, attached=True),
         Way("attached, Delta", lambda: spark.read.format("delta").load(on_delta), spark.sql, delta_seconds, True),
     ]
-    sizes = {way.name: way.sizes() for way in ways}
+    files = {way.name: way.files() for way in ways}
+    sizes = {name: [file.stat().st_size for file in own] for name, own in files.items()}
     took, deciding = timed(spark, data, ways)
+    progress(f"{data.suite}: the same files in DuckDB")
+    texts = [text for _, text in data.asked]
+    second = {name: [str(file) for file in files[name]] for name in (*PEERS, "attached")}
+    in_duckdb = seconds_in_duckdb(data.name, texts, second, TURNS)
     middle = {name: [median(own[1:]) for own in of] for name, of in took.items()}
     total = {name: sum(of) for name, of in middle.items()}
     faster = {name: np.percentile(np.divide(middle["source"], of), QUANTILES) for name, of in middle.items()}
@@ -201,9 +211,11 @@ def measured(
             "megabytes": {name: round(sum(own) / 1e6) for name, own in sizes.items()},
             "written_seconds": {way.name: round(way.seconds, 1) for way in ways if way.seconds},
             "seconds": {name: round(of, 2) for name, of in total.items()},
+            "duckdb_seconds": {name: round(of, 2) for name, of in in_duckdb.items()},
             # So many queries save what learning and rewriting took; None: never.
             "break_even": _break_even(applied_at - start, total["source"] - total["attached"], len(data.asked)),
             "estimated": None if layout.estimate is None else [layout.estimate.now, layout.estimate.then],
+            "advised_against": any("little is to be gained" in str(w.message) for w in told),
             "faster_than_source": {name: _digits(of) for name, of in faster.items()},
             "decisions_ms": _digits(1000 * np.percentile(deciding, QUANTILES)),
             "template_ms": {
@@ -233,7 +245,7 @@ def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dic
                 hedgerow.attach(spark)
             for q, (_, sql) in enumerate(data.asked):
                 if not turn:
-                    found = sorted(map(_rounded, way.frame(sql).collect()))
+                    found = sorted(map(comparable, way.frame(sql).collect()))
                     assert answers.setdefault(q, found) == found, f"{way.name} gives another answer: {sql}"
                 start = time.perf_counter()
                 way.frame(sql)._jdf.queryExecution().toRdd().count()
@@ -252,8 +264,3 @@ def _break_even(spent: float, saved: float, queries: int) -> int | None:
 def _digits(values: Iterable[float]) -> list[float]:
     """Three that count."""
     return [float(f"{v:.3g}") for v in values]
-
-
-def _rounded(row: Any) -> str:
-    """Sums of floating-point numbers depend on the order of the rows."""
-    return repr([float(f"{v:.9g}") if isinstance(v, float) else v for v in row])

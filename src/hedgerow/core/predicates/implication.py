@@ -20,7 +20,7 @@ from hedgerow.core.predicates.nodes import (
     SemiJoin,
 )
 from hedgerow.core.predicates.normal_form import grouped
-from hedgerow.core.predicates.step_functions import and3, combined_stepwise, stepwise, true_within
+from hedgerow.core.predicates.step_functions import Stepwise, and3, combined_stepwise, stepwise, true_within
 
 # If `left op right` is TRUE, the comparisons with these operators are TRUE too.
 _WEAKER = {
@@ -51,7 +51,7 @@ def implies(p: Predicate, q: Predicate) -> bool:
         case Or(kids):
             return all(implies(k, q) for k in kids)
         case And(kids):
-            return any(_group_implies(group, q) for group in grouped(kids)) or _any_disjunct(p, q)
+            return any(_group_implies(group, steps, q) for group, steps in _groups(kids)) or _any_disjunct(p, q)
     return _one_term(p, q) or _two_terms(p, q) or _semi_join(p, q) or _any_disjunct(p, q)
 
 
@@ -59,9 +59,17 @@ def _any_disjunct(p: Predicate, q: Predicate) -> bool:
     return isinstance(q, Or) and any(implies(p, k) for k in q.children)
 
 
-def _group_implies(group: tuple[Predicate, ...], q: Predicate) -> bool:
-    a, b = combined_stepwise(and3, group), stepwise(q)
-    if a and b and a.term == b.term and (b.kind is None or a.kind == b.kind):
+@lru_cache(maxsize=1 << 12)
+def _groups(kids: tuple[Predicate, ...]) -> list[tuple[tuple[Predicate, ...], Stepwise | None]]:
+    """The children of an AND in groups about one term, each with its step function."""
+    return [(group, combined_stepwise(and3, group)) for group in grouped(kids)]
+
+
+def _group_implies(group: tuple[Predicate, ...], a: Stepwise | None, q: Predicate) -> bool:
+    b = stepwise(q)
+    if a and b and a.term != b.term:
+        return False
+    if a and b and (b.kind is None or a.kind == b.kind):
         return true_within(a.steps, b.steps)
     return any(implies(member, q) for member in group)
 

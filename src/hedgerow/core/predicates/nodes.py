@@ -93,6 +93,9 @@ class In:
     term: Term
     literals: tuple[Literal, ...]
 
+    def __hash__(self) -> int:  # of a part of the list, which may be long, and is looked up often
+        return hash((self.term, len(self.literals), self.literals[:4]))
+
 
 @dataclass(frozen=True, slots=True)
 class Prefix:

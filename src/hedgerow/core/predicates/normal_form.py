@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 from hedgerow.core.predicates.nodes import (
     FALSE,
@@ -19,6 +21,7 @@ from hedgerow.core.predicates.nodes import (
     CompareTerms,
     Const,
     In,
+    Literal,
     Not,
     Or,
     Predicate,
@@ -82,8 +85,18 @@ def merge_steps(p: Predicate) -> Predicate:
             return flatten(And(_merged(kids, and3)))
         case Or(kids):
             return flatten(Or(_merged(kids, or3)))
+        case In(_, literals) if _is_sorted(literals):
+            return p
     function = stepwise(p)
     return (function and predicate_from_steps(function)) or p
+
+
+def _is_sorted(literals: tuple[Literal, ...]) -> bool:
+    """Whether there are two values or more, each greater than the one before it."""
+    if len(literals) < 2 or len({x.kind for x in literals}) > 1:
+        return False
+    values: list[Any] = [x.value for x in literals]
+    return all(a < b for a, b in pairwise(values))
 
 
 def sort_children(p: Predicate) -> Predicate:
@@ -172,7 +185,7 @@ def grouped(kids: tuple[Predicate, ...]) -> list[tuple[Predicate, ...]]:
 def _merged(kids: tuple[Predicate, ...], f: Callable[[bool | None, bool | None], bool | None]) -> tuple[Predicate, ...]:
     merged: list[Predicate] = []
     for group in grouped(kids):
-        function = combined_stepwise(f, group)
+        function = combined_stepwise(f, group) if len(group) > 1 else None
         one = predicate_from_steps(function) if function else None
         merged.extend(group if one is None else (one,))
     return tuple(merged)

@@ -86,7 +86,7 @@ def may_match(p: Predicate, stats: Stats) -> Bools:
     >>> may_match(Compare(col("x"), ">", lit(5)), stats)
     array([False,  True])
     """
-    matches: Bools = possible_outcomes(p, stats) & T_BIT > 0
+    matches: Bools = possible_outcomes(p, stats, T_BIT) & T_BIT > 0
     return matches
 
 
@@ -96,21 +96,24 @@ def must_match(p: Predicate, stats: Stats) -> Bools:
     return matches
 
 
-def possible_outcomes(p: Predicate, stats: Stats) -> Bits:
-    """For each entry: the set of outcomes that `p` may have on its rows; empty if the entry has no rows."""
-    bits = _outcomes(normalise(p), stats)
+def possible_outcomes(p: Predicate, stats: Stats, wanted: int = ANY) -> Bits:
+    """For each entry: the set of outcomes that `p` may have on its rows; empty if the entry has no rows.
+
+    Outcomes that are not `wanted` may be in the set without need: to find them out takes time.
+    """
+    bits = _outcomes(normalise(p), stats, wanted)
     bits[stats.rows == 0] = 0
     return bits
 
 
-def _outcomes(p: Predicate, stats: Stats) -> Bits:
+def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
     match p:
         case And(kids):
-            bits = _together(kids, and3, stats)
+            bits = _together(kids, and3, stats, wanted)
         case Or(kids):
-            bits = _together(kids, or3, stats)
+            bits = _together(kids, or3, stats, wanted)
         case Not(child):
-            bits = NOT_BITS[_outcomes(child, stats)]
+            bits = NOT_BITS[_outcomes(child, stats, int(NOT_BITS[wanted]))]
         case Const(value):
             bits = np.full(len(stats), BIT[value], np.uint8)
         case Compare() | In() | Prefix() | IsNull():
@@ -121,18 +124,20 @@ def _outcomes(p: Predicate, stats: Stats) -> Bits:
             bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
-    narrow_by_noted_conditions(p, bits, stats)
+    narrow_by_noted_conditions(p, bits, stats, wanted)
     return bits
 
 
-def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats) -> Bits:
+def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats, wanted: int) -> Bits:
     """The outcomes of the children under a connective; children about one term are evaluated as one step function."""
+    wanted = ANY if wanted & N_BIT else wanted  # TRUE and NULL are NULL, but TRUE comes of TRUE alone, FALSE of FALSE
     parts = [
-        _outcomes(g[0], stats) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats) for g in grouped(kids)
+        _outcomes(g[0], stats, wanted) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats)
+        for g in grouped(kids)
     ]
     bits = _combined(f, parts)
     if len(parts) < len(kids) and any(has_noted_conditions(k, stats) for k in kids):
-        bits &= _combined(f, [_outcomes(k, stats) for k in kids])
+        bits &= _combined(f, [_outcomes(k, stats, wanted) for k in kids])
     return bits
 
 

@@ -15,45 +15,46 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, Bits, NotedCondition, Stats
 
 
-def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats) -> None:
-    """Remove from `bits`, in place, the outcomes of `p` that noted conditions exclude."""
-    if not stats.conditions or isinstance(p, Const) or not HAS_SEVERAL[bits].any():
+def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int = ANY) -> None:
+    """Remove from `bits`, in place, the `wanted` outcomes of `p` that noted conditions exclude."""
+    if not stats.conditions or isinstance(p, Const) or not (HAS_SEVERAL[bits] & (bits & wanted > 0)).any():
         return
     same = stats.conditions.get(predicate_text(p))
     if same is not None:
         bits &= same.bits
         return
-    opposite = negate(p)
-    reverse = stats.conditions.get(predicate_text(opposite))
-    if reverse is not None:
-        bits &= NOT_BITS[reverse.bits]
-        return
-    for condition in _related(p, stats):
-        for bit in T_BIT, F_BIT:
+    to_exclude = [(p, T_BIT)]
+    if wanted != T_BIT:
+        opposite = negate(p)
+        reverse = stats.conditions.get(predicate_text(opposite))
+        if reverse is not None:
+            bits &= NOT_BITS[reverse.bits]
+            return
+        to_exclude.append((opposite, F_BIT))
+    for condition, opposite_condition in _related(p, stats):
+        for never_true, bit in ((condition.predicate, T_BIT), (opposite_condition, F_BIT)):
             never = condition.bits & bit == 0
-            if never.any():
-                never_true = condition.predicate if bit == T_BIT else negate(condition.predicate)
-                for own, excluded in ((p, T_BIT), (opposite, F_BIT)):
-                    if implies(own, never_true):
-                        bits[never] &= ANY - excluded
+            for own, excluded in to_exclude:
+                if (bits[never] & excluded).any() and implies(own, never_true):
+                    bits[never] &= ANY - excluded
 
 
 def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
     """Whether the statistics have a condition that may narrow the outcomes of `p`."""
-    names = (predicate_text(p), predicate_text(negate(p))) if stats.conditions else ()
-    return any(name in stats.conditions for name in names) or next(iter(_related(p, stats)), None) is not None
+    return next(iter(_related(p, stats)), None) is not None
 
 
-def _related(p: Predicate, stats: Stats) -> Iterable[NotedCondition]:
-    """Conditions whose terms are all terms of `p`; `p` cannot imply any other."""
+def _related(p: Predicate, stats: Stats) -> Iterable[tuple[NotedCondition, Predicate]]:
+    """Conditions whose terms are all terms of `p`, with their opposites; `p` cannot imply any other."""
     if "by_term" not in stats.memo:
-        by_term: dict[Term, list[NotedCondition]] = {}
+        by_term: dict[Term, list[tuple[NotedCondition, Predicate, set[Term]]]] = {}
         for condition in stats.conditions.values():
-            for term in sorted(terms_of(condition.predicate), key=term_text)[:1]:
-                by_term.setdefault(term, []).append(condition)
+            terms = terms_of(condition.predicate)
+            for term in sorted(terms, key=term_text)[:1]:
+                by_term.setdefault(term, []).append((condition, negate(condition.predicate), terms))
         stats.memo["by_term"] = by_term
     mine = terms_of(p)
     for term in mine:
-        for condition in stats.memo["by_term"].get(term, ()):
-            if terms_of(condition.predicate) <= mine:
-                yield condition
+        for condition, opposite, terms in stats.memo["by_term"].get(term, ()):
+            if terms <= mine:
+                yield condition, opposite
