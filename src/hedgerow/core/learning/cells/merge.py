@@ -24,7 +24,7 @@ from hedgerow.core.parallel import parallel_map
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Clauses
 
-MAX_JOINED_AT_ONCE = 5000  # cells in one call of `join`: its time and memory grow with the square
+MAX_JOINED_AT_ONCE = 150  # cells in one call of `join`: its time and memory grow with the square
 NEW_BLOCK_TRIES = 1  # for each block there is: how many cells are tried as the first of a new block
 FLOAT32_ROUNDING = 1e-5  # relative: at least the error of a float32 sum, so that a bound stays a bound
 

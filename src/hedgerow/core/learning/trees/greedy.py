@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, sides
+from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
@@ -46,10 +46,12 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
         best = NO_CUT
         if here.rows >= (least + 1 if shared else 2 * least):
             sizes = count(here.bits)
-            node = here.bits, here.rows, sizes, here.cuts, here.some, here.other, here.queries, here.asked
-            best = _best(node, clauses, least, shared, eps, False)
+            node = here.bits, here.rows, sizes, here.cuts, here.some, here.other
+            short = shortened(here.queries, clauses, here.some, here.other)
+            every = np.arange(len(here.queries))
+            best = _best(node, every, here.asked, short, least, shared, eps, False)
             if best == NO_CUT and by_cells:
-                best = _best(node, clauses, least, shared, eps, True)
+                best = _best(node, here.queries, here.asked, clauses, least, shared, eps, True)
         if best == NO_CUT:
             child, leaves = ~leaves, leaves + 1
         else:

@@ -54,6 +54,17 @@ def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
 
 
 @njit(cache=True)
+def _lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
+    """Whether none of a clause's facts holds on a set of rows."""
+    facts, starts = clauses[0], clauses[1]
+    for at in range(starts[c], starts[c + 1]):
+        fact = facts[at]
+        if (other if fact & 1 else some)[fact >> 1]:
+            return False
+    return True
+
+
+@njit(cache=True)
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
     """The weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
 
@@ -64,10 +75,13 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
     for q in queries:
         most = 0.0
         for at in range(starts[q], starts[q + 1]):
-            most = max(most, _lacking(needs[at], clauses, some, other))
+            if near:
+                most = max(most, _lacking(needs[at], clauses, some, other))
+            elif _lacks_all(needs[at], clauses, some, other):
+                most = 1.0
             if most == 1.0:
                 break
-        total += weights[q] * (most if near else np.floor(most))
+        total += weights[q] * most
     return total
 
 
@@ -101,6 +115,42 @@ def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
                 for k in range(fact_starts[needs[at]], fact_starts[needs[at] + 1]):
                     asked[facts[k] >> 1] = True
     return found[:n], asked
+
+
+@njit(cache=True)
+def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
+    """The clauses of these queries, which are open, without what is the same on every part of the set of rows: facts
+    that never hold, and clauses that hold everywhere."""
+    facts, fact_starts, needs, need_starts, weights = clauses
+    new_facts, new_fact_starts = np.empty(len(facts), facts.dtype), np.zeros(len(fact_starts), fact_starts.dtype)
+    new_needs, new_need_starts = np.empty(len(needs), needs.dtype), np.zeros(len(queries) + 1, need_starts.dtype)
+    number = np.full(len(fact_starts) - 1, -1)  # of a clause among the new ones; -2: it holds everywhere
+    n = m = clause = 0
+    for i, q in enumerate(queries):
+        for at in range(need_starts[q], need_starts[q + 1]):
+            c = needs[at]
+            if number[c] == -1:
+                number[c] = clause
+                first = m
+                for k in range(fact_starts[c], fact_starts[c + 1]):
+                    cut = facts[k] >> 1
+                    if not (other[cut] if facts[k] & 1 else some[cut]):
+                        continue
+                    if not (some[cut] if facts[k] & 1 else other[cut]):
+                        number[c] = -2
+                        break
+                    new_facts[m] = facts[k]
+                    m += 1
+                if number[c] == -2:
+                    m = first
+                else:
+                    clause += 1
+                    new_fact_starts[clause] = m
+            if number[c] >= 0:
+                new_needs[n] = number[c]
+                n += 1
+        new_need_starts[i + 1] = n
+    return new_facts[:m], new_fact_starts[: clause + 1], new_needs[:n], new_need_starts, weights[queries]
 
 
 @njit(cache=True)
