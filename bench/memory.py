@@ -21,6 +21,7 @@ from bench.matching import outcomes
 from bench.options import Case
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
+from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -41,7 +42,7 @@ from hedgerow.sql.workload import Workload
 
 MOST_FEATURES = 200  # of a tree's cuts, as many as `apply` notes
 AT_ONCE = 250_000
-NOT_ITS_OWN = ("recurrence", "exact", "cuts", "index")  # all other parameters are the learner's
+NOT_ITS_OWN = ("recurrence", "exact", "cuts", "index", "effort")  # all other parameters are the learner's
 AS_IT_CAME = "default"  # no learner: blocks of the rows in the order they have
 
 
@@ -84,9 +85,9 @@ class InMemory:
         rows = self.all_rows.rows
         return {p: rows.evaluate(p) for p in conditions_to_note(self.predicates, self.all_rows)}
 
-    def sample(self, seed: int) -> Sample:
+    def sample(self, seed: int, each: int) -> Sample:
         n = len(self.all_rows)
-        picked = np.sort(np.random.default_rng(seed).choice(n, sample_size(n, self.block_rows), replace=False))
+        picked = np.sort(np.random.default_rng(seed).choice(n, sample_size(n, self.block_rows, each), replace=False))
         return replace(self.all_rows, rows=self.all_rows.rows.take(picked))
 
 
@@ -115,7 +116,8 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     if learner == AS_IT_CAME:
         index = as_it_came(data)
     else:
-        problem = problem_of(data, params.get("recurrence", "auto"), params.get("cuts", "atoms"), seed)
+        options = params.get("recurrence", "auto"), params.get("cuts", "atoms"), seed, params.get("effort", "normal")
+        problem = problem_of(data, *options)
         start = time.perf_counter()
         layout, curve = fitted(data, problem, case)
         seconds = time.perf_counter() - start
@@ -150,11 +152,16 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
 
 
 @lru_cache(maxsize=2)  # of one table: the queries as they are, and redrawn ones
-def problem_of(data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "atoms", seed: int = 0) -> Problem:
+def problem_of(
+    data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "atoms", seed: int = 0, effort: Effort = "normal"
+) -> Problem:
     """A sample of the table and the queries to learn from."""
     weights = [q.weight for q in data.learned]
-    asked, shares, sample, seen = redrawn(data.predicates, weights, data.sample(seed), recurrence, seed)
-    return replace(Problem.build(sample, asked, data.block_rows, shares, cuts, seed), observed_share=seen)
+    most = amounts_of(effort)
+    drawn_from = data.sample(seed, most.rows)
+    asked, shares, sample, seen = redrawn(data.predicates, weights, drawn_from, recurrence, seed, most.draws)
+    problem = Problem.build(sample, asked, data.block_rows, shares, cuts, seed, most.cuts)
+    return replace(problem, observed_share=seen)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from hedgerow.spark.start.jvm_output import jvm_output, start_failure
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from hedgerow.core.effort import Effort
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
 
@@ -116,6 +117,7 @@ def learn(
         bool | None,
         typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
     ] = None,
+    effort: Annotated[str, typer.Option(help="How long to learn: quick, normal, or thorough.")] = "normal",
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -141,6 +143,7 @@ def learn(
             cuts=cast("Kind", cuts),
             recurrence=_recurrence(recurrence),
             exact=exact,
+            effort=cast("Effort", effort),
             **params,
         )
     learned.save(out)

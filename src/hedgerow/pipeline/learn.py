@@ -8,6 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
@@ -56,6 +57,7 @@ def learn(
     cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
     exact: bool | None = None,
+    effort: Effort = "normal",
     given: Sequence[str | Table] = (),
     **params: Any,
 ) -> Learned:
@@ -72,16 +74,19 @@ def learn(
             the workload count; below, similar queries count too. By default it is estimated from repeated literals.
         exact: where a learner's cells are counted: in all rows (True), or in the sample that it learns from (False).
             By default in a second sample of up to a million rows, which is all rows of a smaller table.
+        effort: "quick" learns in about half the time, from fewer synthetic queries and sample rows; "thorough" takes
+            two to three times as long.
         given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
             that serves it best, so the layout is learned for the queries that the given tables serve badly.
         params: the learner's own parameters.
     """
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     made_learner = make_learner(learner, **params)
+    amounts = amounts_of(effort)
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
         least = at_least_one("block_rows", block_rows) or _rows_of_bytes(opened, block_bytes)
-        wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least)
+        wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least, amounts.rows)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
         named: list[Term] = [Column(path_of(name)) for name in made_learner.columns]
@@ -92,8 +97,9 @@ def learn(
     with step(spark, f"learning ({learner})"):
         started = perf_counter()
         counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
-        to_learn, weights, sample, seen = redrawn(predicates, [q.weight for q in queries], sample, recurrence, seed)
-        problem = Problem.build(sample, to_learn, least, weights, cuts, seed)
+        observed = [q.weight for q in queries]
+        to_learn, weights, sample, seen = redrawn(predicates, observed, sample, recurrence, seed, amounts.draws)
+        problem = Problem.build(sample, to_learn, least, weights, cuts, seed, amounts.cuts)
         problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
@@ -108,6 +114,7 @@ def learn(
         "cuts": cuts,
         "recurrence": recurrence,
         "exact": exact,
+        "effort": effort,
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,

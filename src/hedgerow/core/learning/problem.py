@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
@@ -46,13 +47,14 @@ class Problem:
         weights: tuple[float, ...] | None = None,
         cuts: Kind = "atoms",
         seed: int = 0,
+        most_cuts: int = NORMAL.cuts,
     ) -> Problem:
         """Collect the cuts of the predicates; cuts that cannot be evaluated on the sample are left out."""
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
         truth: dict[Predicate, Bools] = {}
-        for cut in cuts_of(predicates, weights, cuts):
+        for cut in cuts_of(predicates, weights, cuts, most_cuts):
             with suppress(LayoutError):
                 truth[cut] = sample.rows.evaluate(cut) == T_BIT
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))

@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates import types as kinds
@@ -60,7 +61,6 @@ from hedgerow.core.workload.queries import shape
 Recurrence: TypeAlias = float | Choice["auto"]
 Weighted: TypeAlias = list[tuple[Predicate, float]]
 
-DRAWS_PER_QUERY = 10  # synthetic queries for each observed one
 LEAST_OBSERVED_SHARE = 0.25  # of its weight that an observed query keeps if literals never recur
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
 _MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # of a column: frequent words to draw from, rows in which they are counted
@@ -105,7 +105,7 @@ def redrawn(
     sample: Sample,
     recurrence: Recurrence = "auto",
     seed: int = 0,
-    times: int = DRAWS_PER_QUERY,
+    times: int = NORMAL.draws,
 ) -> Redrawn:
     """Add synthetic queries to the observed ones; the sum of the weights stays the same."""
     if recurrence != "auto" and not 0 <= recurrence <= 1:

@@ -23,7 +23,7 @@ def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: i
     if same is not None:
         bits &= same.bits
         return
-    to_exclude = [(p, T_BIT)]
+    to_exclude: list[tuple[Predicate, int]] = [(p, T_BIT)]
     if wanted != T_BIT:
         opposite = negate(p)
         reverse = stats.conditions.get(predicate_text(opposite))
@@ -47,7 +47,7 @@ def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
 def _related(p: Predicate, stats: Stats) -> Iterable[tuple[NotedCondition, Predicate]]:
     """Conditions whose terms are all terms of `p`, with their opposites; `p` cannot imply any other."""
     if "by_term" not in stats.memo:
-        by_term: dict[Term, list[tuple[NotedCondition, Predicate, set[Term]]]] = {}
+        by_term: dict[Term, list[tuple[NotedCondition, Predicate, frozenset[Term]]]] = {}
         for condition in stats.conditions.values():
             terms = terms_of(condition.predicate)
             for term in sorted(terms, key=term_text)[:1]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal as Choice
 from typing import get_args
 
+from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import Const, Predicate, atoms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
@@ -18,7 +19,7 @@ def cuts_of(
     predicates: Iterable[Predicate],
     weights: Iterable[float] | None = None,
     kind: Kind = "atoms",
-    limit: int = 2000,
+    limit: int = NORMAL.cuts,
 ) -> tuple[Predicate, ...]:
     """Distinct cuts in the order of their text; at most `limit`, those in the queries with the greatest total weight.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS, SAMPLE_ROWS_PER_BLOCK = 10_000, 1_000_000, 100
+MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 10_000, 1_000_000
 
 
-def sample_size(table_rows: int, block_rows: int) -> int:
-    """The default number of sample rows: 100 for each block of the least size, within limits."""
-    wanted = SAMPLE_ROWS_PER_BLOCK * -(-table_rows // block_rows)
+def sample_size(table_rows: int, block_rows: int, each: int = NORMAL.rows) -> int:
+    """The default number of sample rows: `each` for each block of the least size, within limits."""
+    wanted = each * -(-table_rows // block_rows)
     return min(table_rows, max(MIN_SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, wanted)))
 
 

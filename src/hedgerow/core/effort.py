@@ -1,0 +1,34 @@
+"""How much work learning may be, in three words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from hedgerow.core.errors import LayoutError
+
+Effort = Choice["quick", "normal", "thorough"]
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """`draws`: synthetic queries for each observed one; `cuts`: at most so many candidates; `rows`: of the sample, for
+    each block."""
+
+    draws: int
+    cuts: int
+    rows: int
+
+
+NORMAL = Amounts(draws=10, cuts=2000, rows=100)
+_AMOUNTS: dict[str, Amounts] = {
+    "quick": Amounts(draws=3, cuts=2000, rows=50),
+    "normal": NORMAL,
+    "thorough": Amounts(draws=20, cuts=4000, rows=200),
+}
+
+
+def amounts_of(effort: Effort) -> Amounts:
+    if effort not in _AMOUNTS:
+        raise LayoutError(f"effort must be {', '.join(_AMOUNTS)}, not {effort!r}")
+    return _AMOUNTS[effort]
