@@ -186,18 +186,14 @@ def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
 def _outcome_column(p: Predicate, shift: int) -> SparkColumn:
     """The predicate's outcome as shifted bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails.
 
-    Java has to compile hundreds of these in one go, so their code is as short as it gets: no arithmetic."""
+    Java has to compile hundreds of these in one go, so their code is short, and each names its predicate once: what is
+    named twice is evaluated twice."""
     from pyspark.sql import functions as f
 
-    unknown, true, false, failed = (f.lit(bits << shift).cast("bigint") for bits in (N_BIT, T_BIT, F_BIT, ANY))
-
-    def coded(truth: SparkColumn) -> SparkColumn:
-        return f.call_function("if", truth.isNull(), unknown, f.call_function("if", truth, true, false))
-
+    one_bit = f"shiftleft({F_BIT << shift}L, coalesce(CAST(({predicate_text(p)}) AS INT), 2))"
     if is_session_safe(p):
-        return coded(f.expr(predicate_text(p)))
-    guarded = struct_or_null(predicate_text(p))
-    return f.call_function("if", guarded.isNull(), failed, coded(guarded["v"]))
+        return f.expr(one_bit)
+    return f.coalesce(value_or_null(one_bit), f.lit(ANY << shift).cast("bigint"))
 
 
 def batch_outcomes(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
