@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 TURNS = 3
 FILES = {"quick": 20, "full": 40}
+LEAST_FILES, LEAST_FILE_BYTES = 8, 2_000_000  # a small table has fewer files: they cost more than their rows
 QUANTILES = range(0, 101, 5)  # evenly apart from 0 to 100: a reader of the line needs no more than its list
 PEERS = ("source", "sorted", "zorder", "clustering")
 
@@ -88,7 +89,8 @@ def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dic
 
 
 def files_of(data: Physical, options: Options) -> int:
-    return data.files or FILES[options.form]
+    size = sum(file.stat().st_size for file in data.source.glob("*.parquet"))
+    return data.files or min(FILES[options.form], max(LEAST_FILES, size // LEAST_FILE_BYTES))
 
 
 def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> Iterator[Way]:
