@@ -191,7 +191,9 @@ def check(p: Predicate, table: Table, b: Blocks, said: str) -> None:
     claimed = possible_outcomes(p, b.stats)
     said = f"{said}: {predicate_text(p)} has {actual.tolist()} but {claimed.tolist()} was said"
     assert not (actual & ~claimed).any(), said
-    assert may_match(p, b.stats)[(actual & T) > 0].all(), said
+    opened = may_match(p, b.stats)
+    assert opened[(actual & T) > 0].all(), said
+    assert not (opened & (claimed & T == 0)).any(), f"{said}; to ask for TRUE alone excludes no less"
     assert not must_match(p, b.stats)[(actual & (F | N)) > 0].any(), said
 
 

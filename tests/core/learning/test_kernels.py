@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.learning.cells.kernels import join, move
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, sides
+from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides, skipped
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
@@ -112,6 +112,22 @@ def test_open_queries(random: Random) -> None:
     found, asked = open_queries(given_, clauses.arrays, some, other)
     assert found.tolist() == expected
     assert set(np.flatnonzero(asked).tolist()) == asks
+
+
+@given(random=randoms)
+def test_shortened(random: Random) -> None:
+    """On every part of the rows, the short form skips the same queries."""
+    rows = random.choice(ROWS)
+    truth = a_truth(random, random.randint(1, 6), rows)
+    clauses = some_clauses(random, len(truth), random.randint(0, 6))
+    some, other = truth.any(1), (~truth).any(1)
+    queries, _ = open_queries(np.arange(len(clauses.needs)), clauses.arrays, some, other)
+    short = shortened(queries, clauses.arrays, some, other)
+    every = np.arange(len(queries))
+    for _ in range(3):
+        part = truth[:, random.sample(range(rows), random.randint(1, rows))]
+        facts = part.any(1), (~part).any(1), False
+        assert skipped(every, short, *facts) == skipped(queries, clauses.arrays, *facts)
 
 
 def slow_gains(

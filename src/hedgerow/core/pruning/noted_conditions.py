@@ -7,6 +7,7 @@ x < 10 is always TRUE in the block    so x >= 10, which implies its opposite, is
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
@@ -23,14 +24,13 @@ def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: i
     if same is not None:
         bits &= same.bits
         return
+    reverse = _prepared(stats).opposites.get(predicate_text(p))
+    if reverse is not None:
+        bits &= NOT_BITS[reverse.bits]
+        return
     to_exclude: list[tuple[Predicate, int]] = [(p, T_BIT)]
     if wanted != T_BIT:
-        opposite = negate(p)
-        reverse = stats.conditions.get(predicate_text(opposite))
-        if reverse is not None:
-            bits &= NOT_BITS[reverse.bits]
-            return
-        to_exclude.append((opposite, F_BIT))
+        to_exclude.append((negate(p), F_BIT))
     for condition, opposite_condition in _related(p, stats):
         for never_true, bit in ((condition.predicate, T_BIT), (opposite_condition, F_BIT)):
             never = condition.bits & bit == 0
@@ -46,15 +46,27 @@ def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
 
 def _related(p: Predicate, stats: Stats) -> Iterable[tuple[NotedCondition, Predicate]]:
     """Conditions whose terms are all terms of `p`, with their opposites; `p` cannot imply any other."""
-    if "by_term" not in stats.memo:
-        by_term: dict[Term, list[tuple[NotedCondition, Predicate, frozenset[Term]]]] = {}
-        for condition in stats.conditions.values():
-            terms = terms_of(condition.predicate)
-            for term in sorted(terms, key=term_text)[:1]:
-                by_term.setdefault(term, []).append((condition, negate(condition.predicate), terms))
-        stats.memo["by_term"] = by_term
-    mine = terms_of(p)
+    mine, by_term = terms_of(p), _prepared(stats).by_term
     for term in mine:
-        for condition, opposite, terms in stats.memo["by_term"].get(term, ()):
+        for condition, opposite, terms in by_term.get(term, ()):
             if terms <= mine:
                 yield condition, opposite
+
+
+class _Prepared(NamedTuple):
+    """The noted conditions: by one of their terms, each with its opposite and all its terms; by the opposite's text."""
+
+    by_term: dict[Term, list[tuple[NotedCondition, Predicate, frozenset[Term]]]]
+    opposites: dict[str, NotedCondition]
+
+
+def _prepared(stats: Stats) -> _Prepared:
+    found: _Prepared | None = stats.memo.get("conditions")
+    if found is None:
+        found = stats.memo["conditions"] = _Prepared({}, {})
+        for condition in stats.conditions.values():
+            opposite, terms = negate(condition.predicate), terms_of(condition.predicate)
+            found.opposites[predicate_text(opposite)] = condition
+            for term in sorted(terms, key=term_text)[:1]:
+                found.by_term.setdefault(term, []).append((condition, opposite, terms))
+    return found
