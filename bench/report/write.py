@@ -19,7 +19,14 @@ ROOT = Path(__file__).parents[2]
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
 HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
 OF_OURS = ("unrouted", "routed", "attached", "attached, Delta")
-WAYS = ("table", "files", "all queries", "faster than the source: a tenth, half, nine tenths of the queries at most")
+WAYS = (
+    *("table", "files", "all queries", "the same files in DuckDB"),
+    *("faster than the source: a tenth, half, nine tenths of the queries at most", "`learn` advised against it"),
+)
+RESOURCES = (
+    *("", "size", "seconds", "Spark alone", "MB of the driver's Python", "of a Python worker"),
+    *("of the JVM", "of Spark alone's JVM"),
+)
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
     "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
@@ -112,8 +119,21 @@ def ways(section: Section) -> list[tuple[str, ...]]:
         for way, shares in row.details.get("faster_than_source", {}).items():
             name = f"{row.name}, {way}" if way in OF_OURS else way
             faster = ", ".join(f"{shares[round(share * (len(shares) - 1))]:.2f}×" for share in (0.1, 0.5, 0.9))
-            found.append((name, f"{row.details['files'][way]:,}", f"{row.details['seconds'][way]:.1f} s", faster))
+            in_duckdb = row.details.get("duckdb_seconds", {}).get(way)
+            seconds = f"{row.details['seconds'][way]:.1f} s", "" if in_duckdb is None else f"{in_duckdb:.2f} s"
+            told = "yes" if way in OF_OURS and row.details.get("advised_against") else ""
+            found.append((name, f"{row.details['files'][way]:,}", *seconds, faster, told))
     return found
+
+
+def resources(section: Section) -> list[tuple[str, ...]]:
+    """Seconds and the most memory that a step and Spark alone took, where both were watched."""
+    names = "seconds", "plain_seconds", "python_mb", "worker_mb", "jvm_mb", "plain_jvm_mb"
+    return [
+        (row.name, row.size, *(f"{row.details[name]:,}" for name in names))
+        for row in section.rows
+        if all(name in row.details for name in names)
+    ]
 
 
 def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
@@ -160,6 +180,8 @@ def markdown(found: Page) -> str:
         parts.append(_table(heads, rows))
         if ways(section):
             parts.append(_table(WAYS, ways(section)))
+        if resources(section):
+            parts.append(_table(RESOURCES, resources(section)))
         parts += [_table(*table) for table in templates(section)]
         if section.beside:
             parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
@@ -219,6 +241,8 @@ def html(found: Page) -> str:
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
         if ways(section):
             parts.append(_html_table(WAYS, ways(section)))
+        if resources(section):
+            parts.append(_html_table(RESOURCES, resources(section)))
         parts += [_html_table(*table) for table in templates(section)]
     if found.missing:
         parts.append(

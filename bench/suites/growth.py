@@ -6,7 +6,8 @@ append    beside Spark's own append of the same rows to the plain table
 verify    beside one job that sums a hash of all rows
 
 Each verb runs in a session of its own, and all its processes are watched: `peak_mb` is of the driver's Python, and
-`details` has the JVM and the largest Python worker. In local mode the JVM is driver and executor in one.
+`details` has the largest JVM and the largest Python worker. In local mode the JVM is driver and executor in one; with
+`--param master=local-cluster[2,1,1024]` there are executors of 1 GB.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
+    master = options.params.get("master", f"local[{CORES}]")
     for scale in (options.sf,) if options.sf else SCALES[options.form]:
         source = tpch.lineitem(cache_folder() / "growth", scale, parts=16)
         for verb in VERBS:
             progress(f"growth: {verb}, scale factor {scale:g}")
-            plain, ours = (_watched(verb, way, source, scale, options.seed) for way in ("plain", "ours"))
+            plain, ours = (_watched(verb, way, source, scale, options.seed, master) for way in ("plain", "ours"))
             yield line(
                 suite="growth",
-                params={"form": options.form, "verb": verb, "cores": CORES, "memory": MEMORY},
+                params={"form": options.form, "verb": verb, **(options.params or {"cores": CORES}), "memory": MEMORY},
                 sf=scale,
                 rows=ours["rows"],
                 blocks=ours.get("blocks"),
@@ -54,16 +56,16 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 details={
                     "seconds": round(ours["seconds"], 1),
                     "plain_seconds": round(plain["seconds"], 1),
-                    **{key: ours[key] for key in ("jvm_mb", "worker_mb")},
+                    **{key: ours[key] for key in ("python_mb", "jvm_mb", "worker_mb")},
                     **{f"plain_{key}": plain[key] for key in ("jvm_mb", "worker_mb")},
                 },
                 seed=options.seed,
             )
 
 
-def _watched(verb: str, way: str, source: str, scale: float, seed: int) -> dict[str, Any]:
+def _watched(verb: str, way: str, source: str, scale: float, seed: int, master: str) -> dict[str, Any]:
     """What the step prints, with the peak memory of its processes."""
-    command = [sys.executable, "-m", "bench.suites.growth", verb, way, source, f"{scale:g}", str(seed)]
+    command = [sys.executable, "-m", "bench.suites.growth", verb, way, source, f"{scale:g}", str(seed), master]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peaks = {"python_mb": 0, "jvm_mb": 0, "worker_mb": 0}
     ended = threading.Event()
@@ -109,10 +111,11 @@ def _memory(root: int) -> Iterator[tuple[str, int]]:
 # --- one step, in a process of its own ------------------------------------------------------------
 
 
-def _step(verb: str, way: str, source: str, scale: float, seed: int) -> dict[str, Any]:
+def _step(verb: str, way: str, source: str, scale: float, seed: int, master: str) -> dict[str, Any]:
     import hedgerow as hr
 
-    spark = hr.local_session(MEMORY, f"local[{CORES}]")
+    small = {"spark.executor.memory": f"{master.rstrip(']').split(',')[-1]}m"} if "cluster" in master else {}
+    spark = hr.local_session(MEMORY, master, **small)
     spark.sparkContext.setLogLevel("ERROR")
     place = Path(source).parent / "made"
     layout, ours, plain = place / "layout.json", str(place / "ours"), str(place / "plain")
@@ -156,4 +159,4 @@ def _step(verb: str, way: str, source: str, scale: float, seed: int) -> dict[str
 
 
 if __name__ == "__main__":
-    print(json.dumps(_step(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))))
+    print(json.dumps(_step(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]), sys.argv[6])))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import hedgerow
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,7 +21,12 @@ def test_example(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixt
     (program,) = re.findall(r"```python\n(.*?)```", README, re.S)
     assert "lake/" in program
     names: dict[str, Any] = {}
-    exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
+    try:
+        exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
+        (scan,) = hedgerow.last_query(spark)
+        assert 0 < scan.files_opened < scan.files / 2
+    finally:
+        hedgerow.detach(spark)
     assert "rows read" in capsys.readouterr().out
     assert 0 < len(names["table"].files(where="price = 77")) < len(names["table"].known) / 2
 
