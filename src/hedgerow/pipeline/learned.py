@@ -66,6 +66,8 @@ class Learned:
             saved = json.loads(value)
             if saved["hedgerow_learned"] > LEARNED_FORMAT:
                 raise FormatError(f"this layout was written by a newer Hedgerow (format {saved['hedgerow_learned']})")
+            if not isinstance(saved.get("sort_by"), str | None):
+                raise TypeError("sort_by")
             return Learned(
                 layout_from_dict(saved["layout"]),
                 saved["table"],
