@@ -48,10 +48,12 @@ def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     options = Options("quick")
     peers = list(physical.peers_of(delta, asked, 10, tmp_path))
     assert [way.name for way in peers] == list(physical.PEERS)
-    assert all(len(way.sizes()) > 4 and way.seconds > 0 for way in peers if way.name != "source")
+    assert all(len(way.files()) > 4 and way.seconds > 0 for way in peers if way.name != "source")
     line = physical.measured(delta, asked, ("qdtree", {}), options, tmp_path, peers)
     told = line["details"]
     assert set(told["seconds"]) == {*physical.PEERS, "unrouted", "routed", "attached", "attached, Delta"}
+    assert set(told["duckdb_seconds"]) == {*physical.PEERS, "attached"}
+    assert told["advised_against"]  # a toy
     assert set(told["template_ms"]) == {"range", "like"}
     assert len(told["decisions_ms"]) == len(physical.QUANTILES) and told["decisions_ms"][0] > 0
     least = min(told["seconds"][way] for way in physical.PEERS)
