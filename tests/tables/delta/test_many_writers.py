@@ -30,9 +30,12 @@ def interleave(spark: SparkSession, path: str, seed: int, others: list[Other], l
         other.start(own, r.random() * longest)
     believed: Believed = {}
     spark.conf.set(MARK, "ours")
+    spark.conf.unset(LAST)  # else it is the version of an earlier commit where Delta notes none for this session
     try:
         rewrite(spark, path, plan(), retries=r.randrange(2))
-        ended, believed["ours"] = "rewritten", int(spark.conf.get(LAST, ""))
+        ended = "rewritten"
+        if version := spark.conf.get(LAST, None):
+            believed["ours"] = int(version)
     except Conflict as error:
         ended = str(error).split("another ")[1].split()[0]
     finally:
