@@ -7,7 +7,7 @@ verify    beside one job that sums a hash of all rows
 
 Each verb runs in a session of its own, and all its processes are watched: `peak_mb` is of the driver's Python, and
 `details` has the largest JVM and the largest Python worker. In local mode the JVM is driver and executor in one; with
-`--param master=local-cluster[2,1,1024]` there are executors of 1 GB.
+`--learner qdtree --param master=local-cluster[2,1,1024]` executors have 1 GB.
 """
 
 from __future__ import annotations
