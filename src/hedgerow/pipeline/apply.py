@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
@@ -14,9 +15,11 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.tables import WHOLE, LearnedTables
+from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta
-from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.base import LacksCapability, Table
 from hedgerow.tables.delta.rewrite import Plan, rewrite
@@ -29,11 +32,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@in_own_session
+@overload
+def apply(
+    spark: SparkSession, source: Mapping[str, Any], layout: LearnedTables, *args: Any, **options: Any
+) -> dict[str, Table]: ...
+@overload
 def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,
     layout: Layout | Learned,
+    *args: Any,
+    **options: Any,
+) -> Table: ...
+@in_own_session
+def apply(
+    spark: SparkSession,
+    source: str | Sequence[str] | DataFrame | Mapping[str, Any],
+    layout: Layout | Learned | LearnedTables,
     to: str | None = None,
     *,
     where: str | Sequence[str] | None = None,
@@ -45,7 +60,8 @@ def apply(
     table: str | None = None,
     replica: str | None = None,
     statistics: int = MAX_DESCRIBED_ITEMS,
-) -> Table:
+    others: Mapping[str, str] | None = None,
+) -> Table | dict[str, Table]:
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
@@ -60,7 +76,26 @@ def apply(
         options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
         statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
             columns: first the layout's own, then those that occur in most queries.
+        others: where the tables are to which the layout's foreign keys lead, by name.
+
+    Several tables, as they were learned, are written to folders of their names in `to`, or in place.
     """
+    if isinstance(layout, LearnedTables) or isinstance(source, Mapping):
+        if not (isinstance(layout, LearnedTables) and isinstance(source, Mapping)):
+            raise HedgerowError("several tables need the layouts of several tables, and the other way round")
+        if where is not None or sort_by is not None or replica is not None or table is not None:
+            raise HedgerowError("where=, sort_by=, replica= and table= are of one table: apply its layout by itself")
+        return _applied(
+            spark,
+            source,
+            layout,
+            to,
+            retries=retries,
+            overwrite=overwrite,
+            max_block_rows=max_block_rows,
+            options=options,
+            statistics=statistics,
+        )
     copy_of, place = None, to
     if replica is not None:
         if to is None:
@@ -76,6 +111,7 @@ def apply(
     by_key = sort_by is None
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
+    joins = _joins(spark, learned, opened, others or {})
     provenance = {
         **learned.provenance,
         "source": opened.origin,
@@ -96,12 +132,52 @@ def apply(
             how=how,
             overwrite=overwrite,
             copy_of=copy_of,
+            joins=joins,
         )
         return ParquetTable.open(spark, place.rstrip("/") if copy_of is None else copy_of.path)
     if not isinstance(source, str) or not is_delta(spark, source):
         raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
     if isinstance(learned.layout, OverlapLayout):
         raise LacksCapability("overlap", opened.origin)
-    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, where)
+    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, joins, where)
     rewrite(spark, source, plan, retries)
     return DeltaTable.open(spark, source)
+
+
+def _applied(
+    spark: SparkSession, sources: Mapping[str, Any], learned: LearnedTables, to: str | None, **options: Any
+) -> dict[str, Table]:
+    """Writes several tables, each after those to which its foreign keys lead."""
+    missing = [name for name in sources if name not in learned]
+    if missing or not sources:
+        raise HedgerowError(f"there is no layout of {', '.join(missing) or 'no table'}; there are {', '.join(learned)}")
+    places: dict[str, Any] = dict(sources)
+    tables = {}
+    for name in learned.in_order():
+        if name not in sources:
+            continue
+        if to is None and learned[name].layout == WHOLE:
+            continue  # a table that stays as it is
+        tables[name] = apply(
+            spark,
+            sources[name],
+            learned[name],
+            None if to is None else f"{to.rstrip('/')}/{name}",
+            table=name,
+            others={other: place for other, place in places.items() if isinstance(place, str)},
+            **options,
+        )
+        places[name] = tables[name].path
+    return tables
+
+
+def _joins(spark: SparkSession, learned: Learned, source: Source, others: Mapping[str, str]) -> Joins:
+    """The joined rows that the layout speaks of; HedgerowError if a table is missing or a key does not fit."""
+    places = {name.lower(): place for name, place in others.items()}
+    names = dict.fromkeys(step.other for joined in learned.joined for step in joined.steps)
+    missing = [name for name in names if name.lower() not in places]
+    if missing:
+        raise HedgerowError(f"the layout of {learned.table} looks at {missing[0]}: say where that is with others=")
+    joins = Joins(learned.joined, {name.lower(): open_source(spark, places[name.lower()], name) for name in names})
+    joins.check(replace(source, name=learned.table or source.name))
+    return joins

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
@@ -22,14 +22,27 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
-from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import estimated_seconds
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.tables import (
+    Keys,
+    LearnedTables,
+    bound_to,
+    checked_keys,
+    found_keys,
+    is_asked_whole,
+    joined_queries,
+    opened_tables,
+    whole,
+)
 from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
@@ -42,10 +55,14 @@ if TYPE_CHECKING:
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
+@overload
+def learn(spark: SparkSession, source: Mapping[str, Any], *args: Any, **params: Any) -> LearnedTables: ...
+@overload
+def learn(spark: SparkSession, source: str | Sequence[str] | DataFrame, *args: Any, **params: Any) -> Learned: ...
 @in_own_session
 def learn(
     spark: SparkSession,
-    source: str | Sequence[str] | DataFrame,
+    source: str | Sequence[str] | DataFrame | Mapping[str, Any],
     workload: Workload,
     learner: str = "qdtree",
     block_rows: int | None = None,
@@ -59,12 +76,15 @@ def learn(
     exact: bool | None = None,
     effort: Effort = "normal",
     given: Sequence[str | Table] = (),
+    keys: Keys | None = None,
+    steps: int | None = None,
     **params: Any,
-) -> Learned:
+) -> Learned | LearnedTables:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
 
     Args:
-        source: a Parquet directory, a list of files, a catalog table or a DataFrame.
+        source: a Parquet directory, a list of files, a catalog table or a DataFrame. Or several tables, each by its
+            name in the workload: then the answer is a layout for each.
         block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
             `block_bytes` and the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
@@ -78,43 +98,112 @@ def learn(
             two to three times as long.
         given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
             that serves it best, so the layout is learned for the queries that the given tables serve badly.
+        keys: of several tables, the foreign keys, such as `[("lineitem.l_orderkey", "orders.o_orderkey")]`; by default
+            they are found in the queries and in the data.
+        steps: how many foreign keys a condition is carried over, from the table that is filtered to one that refers to
+            it. By default 4 with the learner "mto", and 0 with others: then each table is learned by itself.
         params: the learner's own parameters.
     """
+    how = How(learner, params, block_rows, block_bytes, sample_rows, seed, cuts, recurrence, exact, effort)
+    if isinstance(source, Mapping):
+        if given or table is not None:
+            raise LayoutError("of several tables neither table= nor given= can be said")
+        steps = steps if steps is not None else MAX_STEPS if learner == "mto" else 0
+        return _learned_tables(spark, source, workload, how, keys, steps)
+    if keys is not None or steps or learner == "mto":
+        raise LayoutError("joins are learned from several tables: pass them as {name: table}")
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
-    made_learner = make_learner(learner, **params)
-    amounts = amounts_of(effort)
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
-        least = at_least_one("block_rows", block_rows) or _rows_of_bytes(opened, block_bytes)
-        wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, least, amounts.rows)
+    return learned_layout(opened, queries, how, skipped, given_tables)
+
+
+def _learned_tables(
+    spark: SparkSession, sources: Mapping[str, Any], workload: Workload, how: How, keys: Keys | None, steps: int
+) -> LearnedTables:
+    """A layout for each table, some of whose conditions come from the tables that queries join to it."""
+    with step(spark, "looking at the tables"):
+        tables = opened_tables(spark, sources)
+        bound = bound_to(tables, workload)
+    with step(spark, "looking at keys"):
+        found = () if not steps else found_keys(tables, bound) if keys is None else checked_keys(tables, keys)
+    layouts = {}
+    for name, source in tables.items():
+        queries, joins = joined_queries(bound, name, tables, found, steps)
+        if is_asked_whole(queries, name) or source.rows < 2 * how.least_rows(source):
+            layouts[name] = whole(name, [query.predicate(name) for query in queries])
+        else:
+            layouts[name] = learned_layout(source, queries, how, joins=joins)
+    return LearnedTables(layouts, found)
+
+
+@dataclass(frozen=True)
+class How:
+    """How to learn, in the words of `learn`."""
+
+    learner: str
+    params: Mapping[str, Any]
+    block_rows: int | None
+    block_bytes: str
+    sample_rows: int | None
+    seed: int
+    cuts: Kind
+    recurrence: Recurrence
+    exact: bool | None
+    effort: Effort
+
+    def least_rows(self, source: Source) -> int:
+        """The least rows of a block."""
+        return at_least_one("block_rows", self.block_rows) or _rows_of_bytes(source, self.block_bytes)
+
+
+def learned_layout(
+    opened: Source,
+    queries: Sequence[Query],
+    how: How,
+    skipped: Sequence[str] = (),
+    given_tables: Sequence[Table] = (),
+    joins: Joins = NO_JOINS,
+) -> Learned:
+    """A layout for the queries of one table."""
+    spark, seed, recurrence = opened.frame.sparkSession, how.seed, how.recurrence
+    made_learner = make_learner(how.learner, **how.params)
+    amounts = amounts_of(how.effort)
+    with step(spark, "looking at the table"):
+        least = how.least_rows(opened)
+        wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(opened.rows, least, amounts.rows)
     predicates = tuple(q.predicate(opened.name) for q in queries)
     with step(spark, "sampling"):
         named: list[Term] = [Column(path_of(name)) for name in made_learner.columns]
         named += searched(predicates) if recurrence != 1 else []
-        sample, refused = draw(opened, predicates, wanted, seed, named)
+        sample, refused = draw(opened, predicates, wanted, seed, named, joins)
         sample, user_items = _without_user_functions(sample)
     noted = conditions_to_note(predicates, sample)
-    with step(spark, f"learning ({learner})"):
+    with step(spark, f"learning ({how.learner})"):
         started = perf_counter()
-        counter = TableCounter(opened, (*needed(predicates), *noted), None if exact else MAX_COUNTED_ROWS, seed)
+        described = (*needed(predicates), *noted)
+        counter = TableCounter(opened, described, None if how.exact else MAX_COUNTED_ROWS, seed, joins=joins)
         observed = [q.weight for q in queries]
         to_learn, weights, sample, seen = redrawn(predicates, observed, sample, recurrence, seed, amounts.draws)
-        problem = Problem.build(sample, to_learn, least, weights, cuts, seed, amounts.cuts)
-        problem = replace(problem, observed_share=seen, counter=None if exact is False else counter)
+        problem = Problem.build(sample, to_learn, least, weights, how.cuts, seed, amounts.cuts)
+        problem = replace(problem, observed_share=seen, counter=None if how.exact is False else counter)
         paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
         order = best_order(layout, problem)
         seconds = perf_counter() - started - counter.seconds
     with step(spark, "estimating seconds"):
-        estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
+        if joins == NO_JOINS:  # the speed of a join is not that of a scan
+            estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
+        else:
+            estimate, advice = None, None
     provenance = {
         "source": opened.origin,
-        "learner": learner,
-        "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in params.items()},
-        "cuts": cuts,
+        "learner": how.learner,
+        "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in how.params.items()},
+        "cuts": how.cuts,
         "recurrence": recurrence,
-        "exact": exact,
-        "effort": effort,
+        "exact": how.exact,
+        "effort": how.effort,
         "block_rows": least,
         "sample_rows": len(sample),
         "seed": seed,
@@ -126,13 +215,24 @@ def learn(
             "alone": paired.given,
             "together": paired.together,
         }
-    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)
     warn(f"{len(refused)} conditions cannot be evaluated", refused)
     warn(f"nothing is learned from {len(user_items)} expressions that call functions of your own", user_items)
     if advice:
         advise(advice)
     warnings = (*skipped, *refused, *user_items)
-    return Learned(layout, opened.name, predicates, provenance, warnings, noted, order, round(seconds, 2), estimate)
+    return Learned(
+        layout,
+        opened.name,
+        predicates,
+        provenance,
+        warnings,
+        noted,
+        order,
+        joins.joined,
+        round(seconds, 2),
+        estimate,
+    )
 
 
 def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:

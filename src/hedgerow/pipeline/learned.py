@@ -13,6 +13,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.workload.references import Joined, Reference
 
 LEARNED_FORMAT = 1
 
@@ -28,6 +29,7 @@ class Learned:
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
     sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
+    joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries speak of
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 
@@ -56,6 +58,7 @@ class Learned:
                 "predicates": [encode(p) for p in self.predicates],
                 "noted": [encode(p) for p in self.noted],
                 "sort_by": self.sort_by,
+                "joined": [[step.to_dict() for step in j.steps] for j in self.joined],
             }
         )
 
@@ -76,21 +79,32 @@ class Learned:
                 tuple(saved["warnings"]),
                 tuple(map(decode_predicate, saved.get("noted", ()))),
                 saved.get("sort_by"),
+                tuple(Joined(tuple(map(Reference.from_dict, steps))) for steps in saved.get("joined", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise HedgerowError(f"the layout cannot be written to {path}: {error.strerror}") from error
+        written(path, self.to_json())
 
     @staticmethod
     def load(path: str | Path) -> Learned:
-        try:
-            return Learned.from_json(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise HedgerowError(f"the layout {path} cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{path} is no layout that `learn` made") from error
+        return Learned.from_json(read_text(path))
+
+
+def written(path: str | Path, text: str) -> None:
+    """Writes the text of a layout; HedgerowError if that fails."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise HedgerowError(f"the layout cannot be written to {path}: {error.strerror}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Reads the text of a layout; HedgerowError if that fails."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise HedgerowError(f"the layout {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is no layout that `learn` made") from error

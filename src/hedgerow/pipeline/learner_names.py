@@ -17,6 +17,7 @@ LEARNERS = {
     "qdtree": "hedgerow.learners.qdtree:QdTree",
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
+    "mto": "hedgerow.learners.qdtree:QdTree",
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }
 

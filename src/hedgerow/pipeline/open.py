@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, overload
 
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.delta_log import is_delta
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def open_table(spark: SparkSession, path: str) -> Table:
-    """Open a table that `apply` wrote: a directory, or a Delta table by its path or name."""
+@overload
+def open_table(spark: SparkSession, path: str) -> Table: ...
+@overload
+def open_table(spark: SparkSession, path: Mapping[str, str]) -> dict[str, Table]: ...
+def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | dict[str, Table]:
+    """Open a table that `apply` wrote: a directory, or a Delta table by its path or name. Or several, by name."""
+    if isinstance(path, Mapping):
+        return {name: open_table(spark, place) for name, place in path.items()}
     if not is_remote(spark) and is_delta(spark, path):
         return DeltaTable.open(spark, path)
     return ParquetTable.open(spark, path.rstrip("/"))

@@ -9,7 +9,7 @@ literals in Spark's internal form, whose meaning no setting changes. Any other p
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -20,6 +20,8 @@ import numpy as np
 
 from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.values_in import values_in
+from hedgerow.core.index.without_columns import columns_in
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
@@ -42,6 +44,7 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     Term,
     atoms_of,
+    conjunction,
     lit,
     terms_of,
 )
@@ -50,17 +53,20 @@ from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPY
+from hedgerow.sql.joined import outside, struct_of
 from hedgerow.tables.delta.segment_list import read_list
 from hedgerow.tables.delta.segments import Segment
 from hedgerow.tables.delta.snapshot_files import schema_of_fields
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.parquet.table import ParquetTable
 from hedgerow.tables.settings_fit import difference
+from hedgerow.tables.stored_joins import StoredJoin, schema_of_joins
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,9 +92,31 @@ class OpenedTable(Protocol):
     @property
     def schema(self) -> Mapping[str, Type]: ...
 
-    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
+    @property
+    def joined(self) -> Sequence[StoredJoin]:
+        """The rows of other tables that the index describes, in all versions for which it does."""
+        ...
+
+    def answer(self, asked: _Asked, request: Json) -> dict[str, Any]:
         """The files to open: bits for `files`, or other files instead."""
         ...
+
+    def within(self, asked: _Asked, column: Column, seen_as: Column) -> Predicate:
+        """What the values of a column satisfy in the files to open; `seen_as`: its name in the predicate."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a query asks of a table's rows: a condition on its columns, and conditions on joined rows by versions."""
+
+    own: Predicate
+    joined: Sequence[tuple[str, tuple[str, ...], Predicate]] = ()
+
+    def of(self, stored: Sequence[StoredJoin]) -> Predicate:
+        """The whole condition for an index that describes these joined rows."""
+        versions = {j.name: j.versions for j in stored}
+        return normalise(conjunction(self.own, *(p for name, at, p in self.joined if versions.get(name) == at)))
 
 
 class Answers:
@@ -119,15 +147,29 @@ class Answers:
         handle = str(next(self._numbers))
         is_exact = request["settings"]["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, _ConditionReader(table.schema, table.items, is_exact)
-        texts = [sql_of(item) for item in table.items]
-        return {"handle": handle, "name": table.name, "files": list(table.files), "items": texts}
+        texts, joined = _texts(table)
+        files = list(table.files)
+        return {"handle": handle, "name": table.name, "files": files, "items": texts, "joined": joined}
 
     def _ask(self, request: Json) -> dict[str, Any]:
         opened = self._opened.get(request["ask"])
         if opened is None:
             return {"reason": "too many tables were opened meanwhile", "forget": True}
         table, reader = opened
-        return table.answer(normalise(reader.read(request["where"])), request)
+        own = [reader.read(request["where"]), *self._by_partners(table, request.get("partners", ()))]
+        return table.answer(_Asked(conjunction(*own), _joined(reader, request.get("joined", ()))), request)
+
+    def _by_partners(self, table: OpenedTable, partners: Sequence[Json]) -> Iterator[Predicate]:
+        """What rows must satisfy to have a partner in the files that the query opens of other tables."""
+        for partner in partners:
+            other, reader = self._opened.get(partner["ask"], (None, None))
+            if other is None or reader is None:
+                continue
+            asked = _Asked(reader.read(partner["where"]), _joined(reader, partner["joined"]))
+            for mine, theirs, kind in partner["columns"]:
+                column = quote_name(mine)
+                if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):
+                    yield other.within(asked, Column((theirs,)), Column((mine,)))
 
 
 def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
@@ -169,7 +211,7 @@ class _OpenedParquet:
 
     @property
     def schema(self) -> Mapping[str, Type]:
-        return self.table.schema
+        return {**self.table.schema, **schema_of_joins(self.joined)}
 
     @cached_property
     def index(self) -> BlockIndex:
@@ -183,10 +225,22 @@ class _OpenedParquet:
     def items(self) -> list[Item]:
         """The items whose columns the query sees with the table's types."""
         seen = {name.lower(): kind for name, kind in self.seen.items()}
-        same = {name for name, kind in self.schema.items() if seen.get(name.lower()) == kind}
+        same = {name for name, kind in self.table.schema.items() if seen.get(name.lower()) == kind}
+        for j in self.joined:
+            same |= {quote_name(j.name), *(f"{quote_name(j.name)}.{field}" for field in j.fields)}
         return [item for item in _spark_items(self.table.manifest.statistics) if _column_names(item) <= same]
 
-    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
+    @property
+    def joined(self) -> Sequence[StoredJoin]:
+        return self.table.manifest.joined
+
+    def within(self, asked: _Asked, column: Column, seen_as: Column) -> Predicate:
+        return values_in(
+            [(self.index, self.index.choose_files(asked.of(self.joined), copies=False).opened)], column, seen_as
+        )
+
+    def answer(self, asked: _Asked, request: Json) -> dict[str, Any]:
+        p = asked.of(self.joined)
         if not request.get("own", True):
             reads = request["columns"]
             columns = None if reads is None else [quote_name(name) for name in reads]
@@ -214,7 +268,11 @@ class _OpenedDelta:
 
     @cached_property
     def schema(self) -> dict[str, Type]:
-        return schema_of_fields(self.fields)
+        return {**schema_of_fields(self.fields), **schema_of_joins(self.joined)}
+
+    @cached_property
+    def joined(self) -> Sequence[StoredJoin]:
+        return [j for segment in self.segments for j in segment.entry.joined]
 
     @cached_property
     def items(self) -> list[Item]:
@@ -226,8 +284,62 @@ class _OpenedDelta:
         columns = column_identities(self.fields)
         return [segment.index(self.settings, columns) for segment in self.segments]
 
-    def answer(self, p: Predicate, request: Json) -> dict[str, Any]:
-        return {"bits": _bit_text(np.concatenate([*(index.to_open(p) for index in self._indexes), np.zeros(0, bool)]))}
+    def _opened(self, asked: _Asked) -> list[Bools]:
+        by_segment = zip(self.segments, self._indexes, strict=True)
+        return [index.to_open(asked.of(segment.entry.joined)) for segment, index in by_segment]
+
+    def within(self, asked: _Asked, column: Column, seen_as: Column) -> Predicate:
+        return values_in(list(zip(self._indexes, self._opened(asked), strict=True)), column, seen_as)
+
+    def answer(self, asked: _Asked, request: Json) -> dict[str, Any]:
+        return {"bits": _bit_text(np.concatenate([*self._opened(asked), np.zeros(0, bool)]))}
+
+
+def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
+    """The items for Spark to parse, numbered: those over the table's own columns, and those over joined rows by key.
+
+    An item over columns of several tables is not recognised in queries."""
+    own: list[tuple[int, str]] = []
+    by_struct: dict[str, list[tuple[int, str]]] = {}
+    names = {j.name for j in table.joined}
+    for number, item in enumerate(table.items):
+        struct = struct_of(item)
+        if struct in names:
+            by_struct.setdefault(struct, []).append((number, sql_of(outside(item))))
+        elif not any(c.path[0] in names for c in columns_in(item)):
+            own.append((number, sql_of(item)))
+
+    def below(steps: tuple[Reference, ...]) -> list[Json]:
+        found: dict[tuple[Reference, str], Json] = {}
+        for j in table.joined:
+            at = len(steps)
+            if len(j.joined.steps) > at and j.joined.steps[:at] == steps:
+                step = j.joined.steps[at]
+                name = Joined((*steps, step)).name
+                if (step, j.versions[at]) not in found:
+                    found[step, j.versions[at]] = {
+                        "name": name,
+                        "columns": step.columns,
+                        "others": step.other_columns,
+                        "version": j.versions[at],
+                        "items": by_struct.get(name, []),
+                        "joined": below((*steps, step)),
+                    }
+        return list(found.values())
+
+    return own, below(())
+
+
+def _joined(
+    reader: _ConditionReader, nodes: Sequence[Json], versions: tuple[str, ...] = ()
+) -> list[tuple[str, tuple[str, ...], Predicate]]:
+    """The conditions on joined rows: the name of the struct, the versions of the tables, and the condition."""
+    found = []
+    for node in nodes:
+        at = (*versions, node["version"])
+        found.append((node["name"], at, replace(reader, struct=node["name"]).read(node["where"])))
+        found += _joined(reader, node["joined"], at)
+    return found
 
 
 def _spark_items(items: Sequence[Item]) -> list[Item]:
@@ -262,6 +374,7 @@ class _ConditionReader:
     schema: Mapping[str, Type]
     items: Sequence[Item]
     is_exact: bool = False  # whether column names are case-sensitive
+    struct: str | None = None  # the struct column that holds the columns of the conditions
     unknown: Any = field(default_factory=count)
 
     @cached_property
@@ -322,7 +435,7 @@ class _ConditionReader:
             if isinstance(item, Predicate):
                 raise ValueError("unknown")
             return replace(item, type=kind) if isinstance(item, Expr) else item
-        column = Column(tuple(node["col"]))
+        column = Column((*(() if self.struct is None else (self.struct,)), *node["col"]))
         name = self.names.get(term_text(column) if self.is_exact else term_text(column).lower())
         if name is None or self.schema[name] != kind:
             raise ValueError("the query sees another column")

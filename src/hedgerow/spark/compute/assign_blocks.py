@@ -14,6 +14,7 @@ from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
     analysable,
@@ -24,6 +25,7 @@ from hedgerow.spark.compute.evaluate import (
     spark_columns,
     value_or_null,
 )
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 
 if TYPE_CHECKING:
@@ -40,8 +42,11 @@ def settings_for(layout: Layout) -> dict[str, int | bool]:
     return {**whole_stage, **settings_of(layout.features)}
 
 
-def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> DataFrame:
+def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joins: Joins = NO_JOINS) -> DataFrame:
     """Adds the column `BLOCK`, the block id of each row."""
+    own = [quote_name(name) for name in frame.columns]
+    needs_joins = bool(joins.needed(layout.features))
+    frame, schema = joins.widened(frame, layout.features), {**schema, **joins.schema}
     predicates = [x for x in layout.features if isinstance(x, Predicate)]
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
     wanted = needed(predicates, terms)
@@ -50,7 +55,9 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type]) -> 
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     routed = _routed_by_sql(frame, layout)
-    return _routed_by_arrow(frame, layout, computed(items)) if routed is None else routed
+    if routed is None:
+        routed = _routed_by_arrow(frame, layout, computed(items))
+    return routed.select(*own, BLOCK) if needs_joins else routed
 
 
 def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | Column]:

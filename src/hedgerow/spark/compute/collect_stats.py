@@ -37,6 +37,7 @@ from hedgerow.spark.compute.evaluate import (
     split_by_evaluator,
     without_user_functions,
 )
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
 
@@ -55,12 +56,17 @@ def collect_files(
     schema: Mapping[str, Type],
     files: Sequence[str],
     known: Mapping[str, TermStats] | None = None,
+    joins: Joins = NO_JOINS,
 ) -> Stats:
     """Statistics of files: entry i describes `files[i]`, a path below the table's. `frame` reads just these files.
 
     `known`: statistics of some terms, which are not collected again.
     """
-    return _by_file(frame, file_name(frame), usable_items(frame, wanted, schema), files, known or {})
+    from pyspark.sql import functions as f
+
+    # The file's name becomes a column first: above a join or an observation it is not available.
+    wide = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
+    return _by_file(wide, f.col(_FILE), usable_items(wide, wanted, {**schema, **joins.schema}), files, known or {})
 
 
 def collect_files_and_rows(
@@ -69,15 +75,16 @@ def collect_files_and_rows(
     schema: Mapping[str, Type],
     files: Sequence[str],
     known: Mapping[str, TermStats],
+    joins: Joins = NO_JOINS,
 ) -> tuple[Stats, Checksum]:
     """As `collect_files`, and the checksum of all rows, in the same pass."""
     from pyspark.sql import functions as f
 
-    # Unusable items are left out first: an analysis that fails above an observation would end it.
-    items = usable_items(frame, wanted, schema)
     columns = list(map(quote_name, frame.columns))
-    # The file's name becomes a column first: above an observation it is not available.
-    named = frame.withColumn(_FILE, file_name(frame))
+    # The file's name becomes a column first: above a join or an observation it is not available.
+    named = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
+    # Unusable items are left out first: an analysis that fails above an observation would end it.
+    items = usable_items(named, wanted, {**schema, **joins.schema})
     conditions = [item for item in items if isinstance(item, Predicate)]
     if all(isinstance(item, Predicate) or sql_of(item) in known for item in items):
         return _summed_by_spark(with_hash(named, columns), conditions, files, known)

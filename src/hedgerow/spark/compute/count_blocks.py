@@ -12,6 +12,7 @@ from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.collect_stats import collect_blocks
 from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.storage.source import Source
 
 MAX_COUNTED_ROWS = 1_000_000
@@ -29,6 +30,7 @@ class TableCounter:
     most: int | None = None
     seed: int = 0
     seconds: float = 0.0
+    joins: Joins = NO_JOINS
 
     def count(self, layout: Layout) -> Stats:
         started = perf_counter()
@@ -37,7 +39,8 @@ class TableCounter:
         share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
         if share < 1:
             frame = frame.sample(share, self.seed + 1)  # not the rows that were learned from
-        stats = collect_blocks(frame, layout, list(items.values()), self.source.schema)
+        listed, schema = list(items.values()), {**self.source.schema, **self.joins.schema}
+        stats = collect_blocks(self.joins.widened(frame, listed), layout, listed, schema)
         if share < 1:
             counted = max(1, int(stats.rows.sum()))
             stats = replace(stats, rows=np.round(stats.rows * (rows / counted)).astype(np.int64))

@@ -12,6 +12,7 @@ from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.spark.compute.evaluate import Item, analysable, computed, needed, rows_of, settings_of, spark_columns
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.storage.source import Source
 
@@ -29,20 +30,26 @@ def sample_size(table_rows: int, block_rows: int, each: int = NORMAL.rows) -> in
 
 
 def draw(
-    source: Source, predicates: Sequence[Predicate], rows: int, seed: int, terms: Sequence[Term] = ()
+    source: Source,
+    predicates: Sequence[Predicate],
+    rows: int,
+    seed: int,
+    terms: Sequence[Term] = (),
+    joins: Joins = NO_JOINS,
 ) -> tuple[Sample, list[str]]:
     """A sample of about `rows` rows, and a sentence for each item that Spark could not evaluate."""
     if not source.rows:
         raise HedgerowError(f"the table {source.name} is empty, so there is nothing to learn from")
-    items, refused = analysable(source.frame, needed(predicates, terms), source.schema)
+    wanted, schema = needed(predicates, terms), {**source.schema, **joins.schema}
+    items, refused = analysable(joins.widened(source.frame, wanted), wanted, schema)
     if not items:
         raise HedgerowError(f"no query filters {source.name} on a column that Hedgerow can compare")
     drawn = source.frame.sample(rows / source.rows, seed) if rows < source.rows else source.frame
-    arrow, failed = _evaluated(drawn, items)
+    arrow, failed = _evaluated(joins.widened(drawn, items), items)
     if not arrow.num_rows:  # a tiny table may give an empty sample
-        arrow, failed = _evaluated(source.frame.limit(rows), items)
+        arrow, failed = _evaluated(joins.widened(source.frame.limit(rows), items), items)
     names = computed(item for item in items if item not in failed)
-    sample = Sample(rows_of(arrow, names), source.rows, source.schema, source.widths, source.unpacked_widths)
+    sample = Sample(rows_of(arrow, names), source.rows, schema, source.widths, source.unpacked_widths)
     return sample, refused + [f"{sql_of(item)} is left out: {why}" for item, why in failed.items()]
 
 

@@ -39,6 +39,7 @@ import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -60,11 +61,14 @@ import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
@@ -149,6 +153,15 @@ public class Pruning extends Rule {
         return judged.settings(conf);
     }
 
+    /** The version of the table that a frame reads whole; null if it reads anything else, or in an unusual way. */
+    public String version(Dataset frame) throws Exception {
+        LogicalPlan plan = frame.queryExecution().analyzed();
+        while (plan instanceof SubqueryAlias) {
+            plan = ((SubqueryAlias) plan).child();
+        }
+        return plan instanceof LogicalRelation ? version((LogicalRelation) plan) : null;
+    }
+
     /** The same query, marked so that this rule prunes its scans; null if it reads no files. */
     public Dataset marked(Dataset query) {
         Mark mark = new Mark();
@@ -211,27 +224,19 @@ public class Pruning extends Rule {
         if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
             return relation;
         }
-        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        FileIndex location = files.location();
+        FileIndex location = ((HadoopFsRelation) relation.relation()).location();
         if (location instanceof Decided) {
             visit.note(((Decided) location).told());
             return relation;
         }
-        String kind = location.getClass().getName();
-        boolean isDelta = kind.equals(DELTA + "stats.PreparedDeltaFileIndex")
-            || kind.equals(DELTA + "files.TahoeLogFileIndex");
-        boolean isParquet = files.fileFormat().getClass() == ParquetFileFormat.class
-            && location instanceof PartitioningAwareFileIndex;
-        if (!(isDelta || isParquet) || !(every || files.options().contains(MARK))) {
+        if (!isOurs(relation)) {
             return relation;
         }
         visit.sawFiles = true;
-        String root = isDelta ? call(location, "path").toString() : rootOf((PartitioningAwareFileIndex) location);
-        Side side = root == null ? null : Side.of(root, isDelta ? "delta-" : "manifest-", files);
-        if (side == null) {
+        Scan scan = scan(relation);
+        if (scan == null) {
             return relation;
         }
-        Scan scan = new Scan(root, side, relation, files, location, isDelta);
         try {
             String unfit = unfit(scan);
             if (unfit != null) {
@@ -243,13 +248,37 @@ public class Pruning extends Rule {
         }
     }
 
+    private static boolean isDelta(FileIndex location) {
+        String kind = location.getClass().getName();
+        return kind.equals(DELTA + "stats.PreparedDeltaFileIndex") || kind.equals(DELTA + "files.TahoeLogFileIndex");
+    }
+
+    /** Whether this rule looks at relations of this kind. */
+    private boolean isOurs(LogicalRelation relation) {
+        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+        boolean isParquet = files.fileFormat().getClass() == ParquetFileFormat.class
+            && files.location() instanceof PartitioningAwareFileIndex;
+        return (isDelta(files.location()) || isParquet) && (every || files.options().contains(MARK));
+    }
+
+    /** The relation as a scan of a managed table; null if it is not one. */
+    private Scan scan(LogicalRelation relation) throws Exception {
+        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming() || !isOurs(relation)) {
+            return null;
+        }
+        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+        FileIndex location = files.location();
+        boolean isDelta = isDelta(location);
+        String root = isDelta ? call(location, "path").toString() : rootOf((PartitioningAwareFileIndex) location);
+        Side side = root == null ? null : Side.of(root, isDelta ? "delta-" : "manifest-", files);
+        return side == null ? null : new Scan(root, side, relation, files, location, isDelta);
+    }
+
     /** Why no file of the scan may be skipped, whatever the condition; null if some may. */
     private String unfit(Scan scan) {
-        for (Iterator each = scan.files.options().keysIterator(); each.hasNext();) {
-            String option = (String) each.next();
-            if (!option.equalsIgnoreCase(MARK) && !judged.isHarmlessOption(option)) {
-                return "the reader option " + option + " may change what is read";
-            }
+        String option = unusualOption(scan.files);
+        if (option != null) {
+            return "the reader option " + option + " may change what is read";
         }
         if (scan.isDelta) {
             boolean isPrepared = scan.location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex");
@@ -258,8 +287,22 @@ public class Pruning extends Rule {
         if (!scan.files.partitionSchema().isEmpty() || scan.files.bucketSpec().isDefined()) {
             return "the query reads the directory as a partitioned or bucketed table";
         }
-        return scan.relation.schema().json().indexOf("parquet.field.id") < 0
-            ? null : "columns may be found by Parquet's field ids";
+        return hasFieldIds(scan.relation) ? "columns may be found by Parquet's field ids" : null;
+    }
+
+    /** A reader option that may change what is read; null if there is none. */
+    private String unusualOption(HadoopFsRelation files) {
+        for (Iterator each = files.options().keysIterator(); each.hasNext();) {
+            String option = (String) each.next();
+            if (!option.equalsIgnoreCase(MARK) && !judged.isHarmlessOption(option)) {
+                return option;
+            }
+        }
+        return null;
+    }
+
+    private static boolean hasFieldIds(LogicalRelation relation) {
+        return relation.schema().json().indexOf("parquet.field.id") >= 0;
     }
 
     private LogicalPlan chosen(Scan scan, Expression condition, Visit visit) throws Exception {
@@ -267,18 +310,25 @@ public class Pruning extends Rule {
         if (known.reason != null) {
             return leftAlone(scan, known.reason, visit);
         }
-        if (condition == null) {
+        StringBuilder asked = new StringBuilder();
+        StringBuilder partners = new StringBuilder();
+        boolean joined = usesJoins() && visit.edges().isFrom(scan.relation)
+            && (joined(scan.relation, known.joins, known, asked, visit) | partners(scan.relation, partners, visit));
+        if (condition == null && !joined) {
             visit.note(scan.told(known.name, scan.listed(null), null));
             return scan.relation;
         }
         StringBuilder request = new StringBuilder("{\"ask\":");
         quote(known.handle, request);
         request.append(",\"where\":");
-        new Condition(request, known.items).write((Expression) condition.transform(new Normal(scan.relation)));
+        new Condition(request, known.items).write(normal(condition, scan.relation));
         if (scan.side.hasMore) {
-            boolean own = visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
+            boolean own = joined || visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
             request.append(",\"own\":").append(own).append(",\"columns\":");
-            names(visit.columnsOf(scan.relation, condition), request);
+            names(visit.columnsOf(scan.relation, condition == null ? Literal.TrueLiteral() : condition), request);
+        }
+        if (joined) {
+            request.append(",\"joined\":").append(asked).append(",\"partners\":").append(partners);
         }
         JsonNode answer = JSON.readTree((String) python.apply(request.append("}").toString()));
         if (answer.has("reason")) {
@@ -290,6 +340,131 @@ public class Pruning extends Rule {
         return answer.has("instead")
             ? instead(scan, condition, known, at(answer, "instead"), visit)
             : shortened(scan, known, known.skip.where(at(answer, "bits").asText()), visit);
+    }
+
+    // --- joined tables ---
+
+    private static boolean usesJoins() {
+        return !"false".equalsIgnoreCase(SQLConf.get().getConfString("hedgerow.joins", "true"));
+    }
+
+    private static Expression normal(Expression condition, LogicalRelation relation) {
+        return condition == null ? Literal.TrueLiteral() : (Expression) condition.transform(new Normal(relation));
+    }
+
+    /**
+     * Writes the conditions on the rows to which foreign keys lead from this relation, if the query joins them, as
+     * [{"name": column, "version": text, "where": condition, "joined": [...]}, ...]; false if there is none.
+     */
+    private boolean joined(LogicalRelation from, JsonNode keys, Known known, StringBuilder out, Visit visit)
+            throws Exception {
+        out.append("[");
+        boolean found = false;
+        for (int i = 0; i < keys.size(); i++) {
+            JsonNode key = at(keys, i);
+            for (java.util.Iterator each = visit.edges().to(from, key).iterator(); each.hasNext();) {
+                LogicalRelation other = (LogicalRelation) each.next();
+                String version = version(other);
+                if (version == null || !version.equals(at(key, "version").asText())) {
+                    continue;
+                }
+                out.append(found ? "," : "").append("{\"name\":");
+                quote(at(key, "name").asText(), out);
+                out.append(",\"version\":");
+                quote(version, out);
+                out.append(",\"where\":");
+                Expression condition = normal(visit.edges().condition(other), other);
+                new Condition(out, itemsOf(known, key, other)).write(condition);
+                out.append(",\"joined\":");
+                joined(other, at(key, "joined"), known, out, visit);
+                out.append("}");
+                found = true;
+            }
+        }
+        out.append("]");
+        return found;
+    }
+
+    /** The index's expressions over joined rows, recognised in the table that these rows come from. */
+    private Map itemsOf(Known known, JsonNode key, LogicalRelation other) throws Exception {
+        String name = at(key, "name").asText() + "\n" + other.schema().json();
+        Map found = (Map) known.joinedItems.get(name);
+        if (found == null) {
+            HadoopFsRelation files = (HadoopFsRelation) other.relation();
+            found = items(new Scan("", null, other, files, files.location(), false), at(key, "items"));
+            known.joinedItems.put(name, found);
+        }
+        return found;
+    }
+
+    /**
+     * Writes the managed tables whose rows the joins need, with their own conditions, as
+     * [{"ask": handle, "where": condition, "columns": [[mine, theirs], ...]}, ...]; false if there is none.
+     */
+    private boolean partners(LogicalRelation from, StringBuilder out, Visit visit) throws Exception {
+        out.append("[");
+        boolean found = false;
+        Map tables = visit.edges().from(from);
+        for (java.util.Iterator each = tables.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            LogicalRelation other = (LogicalRelation) entry.getKey();
+            Scan scan = scan(other);
+            Known theirs = scan == null || unfit(scan) != null ? null : known(scan);
+            if (theirs == null || theirs.reason != null || !scan.isCovered(theirs.skip)) {
+                continue;
+            }
+            StringBuilder asked = new StringBuilder();
+            joined(other, theirs.joins, theirs, asked, visit);
+            out.append(found ? "," : "").append("{\"ask\":");
+            quote(theirs.handle, out);
+            out.append(",\"where\":");
+            new Condition(out, theirs.items).write(normal(visit.edges().condition(other), other));
+            out.append(",\"joined\":").append(asked).append(",\"columns\":[");
+            List pairs = (List) entry.getValue();
+            for (int i = 0; i < pairs.size(); i++) {
+                AttributeReference[] pair = (AttributeReference[]) pairs.get(i);
+                out.append(i > 0 ? ",[" : "[");
+                quote(pair[0].name(), out);
+                out.append(",");
+                quote(pair[1].name(), out);
+                out.append(",");
+                quote(pair[0].dataType().catalogString(), out);
+                out.append("]");
+            }
+            out.append("]}");
+            found = true;
+        }
+        out.append("]");
+        return found;
+    }
+
+    /** The version of the table that a relation reads whole; null if it is not known what it reads. */
+    private String version(LogicalRelation relation) throws Exception {
+        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
+            return null;
+        }
+        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+        if (unusualOption(files) != null || hasFieldIds(relation)) {
+            return null;
+        }
+        FileIndex location = files.location();
+        if (location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex")) {
+            Object snapshot = call(call(location, "preparedScan"), "scannedSnapshot");
+            return "delta " + call(call(snapshot, "metadata"), "id") + " " + call(snapshot, "version");
+        }
+        if (files.fileFormat().getClass() != ParquetFileFormat.class
+                || !(location instanceof PartitioningAwareFileIndex)) {
+            return null;
+        }
+        List listed = new ArrayList();
+        for (Iterator each = ((PartitioningAwareFileIndex) location).allFiles().iterator(); each.hasNext();) {
+            FileStatus file = (FileStatus) each.next();
+            listed.add(file.getPath() + "\n" + file.getLen() + "\n" + file.getModificationTime());
+        }
+        Collections.sort(listed);
+        byte[] digest = java.security.MessageDigest.getInstance("SHA-256").digest(
+            String.join("\n", listed).getBytes(java.nio.charset.StandardCharsets.UTF_8));
+        return "files " + new java.math.BigInteger(1, digest).toString(16);
     }
 
     /** Leaves the scan as it is and records the reason. */
@@ -440,7 +615,7 @@ public class Pruning extends Rule {
      * The index's expressions as Spark parses and optimises them here, so that a query's expression is recognised as
      * the same tree. Expressions that cannot be parsed here, or that are not all of allowed classes, are left out.
      */
-    private Map items(Scan scan, JsonNode texts) {
+    private Map items(Scan scan, JsonNode texts) { // [[number, text], ...]
         Map found = new HashMap();
         resolving.set(Boolean.TRUE);
         try {
@@ -468,8 +643,9 @@ public class Pruning extends Rule {
         try {
             List columns = new ArrayList();
             for (int i = 0; i < numbers.size(); i++) {
-                String text = at(texts, ((Integer) numbers.get(i)).intValue()).asText();
-                columns.add(new Alias(session.sessionState().sqlParser().parseExpression(text), "_" + numbers.get(i),
+                JsonNode item = at(texts, ((Integer) numbers.get(i)).intValue());
+                String text = at(item, 1).asText();
+                columns.add(new Alias(session.sessionState().sqlParser().parseExpression(text), "_" + at(item, 0).asInt(),
                     org.apache.spark.sql.catalyst.expressions.NamedExpression$.MODULE$.newExprId(), nothing, Option.empty(),
                     nothing));
             }
@@ -798,6 +974,26 @@ public class Pruning extends Rule {
             return files == known.own();
         }
 
+        /** Whether the index describes every file that the scan may read. */
+        boolean isCovered(Skip known) throws Exception {
+            if (!isDelta) {
+                for (Iterator each = ((PartitioningAwareFileIndex) location).allFiles().iterator(); each.hasNext();) {
+                    FileStatus file = (FileStatus) each.next();
+                    if (!known.knows(file.getPath().getName(), file.getLen())) {
+                        return false;
+                    }
+                }
+                return true;
+            }
+            for (Iterator each = ((Seq) call(call(location, "preparedScan"), "files")).iterator(); each.hasNext();) {
+                Object file = each.next();
+                if (!known.knows((String) call(file, "path"), ((Long) call(file, "size")).longValue())) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
         private static void count(long[] files, long bytes) {
             files[0]++;
             files[1] += bytes;
@@ -827,6 +1023,8 @@ public class Pruning extends Rule {
         final String name;
         final Skip skip;
         final Map items;
+        final JsonNode joins; // the foreign keys whose rows the index describes
+        final Map joinedItems = Collections.synchronizedMap(new HashMap());
 
         Known(String key, String reason) {
             this.key = key;
@@ -835,6 +1033,7 @@ public class Pruning extends Rule {
             this.name = null;
             this.skip = Skip.none();
             this.items = new HashMap();
+            this.joins = JSON.createArrayNode();
         }
 
         /** `items` maps an expression's tree to its number. */
@@ -845,6 +1044,7 @@ public class Pruning extends Rule {
             this.name = at(answer, "name").asText();
             this.skip = Skip.of(at(answer, "files"));
             this.items = items;
+            this.joins = at(answer, "joined");
         }
     }
 
@@ -882,12 +1082,20 @@ public class Pruning extends Rule {
         private final LogicalPlan root;
         private final List done = new ArrayList();
         private Project above;
+        private Edges edges;
         final List scans = new ArrayList();
         boolean sawFiles;
 
         Visit(Pruning rule, LogicalPlan root) {
             this.rule = rule;
             this.root = root;
+        }
+
+        Edges edges() {
+            if (edges == null) {
+                edges = new Edges(root);
+            }
+            return edges;
         }
 
         void note(String told) {
@@ -953,6 +1161,201 @@ public class Pruning extends Rule {
             for (Iterator each = ((TreeNode) found).children().iterator(); each.hasNext();) {
                 finish((LogicalPlan) each.next());
             }
+        }
+    }
+
+    /**
+     * The equi-joins of a query, as edges: rows of one relation can change the result only if their column equals a
+     * column of some row of the other relation that its filter keeps. To leave out the rest is a semi-join, so any
+     * number of edges may be used one after the other.
+     */
+    public static class Edges {
+        private final Map byRelation = new java.util.IdentityHashMap(); // relation -> relation -> list of [mine, theirs]
+        private final Map conditions = new java.util.IdentityHashMap(); // of the filters right above relations
+        private final Map appearances = new HashMap(); // of a relation's first column in the plan
+
+        Edges(LogicalPlan root) {
+            read(root);
+        }
+
+        private void read(LogicalPlan plan) {
+            if (plan instanceof LogicalRelation && !plan.output().isEmpty()) {
+                Object first = ((AttributeReference) plan.output().head()).exprId();
+                Integer before = (Integer) appearances.get(first);
+                appearances.put(first, Integer.valueOf(before == null ? 1 : before.intValue() + 1));
+            } else if (plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation) {
+                conditions.put(((Filter) plan).child(), ((Filter) plan).condition());
+            } else if (plan instanceof Join && ((Join) plan).condition().isDefined()) {
+                read((Join) plan, (Expression) ((Join) plan).condition().get());
+            }
+            for (Iterator each = plan.children().iterator(); each.hasNext();) {
+                read((LogicalPlan) each.next());
+            }
+            for (Iterator each = plan.subqueries().iterator(); each.hasNext();) {
+                read((LogicalPlan) each.next());
+            }
+        }
+
+        private void read(Join join, Expression condition) {
+            if (condition instanceof And) {
+                read(join, ((And) condition).left());
+                read(join, ((And) condition).right());
+            } else if (condition instanceof EqualTo && ((EqualTo) condition).left() instanceof AttributeReference
+                    && ((EqualTo) condition).right() instanceof AttributeReference) {
+                AttributeReference left = (AttributeReference) ((EqualTo) condition).left();
+                AttributeReference right = (AttributeReference) ((EqualTo) condition).right();
+                if (!join.left().outputSet().contains(left)) {
+                    AttributeReference other = left;
+                    left = right;
+                    right = other;
+                }
+                if (!join.left().outputSet().contains(left) || !join.right().outputSet().contains(right)) {
+                    return;
+                }
+                String kind = kind(join);
+                if ("Inner Cross LeftSemi RightOuter".indexOf(kind) >= 0) {
+                    add(join.left(), left, join.right(), right);
+                }
+                if ("Inner Cross LeftSemi LeftOuter LeftAnti".indexOf(kind) >= 0) {
+                    add(join.right(), right, join.left(), left);
+                }
+            }
+        }
+
+        private static String kind(Join join) {
+            return join.joinType().getClass().getSimpleName().replace("$", "");
+        }
+
+        /** Adds an edge from the side whose rows may be left out. */
+        private void add(LogicalPlan side, AttributeReference mine, LogicalPlan other, AttributeReference theirs) {
+            Object[] from = origin(side, mine.exprId(), true);
+            Object[] to = origin(other, theirs.exprId(), false);
+            if (from == null || to == null || from[0] == to[0]) {
+                return;
+            }
+            Map edges = (Map) byRelation.get(from[0]);
+            if (edges == null) {
+                edges = new java.util.IdentityHashMap();
+                byRelation.put(from[0], edges);
+            }
+            List pairs = (List) edges.get(to[0]);
+            if (pairs == null) {
+                pairs = new ArrayList();
+                edges.put(to[0], pairs);
+            }
+            pairs.add(new AttributeReference[] {(AttributeReference) from[1], (AttributeReference) to[1]});
+        }
+
+        /**
+         * The relation and its column that a plan's column comes from; null if that is not certain. `droppable`: to leave
+         * out the relation's rows with one value must do no more than to leave out the plan's rows with this value.
+         */
+        private static Object[] origin(LogicalPlan plan, ExprId id, boolean droppable) {
+            if (plan instanceof LogicalRelation) {
+                for (Iterator each = plan.output().iterator(); each.hasNext();) {
+                    AttributeReference column = (AttributeReference) each.next();
+                    if (column.exprId().equals(id)) {
+                        return isData(column) ? new Object[] {plan, column} : null;
+                    }
+                }
+                return null;
+            }
+            if (plan instanceof Filter) {
+                boolean passes = !droppable || ((Filter) plan).condition().deterministic();
+                return passes ? origin(((Filter) plan).child(), id, droppable) : null;
+            }
+            if (plan instanceof Project) {
+                ExprId inner = inner(((Project) plan).projectList(), id, droppable);
+                return inner == null ? null : origin(((Project) plan).child(), inner, droppable);
+            }
+            if (plan instanceof Aggregate) {
+                Aggregate aggregate = (Aggregate) plan;
+                ExprId inner = inner(aggregate.aggregateExpressions(), id, droppable);
+                for (Iterator each = aggregate.groupingExpressions().iterator(); each.hasNext();) {
+                    Object key = each.next();
+                    if (key instanceof AttributeReference && ((AttributeReference) key).exprId().equals(inner)) {
+                        return origin(aggregate.child(), inner, droppable);
+                    }
+                }
+                return null;
+            }
+            if (plan instanceof Join) {
+                Join join = (Join) plan;
+                String kind = kind(join);
+                if ((!droppable || "Inner Cross LeftSemi LeftAnti LeftOuter".indexOf(kind) >= 0) && has(join.left(), id)) {
+                    return origin(join.left(), id, droppable);
+                }
+                if ((!droppable || "Inner Cross RightOuter".indexOf(kind) >= 0) && has(join.right(), id)) {
+                    return origin(join.right(), id, droppable);
+                }
+            }
+            return null;
+        }
+
+        /** The column below a list of expressions that has the value of the column `id` above it. */
+        private static ExprId inner(Seq expressions, ExprId id, boolean droppable) {
+            ExprId found = null;
+            for (Iterator each = expressions.iterator(); each.hasNext();) {
+                Expression e = (Expression) each.next();
+                if (droppable && !e.deterministic()) {
+                    return null;
+                }
+                if (e instanceof AttributeReference && ((AttributeReference) e).exprId().equals(id)) {
+                    found = id;
+                } else if (e instanceof Alias && ((Alias) e).exprId().equals(id)
+                        && ((Alias) e).child() instanceof AttributeReference) {
+                    found = ((AttributeReference) ((Alias) e).child()).exprId();
+                }
+            }
+            return found;
+        }
+
+        private static boolean has(LogicalPlan plan, ExprId id) {
+            for (Iterator each = plan.output().iterator(); each.hasNext();) {
+                if (((Attribute) each.next()).exprId().equals(id)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        boolean isFrom(LogicalRelation relation) {
+            return !from(relation).isEmpty();
+        }
+
+        /** The relations that edges lead to, with the pairs of columns; a relation that appears twice has none. */
+        Map from(LogicalRelation relation) {
+            Map edges = (Map) byRelation.get(relation);
+            Object first = relation.output().isEmpty() ? null : ((AttributeReference) relation.output().head()).exprId();
+            boolean isOnce = Integer.valueOf(1).equals(appearances.get(first));
+            return edges == null || !isOnce ? Collections.EMPTY_MAP : edges;
+        }
+
+        /** The relations that edges over all columns of a foreign key lead to. */
+        List to(LogicalRelation relation, JsonNode key) {
+            List found = new ArrayList();
+            for (java.util.Iterator each = from(relation).entrySet().iterator(); each.hasNext();) {
+                Map.Entry entry = (Map.Entry) each.next();
+                JsonNode mine = at(key, "columns");
+                boolean isWhole = true;
+                for (int i = 0; i < mine.size(); i++) {
+                    boolean has = false;
+                    for (java.util.Iterator pairs = ((List) entry.getValue()).iterator(); pairs.hasNext();) {
+                        AttributeReference[] pair = (AttributeReference[]) pairs.next();
+                        has |= pair[0].name().equalsIgnoreCase(at(mine, i).asText())
+                            && pair[1].name().equalsIgnoreCase(at(at(key, "others"), i).asText());
+                    }
+                    isWhole &= has;
+                }
+                if (isWhole) {
+                    found.add(entry.getKey());
+                }
+            }
+            return found;
+        }
+
+        Expression condition(LogicalRelation relation) {
+            return (Expression) conditions.get(relation);
         }
     }
 

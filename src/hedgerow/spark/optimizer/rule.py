@@ -14,7 +14,7 @@ from hedgerow.spark.start.delta_jars import loaded
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _DELTA = re.compile(r"import \S+; // Delta\n|// --- Delta begins.*// --- Delta ends ---", re.DOTALL)
 # Stored with a table even at their defaults, which differ between machines and releases.
@@ -57,6 +57,12 @@ def new_rule(spark: SparkSession) -> Any:
     values = gateway.new_array(jvm.java.lang.Object, 1)
     values[0] = json.dumps({**json.loads(as_json()), "always": _ALWAYS_STORED})
     return rule_class(spark).getConstructors()[0].newInstance(values)
+
+
+def version_of(frame: DataFrame) -> str | None:
+    """Tells what the frame reads from what it would read after a change; None if it is not a plain table of files."""
+    found = new_rule(frame.sparkSession).version(frame._jdf)
+    return None if found is None else str(found)
 
 
 def settings(spark: SparkSession) -> dict[str, str]:

@@ -128,6 +128,11 @@ class Snapshot:
         return int(self.java.version())
 
     @cached_property
+    def mark(self) -> str:
+        """Tells this version from all others, of other tables too, as the optimizer rule does."""
+        return f"delta {self.java.metadata().id()} {self.version}"
+
+    @cached_property
     def properties(self) -> dict[str, str]:
         return dict(self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
 

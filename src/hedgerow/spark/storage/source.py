@@ -41,6 +41,7 @@ class Source:
     origin: str
     is_files: bool
     sizes: Mapping[str, int] | None = None
+    version: str | None = None  # of a Delta table
 
     @cached_property
     def rows(self) -> int:
@@ -122,7 +123,7 @@ def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
         snapshot.log.full_path(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
     }
     own = name or _own_name(source, "/" in source)
-    return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes)
+    return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes, snapshot.mark)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:

@@ -12,6 +12,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.types import FLOAT, Type
 from hedgerow.spark.compute.assign_blocks import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.compute.checksum import Checksum, observed
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import configured, temporary_settings
 from hedgerow.spark.write.writing import Writing
@@ -26,6 +27,7 @@ def write_blocks(
     schema: Mapping[str, Type],
     path: str,
     how: Writing,
+    joins: Joins = NO_JOINS,
 ) -> Checksum:
     """Writes a file `part-<block>-...` for each block that has rows; returns the checksum of the rows that went in.
 
@@ -39,7 +41,7 @@ def write_blocks(
         configured(spark, **settings_for(layout)),
         observed(frame) as (watched, checksums),
     ):
-        routed = with_block(watched, layout, schema).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+        routed = with_block(watched, layout, schema, joins).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
         order = order_inside(layout, how.sort_by, how.by_key)
         if order:
             routed = routed.sortWithinPartitions(*order)

@@ -20,6 +20,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 
 if TYPE_CHECKING:
@@ -29,12 +30,17 @@ FILE, _ROWS, _BLOCK, _PART = map(helper_name, ("file", "rows", "known_block", "p
 
 
 def placed(
-    frame: DataFrame, layout: Layout, schema: Mapping[str, Type], partitions: Sequence[str], block_rows: int
+    frame: DataFrame,
+    layout: Layout,
+    schema: Mapping[str, Type],
+    partitions: Sequence[str],
+    block_rows: int,
+    joins: Joins = NO_JOINS,
 ) -> DataFrame:
     """Repartitions the frame: one Spark partition per file, each with rows of one table partition only."""
     from pyspark.sql import functions as f
 
-    routed = with_block(frame, layout, schema)
+    routed = with_block(frame, layout, schema, joins)
     if not partitions:
         return routed.repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
     names = [quote_name(c) for c in partitions]

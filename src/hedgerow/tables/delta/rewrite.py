@@ -17,6 +17,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
@@ -25,6 +26,7 @@ from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import Checksum, observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
 from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import configured, first_line, spark_errors
@@ -36,7 +38,6 @@ from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
 from hedgerow.tables.delta.segments import (
     Segment,
-    mentions,
     operation,
     update_list,
     with_segment,
@@ -45,6 +46,7 @@ from hedgerow.tables.delta.segments import (
 )
 from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.stored_joins import opened, schema_of_joins, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +64,7 @@ class Plan:
     items: Sequence[Item]
     provenance: Mapping[str, Any]
     how: Writing
+    joins: Joins = NO_JOINS
     where: str | Sequence[str] | None = None
 
 
@@ -99,7 +102,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             rows, items = written.frame(), _indexed_items(plan, snapshot)
             footers, known = footers_and_terms(snapshot, written.sizes, items)
             names = file_names(written.sizes)
-            stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known)
+            stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known, plan.joins)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
         files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
         segment = added = write_segment(log, _entry(plan, snapshot, went_in), plan.layout, stats, files)
@@ -128,7 +131,8 @@ def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
     options_of(plan.how)
     snapshot = log.snapshot()
     snapshot.refuse()
-    snapshot.cover(sorted({term_text(c) for p in plan.predicates for c in columns_of(p)}))
+    schema = schema_at(snapshot)
+    snapshot.cover(sorted({term_text(c) for p in plan.predicates for c in columns_of(p) if term_text(c) in schema}))
     return log.snapshot()
 
 
@@ -162,7 +166,7 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
 
 def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
     least = plan.provenance.get("block_rows") or _mean_rows(snapshot)
-    rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least))
+    rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least), plan.joins)
     return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.how)
 
 
@@ -178,14 +182,17 @@ def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, ho
 
 def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
     """The entry of a segment that has no id yet."""
+    items = _indexed_items(plan, snapshot)
+    joined = to_store(plan.joins, (*items, *plan.layout.features))
     return SegmentEntry(
         id="",
         layout="",
         columns=snapshot.columns,
-        schema={key: str(kind) for key, kind in schema_at(snapshot).items()},
+        schema={key: str(kind) for key, kind in {**schema_at(snapshot), **schema_of_joins(joined)}.items()},
         settings=settings(snapshot.log.spark),
         writing=plan.how,
-        statistics=tuple(_indexed_items(plan, snapshot)),
+        statistics=tuple(items),
+        joined=joined,
         hashed=tuple(snapshot.fields),
         checksum=went_in,
         origin=plan.provenance,
@@ -229,10 +236,11 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
+    joins = opened(log.spark, segment.entry.joined)
     try:
         with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(frame, segment.layout, schema, partitions, least)
+            rows = placed(frame, segment.layout, schema, partitions, least, joins)
             rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
             options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
@@ -246,8 +254,11 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     if new:
         items = segment.entry.statistics
         footers, known = footers_and_terms(after, new, items)
-        stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known)
-        entry = replace(segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None)
+        stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known, joins)
+        joined = to_store(joins, (*items, *segment.layout.features))
+        entry = replace(
+            segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None, joined=joined
+        )
         files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
         added = write_segment(log, entry, None, stats, files)
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))

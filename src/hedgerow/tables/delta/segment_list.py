@@ -13,6 +13,7 @@ from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.stored_joins import StoredJoin
 
 LIST_FORMAT = 1
 
@@ -29,6 +30,7 @@ class SegmentEntry:
         settings: those of the session that wrote the files.
         statistics: the expressions and conditions that the index describes.
         hashed: the columns whose values the checksum is of; None if there is no checksum, as after an append.
+        joined: the rows of other tables that the index describes as columns.
         origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
     """
 
@@ -41,6 +43,7 @@ class SegmentEntry:
     statistics: tuple[Item, ...]
     hashed: tuple[str, ...] = ()
     checksum: Checksum | None = None
+    joined: tuple[StoredJoin, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,6 +59,7 @@ class SegmentEntry:
             **({} if self.checksum is None else {"checksum": self.checksum.to_dict()}),
             "id": self.id,
             "layout": self.layout,
+            **({"joined": [j.to_dict() for j in self.joined]} if self.joined else {}),
         }
 
     @staticmethod
@@ -73,6 +77,7 @@ class SegmentEntry:
             statistics=tuple(decode(item) for item in rest.pop("statistics")),
             hashed=tuple(rest.pop("hashed", ())),
             checksum=Checksum(**checksum) if checksum else None,
+            joined=tuple(map(StoredJoin.from_dict, rest.pop("joined", ()))),
             origin=rest,
         )
 

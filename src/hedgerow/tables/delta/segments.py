@@ -9,7 +9,7 @@ written before its files are committed: if the commit fails, it describes files 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -18,12 +18,10 @@ from uuid import uuid4
 
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
-from hedgerow.core.predicates.nodes import Cast, Column, Predicate, columns_of
-from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList, list_name, newest_list, read_list
@@ -68,35 +66,12 @@ class Segment:
         key = (differs and differs[0], frozenset(replaced))
         if key not in self._indexes:
             index = fitting_index(self.stored, self.schema, key[0])
-            self._indexes[key] = _without_columns(index, self.entry.statistics, replaced) if replaced else index
+            self._indexes[key] = without_columns(index, self.entry.statistics, replaced)
         return self._indexes[key]
 
     @cached_property
     def schema(self) -> dict[str, Type]:
         return {name: Type.parse(kind) for name, kind in self.entry.schema.items()}
-
-
-def _without_columns(index: BlockIndex, items: Sequence[Item], replaced: set[str]) -> BlockIndex:
-    """The index without statistics of items that mention a replaced column."""
-    lost = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, replaced)}
-    views = []
-    for view in index.views:
-        terms = {name: t for name, t in view.stats.terms.items() if name not in lost}
-        features = {name: f for name, f in view.stats.conditions.items() if not mentions(f.predicate, replaced)}
-        views.append(View(Stats(view.stats.rows, terms, features), view.membership))
-    return BlockIndex(tuple(views))
-
-
-def mentions(item: Item, names: set[str]) -> bool:
-    """Whether the item has any of these columns, given in lower case."""
-    match item:
-        case Column():
-            own: Any = (item,)
-        case Cast(column=column):
-            own = (column,)
-        case _:
-            own = columns_of(item) if isinstance(item, Predicate) else item.columns
-    return any({quote_name(c.path[0]).lower(), c.path[0].lower()} & names for c in own)
 
 
 # --- the side folder ---

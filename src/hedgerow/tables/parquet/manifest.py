@@ -13,6 +13,7 @@ from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.stored_joins import StoredJoin
 
 MANIFEST_FORMAT = 1
 _KINDS = {"number": int, "name": str, "schema": dict, "settings": dict, "files": str, "index": str}
@@ -31,6 +32,7 @@ class Manifest:
         checksum: of all rows.
         files, index: names of files in `_hedgerow/`.
         copy_of: of a replica, the list of files of the table that it equals.
+        joined: the rows of other tables that the index describes as columns.
         origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
     """
 
@@ -45,6 +47,7 @@ class Manifest:
     index: str = ""
     copy_of: str | None = None
     written: str | None = None
+    joined: tuple[StoredJoin, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
@@ -63,6 +66,7 @@ class Manifest:
             "index": self.index,
             **({} if self.copy_of is None else {"copy_of": self.copy_of}),
             "written": self.written,
+            **({"joined": [j.to_dict() for j in self.joined]} if self.joined else {}),
         }
         return json.dumps(stored, indent=1).encode()
 
@@ -84,6 +88,7 @@ class Manifest:
                 checksum=Checksum(**stored.pop("checksum")),
                 copy_of=stored.pop("copy_of", None),
                 written=stored.pop("written", None),
+                joined=tuple(map(StoredJoin.from_dict, stored.pop("joined", ()))),
                 origin=stored,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -26,6 +26,7 @@ from hedgerow.core.index.index_file import index_of_bytes
 from hedgerow.core.layouts.base import Layout, layout_from_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.types import Type
+from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
@@ -35,6 +36,8 @@ from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_numbers, read_manifest
 from hedgerow.tables.settings_fit import difference, fitting_index
+from hedgerow.tables.stored_joins import opened as opened_joins
+from hedgerow.tables.stored_joins import schema_of_joins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +86,8 @@ class StoredParquet:
         differs = difference(self.manifest.settings, now)
         kind = differs and differs[0]
         if kind not in self._indexes:
-            self._indexes[kind] = fitting_index(self.stored_index, self.schema, kind)
+            seen = {**self.schema, **schema_of_joins(self.manifest.joined)}
+            self._indexes[kind] = fitting_index(self.stored_index, seen, kind)
         return self._indexes[kind]
 
     @cached_property
@@ -103,6 +107,11 @@ class StoredParquet:
         from pyspark.sql.types import StructType
 
         return StructType.fromJson(deepcopy(dict(self.manifest.schema)))  # fromJson changes its input
+
+    @cached_property
+    def joins(self) -> Joins:
+        """The rows of other tables that the layout and the index speak of, as they are now."""
+        return opened_joins(self.spark, self.manifest.joined)
 
     @cached_property
     def side(self) -> Folder:

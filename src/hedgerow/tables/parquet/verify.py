@@ -85,7 +85,7 @@ def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
     """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
     names = [table.known.names[i] for i in places]
     with settings_as_written(table.spark, table.manifest.settings):
-        fresh = collect_files(table.frame(names), table.manifest.statistics, table.schema, names)
+        fresh = collect_files(table.frame(names), table.manifest.statistics, table.schema, names, joins=table.joins)
     stored = repeat(table.stored_index.blocks, np.array(places))
     same = agree(stored, fresh)
     same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows

@@ -13,12 +13,14 @@ from uuid import uuid4
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
+from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_to_json, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
 from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
@@ -32,6 +34,7 @@ from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
 from hedgerow.tables.parquet.stored import StoredParquet, data_files, newest_manifest, partial_place
 from hedgerow.tables.settings_fit import difference, settings_as_written
+from hedgerow.tables.stored_joins import changed, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,23 +43,25 @@ _MAX_KEPT_MANIFESTS = 10  # the newest, and some more for readers that still use
 
 
 def write_files(
-    table: StoredParquet, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Item]
+    table: StoredParquet, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Item], joins: Joins
 ) -> tuple[Checksum, BlockIndex, KnownFiles]:
     """Writes rows into an empty table folder and collects the statistics of the items for the new files."""
     if isinstance(layout, OverlapLayout):
         check_can_overlap(layout, table.schema)
     with step(table.spark, "writing"):
-        went_in = write_blocks(frame, layout, table.schema, table.path, how)
+        went_in = write_blocks(frame, layout, table.schema, table.path, how, joins)
         if isinstance(layout, OverlapLayout) and layout.pairs:
             own = table.frame(list(data_files(table.spark, table.path)))
             where = f"{table.path}/{COPIES}"
             write_copies(own, layout, table.schema, where, how.sort_by, how.options)
     with step(table.spark, "collecting statistics and comparing all rows"):
-        index, files, came_out = _inspected(table, layout, items)
+        index, files, came_out = _inspected(table, layout, items, joins)
     return same_rows(went_in, came_out, frame, table.frame(list(data_files(table.spark, table.path)))), index, files
 
 
-def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> tuple[BlockIndex, KnownFiles, Checksum]:
+def _inspected(
+    table: StoredParquet, layout: Layout, items: Sequence[Item], joins: Joins
+) -> tuple[BlockIndex, KnownFiles, Checksum]:
     """The statistics and sizes of all files, and the checksum of their rows."""
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
@@ -69,7 +74,7 @@ def _inspected(table: StoredParquet, layout: Layout, items: Sequence[Item]) -> t
         came_out = checksum(frame)
     else:
         known = known_terms(footers, table.schema, wanted)
-        stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known)
+        stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known, joins)
         index = BlockIndex((View(stats),))
     blocks = list(map(block_of_file, sizes))
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
@@ -92,7 +97,7 @@ def add_rows(
                     "the layout again"
                 )
             went_in, index, files = write_files(
-                draft, frame, table.layout, table.manifest.writing, table.manifest.statistics
+                draft, frame, table.layout, table.manifest.writing, table.manifest.statistics, table.joins
             )
         for name in files.names:
             folder.move(f"{place}/{name}", name)
@@ -115,9 +120,11 @@ def commit_append(
     """Commits an append after the newest manifest, which may be a concurrent writer's; returns whether it succeeded.
 
     With `copy_of`, it fails instead of following another writer: the replica must equal the table as we read it."""
-    table = stored
+    table, items = stored, stored.manifest.statistics
+    described = to_store(stored.joins, items)  # the versions that the new files were compared with
     while True:
-        grown = concat_indexes(table.stored_index, index)
+        stale = changed(table.manifest.joined, described)
+        grown = concat_indexes(table.stored_index, without_columns(index, items, stale))
         total = table.manifest.checksum + went_in
         manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total)
         if copy_of is not None:
@@ -182,6 +189,7 @@ def create(
     how: Writing,
     overwrite: bool = False,
     copy_of: StoredParquet | None = None,
+    joins: Joins = NO_JOINS,
 ) -> None:
     """Writes the table beside its place and moves it there when it is complete.
 
@@ -204,6 +212,7 @@ def create(
             writing=how,
             statistics=tuple(items),
             checksum=Checksum(0, 0, 0),  # no rows are written yet
+            joined=to_store(joins, (*items, *layout.features)),
             origin=provenance,
         )
         frame = opened.frame
@@ -211,7 +220,7 @@ def create(
             of = copy_of.manifest
             manifest = replace(manifest, name=of.name, schema=of.schema, copy_of=of.files)
             frame = fitting_rows(copy_of, frame)
-        went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout, how, items)
+        went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout, how, items, joins)
         if copy_of is not None:
             check_same_rows(copy_of, went_in)
         commit(spark, place, replace(manifest, checksum=went_in), index, files)

@@ -1,0 +1,37 @@
+"""Leaves out what an index says of some columns, because they were replaced or have other values now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.predicates.nodes import Cast, Column, Predicate, Term, columns_of
+from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
+from hedgerow.core.pruning.block_stats import Stats
+
+
+def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: Collection[str]) -> BlockIndex:
+    """The index without statistics of items that mention a lost top-level column; names in lower case."""
+    if not lost:
+        return index
+    names = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, lost)}
+    views = []
+    for view in index.views:
+        terms = {name: t for name, t in view.stats.terms.items() if name not in names}
+        conditions = {name: f for name, f in view.stats.conditions.items() if not mentions(f.predicate, lost)}
+        views.append(View(Stats(view.stats.rows, terms, conditions), view.membership, view.parts))
+    return BlockIndex(tuple(views))
+
+
+def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
+    """Whether the item has any of these top-level columns, given in lower case."""
+    return any(not {quote_name(c.path[0]).lower(), c.path[0].lower()}.isdisjoint(names) for c in columns_in(item))
+
+
+def columns_in(item: Term | Predicate) -> frozenset[Column]:
+    """The columns that a term or predicate reads."""
+    if isinstance(item, Predicate):
+        return columns_of(item)
+    if isinstance(item, Column):
+        return frozenset((item,))
+    return frozenset((item.column,) if isinstance(item, Cast) else item.columns)

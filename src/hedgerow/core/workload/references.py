@@ -1,0 +1,158 @@
+"""Foreign keys, and the rows that they lead to, seen as columns of the table that has the key.
+
+    lineitem.l_orderkey -> orders.o_orderkey          at most one order for each line
+    SELECT ... FROM lineitem JOIN orders ON l_orderkey = o_orderkey WHERE o_orderdate < DATE '1995-03-15'
+    a line matters only if   `l_orderkey->orders`.o_orderdate < DATE '1995-03-15'
+
+A condition on a joined column is a condition like any other: it divides rows, it has bounds and outcomes in the index.
+Its values are those of one version of the other table, so what the index says of it holds for that version only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.core.errors import FormatError, WorkloadError
+from hedgerow.core.index.without_columns import columns_in
+from hedgerow.core.predicates.nodes import Predicate, Term
+from hedgerow.core.workload.queries import Query, Scan
+
+MAX_STEPS = 4  # from lineitem to region: over orders, customer and nation
+_KEY = re.compile(r"(.+)\.([^.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key: `columns` of `table` equal `other_columns` of at most one row of `other`."""
+
+    table: str
+    columns: tuple[str, ...]
+    other: str
+    other_columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        mine, theirs = (
+            f"{t}.{', '.join(c)}" for t, c in ((self.table, self.columns), (self.other, self.other_columns))
+        )
+        return f"{mine} -> {theirs}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """These keys are stored: they stay what they are, whatever the fields are called."""
+        return {
+            "table": self.table,
+            "columns": list(self.columns),
+            "other": self.other,
+            "other_columns": list(self.other_columns),
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> Reference:
+        try:
+            names = [stored["table"], stored["other"], *stored["columns"], *stored["other_columns"]]
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError
+            return Reference(stored["table"], tuple(stored["columns"]), stored["other"], tuple(stored["other_columns"]))
+        except (KeyError, TypeError) as error:
+            raise FormatError("a stored foreign key is damaged") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The row to which a chain of foreign keys leads, as a struct column of the first key's table."""
+
+    steps: tuple[Reference, ...]
+
+    @property
+    def name(self) -> str:
+        """
+        >>> lines = Reference("lineitem", ("l_orderkey",), "orders", ("o_orderkey",))
+        >>> Joined((lines, Reference("orders", ("o_custkey",), "customer", ("c_custkey",)))).name
+        'l_orderkey->orders/o_custkey->customer'
+        """
+        return "/".join(f"{','.join(step.columns)}->{step.other}" for step in self.steps)
+
+    @property
+    def table(self) -> str:
+        """The table of the row."""
+        return self.steps[-1].other
+
+
+def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
+    """Foreign keys as users write them, the referring side first.
+
+    >>> [str(r) for r in references([("lineitem.l_orderkey", "orders.o_orderkey")])]
+    ['lineitem.l_orderkey -> orders.o_orderkey']
+    >>> pair = ("lineitem.l_partkey", "lineitem.l_suppkey"), ("partsupp.ps_partkey", "partsupp.ps_suppkey")
+    >>> [str(r) for r in references([pair])]
+    ['lineitem.l_partkey, l_suppkey -> partsupp.ps_partkey, ps_suppkey']
+    """
+    found: dict[str, Reference] = {}
+    for key in keys:
+        try:
+            (table, columns), (other, other_columns) = map(_side, key)
+        except (TypeError, ValueError):
+            raise WorkloadError(
+                f"a key is written like ('lineitem.l_orderkey', 'orders.o_orderkey'), not {key!r}"
+            ) from None
+        if len(columns) != len(other_columns):
+            raise WorkloadError(
+                f"the key {key!r} has {len(columns)} columns on one side, {len(other_columns)} on the other"
+            )
+        reference = Reference(table, columns, other, other_columns)
+        name = f"{table}: {Joined((reference,)).name}".lower()
+        if found.setdefault(name, reference) != reference:
+            raise WorkloadError(f"two keys lead from the same columns to {other}: {found[name]} and {reference}")
+    return tuple(found.values())
+
+
+def _side(given: Any) -> tuple[str, tuple[str, ...]]:
+    listed = [given] if isinstance(given, str) else list(given)
+    parts = [match.groups() for match in map(_KEY.fullmatch, listed) if match]
+    tables = {table for table, _ in parts}
+    if len(parts) < len(listed) or len(tables) != 1:
+        raise ValueError
+    return str(tables.pop()), tuple(str(column) for _, column in parts)
+
+
+def joined_scans(
+    query: Query, scan: Scan, keys: Sequence[Reference], steps: int = MAX_STEPS
+) -> list[tuple[Joined, Scan]]:
+    """The scans to which foreign keys lead from this one, each by its chain of keys."""
+    found: list[tuple[Joined, Scan]] = []
+
+    def follow(at: Scan, before: tuple[Reference, ...], seen: tuple[int, ...]) -> None:
+        for key in keys if len(before) < steps else ():
+            if key.table.lower() != at.table.lower():
+                continue
+            for number, other in enumerate(query.scans):
+                if number not in seen and other.table.lower() == key.other.lower() and _is_joined(at, number, key):
+                    found.append((Joined((*before, key)), other))
+                    follow(other, (*before, key), (*seen, number))
+
+    follow(scan, (), tuple(i for i, s in enumerate(query.scans) if s is scan))
+    return found
+
+
+def _is_joined(scan: Scan, other: int, key: Reference) -> bool:
+    """Whether the scan is joined to the other by at least the columns of the key."""
+    pairs = {
+        (a.lower(), b.lower())
+        for join in scan.joins
+        if join.other == other
+        for a, b in zip(join.columns, join.other_columns, strict=True)
+    }
+    return {(a.lower(), b.lower()) for a, b in zip(key.columns, key.other_columns, strict=True)} <= pairs
+
+
+def mentioned(items: Iterable[Term | Predicate], names: Iterable[str]) -> dict[str, set[str]]:
+    """Of columns with these names, those that the items mention, each with the fields that they mention."""
+    known = set(names)
+    found: dict[str, set[str]] = {}
+    for item in items:
+        for column in columns_in(item):
+            if column.path[0] in known and len(column.path) > 1:
+                found.setdefault(column.path[0], set()).add(column.path[1])
+    return found

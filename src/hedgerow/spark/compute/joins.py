@@ -1,0 +1,111 @@
+"""Adds to a table's rows the rows that its foreign keys lead to, each as a struct column.
+
+See `core/workload/references`. The key of the other table is unique, so every row gets at most one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.references import Joined, Reference, mentioned
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.storage.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Steps = tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
+class Joins:
+    """The joined rows that a table's layout and index may speak of; `others`: the other tables by lower-case name."""
+
+    joined: tuple[Joined, ...] = ()
+    others: Mapping[str, Source] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> dict[str, Type]:
+        """The fields of the joined rows, by the names that they have in conditions on the table."""
+        return {
+            f"{quote_name(joined.name)}.{name}": kind
+            for joined in self.joined
+            for name, kind in self.others[joined.table.lower()].schema.items()
+        }
+
+    def needed(self, items: Iterable[Item]) -> dict[Steps, list[str]]:
+        """The chains of keys to which fields that the items mention belong, with these fields."""
+        by_name = {joined.name: joined.steps for joined in self.joined}
+        found = mentioned(items, by_name)
+        return {by_name[name]: sorted(fields) for name, fields in sorted(found.items())}
+
+    def widened(self, frame: DataFrame, items: Iterable[Item]) -> DataFrame:
+        """The frame with those joined rows that the items mention."""
+        return self._with_rows(frame, (), self.needed(items))
+
+    def _with_rows(self, frame: DataFrame, before: Steps, wanted: Mapping[Steps, Collection[str]]) -> DataFrame:
+        """Joins the other tables among themselves first: they are smaller than the table that refers to them."""
+        from pyspark.sql import functions as f
+
+        at = len(before)
+        for step in dict.fromkeys(steps[at] for steps in wanted if len(steps) > at and steps[:at] == before):
+            steps = (*before, step)
+            other = self._with_rows(self.others[step.other.lower()].frame, steps, wanted)
+            keys = {helper_name(f"key_{at}_{i}"): name for i, name in enumerate(step.other_columns)}
+            columns = [f.expr(quote_name(name)).alias(key) for key, name in keys.items()]
+            if steps in wanted:
+                fields = [f.expr(quote_name(name)).alias(name) for name in wanted[steps]]
+                columns.append(f.struct(*fields).alias(Joined(steps).name))
+            deeper = [Joined(s).name for s in wanted if len(s) > len(steps) and s[: len(steps)] == steps]
+            right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
+            on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
+            frame = frame.join(right, f.expr(on), "left").drop(*keys)
+        return frame
+
+    def check(self, table: Source) -> None:
+        """HedgerowError unless every key is unique in the other table and of the same type on both sides."""
+        steps = dict.fromkeys(step for joined in self.joined for step in joined.steps)
+        for step in steps:
+            here = table if step.table.lower() == table.name.lower() else self.others[step.table.lower()]
+            check_key(here, step, self.others[step.other.lower()])
+
+
+NO_JOINS = Joins()
+
+
+def check_key(table: Source, key: Reference, other: Source) -> None:
+    """HedgerowError unless the other side of the key is unique, and both sides have the same types."""
+    kinds = [_types(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
+    if kinds[0] != kinds[1]:
+        mine, theirs = (", ".join(types) for types in kinds)
+        raise HedgerowError(f"the key {key} joins {mine} to {theirs}: cast one of them first")
+    if not is_unique(other, key.other_columns):
+        raise HedgerowError(
+            f"the key {key} leads to several rows: {', '.join(key.other_columns)} is not unique in {other.name}"
+        )
+
+
+def is_unique(source: Source, columns: Collection[str]) -> bool:
+    """Whether no two rows have the same values, none of them NULL, in these columns."""
+    from pyspark.sql import functions as f
+
+    names = [quote_name(name) for name in columns]
+    present = source.frame.select(*names).where(" AND ".join(f"{name} IS NOT NULL" for name in names))
+    return present.groupBy(*names).agg(f.count("*").alias(_COUNT)).where(f"{_COUNT} > 1").isEmpty()
+
+
+_COUNT = helper_name("count")
+
+
+def _types(source: Source, names: Collection[str]) -> list[str]:
+    known = {field.name.lower(): field.dataType.simpleString() for field in source.frame.schema.fields}
+    missing = [name for name in names if name.lower() not in known]
+    if missing:
+        raise HedgerowError(f"{source.name} has no column {missing[0]}, which a key names")
+    return [known[name.lower()] for name in names]

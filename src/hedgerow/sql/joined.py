@@ -1,0 +1,147 @@
+"""Carries conditions of joined tables over to the table whose foreign keys lead to them: conditions on its columns.
+
+See `core/workload/references`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import exp
+
+from hedgerow.core.index.without_columns import columns_in
+from hedgerow.core.predicates.nodes import (
+    And,
+    Cast,
+    Column,
+    Compare,
+    CompareTerms,
+    Const,
+    Expr,
+    In,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    Prefix,
+    Term,
+    conjunction,
+)
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.workload.queries import Query, Scan
+from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference, joined_scans
+from hedgerow.sql.predicates import spark_sql
+
+Move = Callable[[Column], Column]
+
+
+def with_joined(
+    query: Query, table: str, keys: Sequence[Reference], steps: int = MAX_STEPS
+) -> tuple[Query, dict[str, Joined]]:
+    """The query of this table alone, with the conditions of joined tables; and the joined rows by column name."""
+    scans: list[Scan] = []
+    found: dict[str, Joined] = {}
+    for scan in query.scans:
+        if scan.table.lower() != table.lower():
+            continue
+        conditions = [scan.predicate]
+        for joined, other in joined_scans(query, scan, keys, steps):
+            if other.predicate != Const(True):
+                conditions.append(below(other.predicate, joined.name))
+                found[joined.name] = joined
+        scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))
+    return replace(query, scans=tuple(scans), text=""), found
+
+
+def below(p: Predicate, name: str) -> Predicate:
+    """The predicate with every column as a field of the struct column `name`.
+
+    >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> from hedgerow.core.predicates.sql_text import predicate_text
+    >>> predicate_text(below(Compare(col("o_orderdate"), "<", lit(5)), "l_orderkey->orders"))
+    '`l_orderkey->orders`.o_orderdate < 5'
+    """
+    return _moved(p, lambda column: Column((name, *column.path)))
+
+
+def outside(item: Term | Predicate) -> Term | Predicate:
+    """The opposite of `below` for an item whose columns are all fields of one struct."""
+    if isinstance(item, Predicate):
+        return _moved(item, _field)
+    return _moved_term(item, _field)
+
+
+def _field(column: Column) -> Column:
+    return Column(column.path[1:])
+
+
+def struct_of(item: Term | Predicate) -> str | None:
+    """The struct column that holds all columns of the item; None if there are several, or plain columns too."""
+    tops = {c.path[0] if len(c.path) > 1 else None for c in columns_in(item)}
+    return tops.pop() if len(tops) == 1 else None
+
+
+def _moved(p: Predicate, to: Move) -> Predicate:
+    def term(t: Term) -> Term:
+        return _moved_term(t, to)
+
+    match p:
+        case And(kids):
+            return And(tuple(_moved(k, to) for k in kids))
+        case Or(kids):
+            return Or(tuple(_moved(k, to) for k in kids))
+        case Not(kid):
+            return Not(_moved(kid, to))
+        case Compare(t, op, literal):
+            return Compare(term(t), op, literal)
+        case CompareTerms(left, op, right):
+            return CompareTerms(term(left), op, term(right))
+        case In(t, literals):
+            return In(term(t), literals)
+        case Prefix(t, prefix):
+            return Prefix(term(t), prefix)
+        case IsNull(t):
+            return IsNull(term(t))
+        case Opaque(sql, columns):
+            return Opaque(_moved_text(sql, to), _moved_columns(columns, to))
+    return p
+
+
+def _moved_term(t: Term, to: Move) -> Term:
+    match t:
+        case Column():
+            return to(t)
+        case Cast(column, type_):
+            return Cast(to(column), type_)
+        case Expr(sql, columns, type_):
+            return Expr(_moved_text(sql, to), _moved_columns(columns, to), type_)
+
+
+def _moved_columns(columns: Iterable[Column], to: Move) -> tuple[Column, ...]:
+    return tuple(sorted(map(to, columns), key=term_text))
+
+
+def _moved_text(sql: str, to: Move) -> str:
+    """The same expression over moved columns, written as the reader of workloads writes expressions."""
+
+    def path(node: exp.Expr) -> tuple[str, ...] | None:
+        if isinstance(node, exp.Column):
+            return tuple(part.name for part in node.parts)
+        inner = path(node.this) if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier) else None
+        return inner and (*inner, node.expression.name)
+
+    def moved(node: exp.Expr) -> exp.Expr:
+        own = path(node)
+        return node if own is None else _column(to(Column(own)))
+
+    return spark_sql(
+        sqlglot.parse_one(sql, read="spark").transform(moved), lambda c: Column(tuple(p.name for p in c.parts))
+    )
+
+
+def _column(column: Column) -> exp.Expr:
+    return sqlglot.parse_one(term_text(column), read="spark")

@@ -1,0 +1,114 @@
+"""Remembers to which rows of other tables an index refers, and in which versions of these tables.
+
+What an index says of joined rows holds for the versions from which it was collected. A query that reads another version
+asks for no joined row of it, until `repair` has collected the statistics again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.optimizer.rule import version_of
+from hedgerow.spark.storage.source import open_source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class StoredJoin:
+    """The joined rows of one chain of keys.
+
+    Args:
+        places: where the table of each step is.
+        versions: those of these tables when the statistics were collected.
+        fields: the types of the fields that the index describes, by their SQL names in the struct.
+    """
+
+    joined: Joined
+    places: tuple[str, ...]
+    versions: tuple[str, ...]
+    fields: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.joined.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """These keys are stored: they stay what they are, whatever the fields are called."""
+        return {
+            "steps": [step.to_dict() for step in self.joined.steps],
+            "places": list(self.places),
+            "versions": list(self.versions),
+            "fields": dict(self.fields),
+        }
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> StoredJoin:
+        steps = tuple(map(Reference.from_dict, stored["steps"]))
+        places, versions = map(tuple, (stored["places"], stored["versions"]))
+        if not len(steps) == len(places) == len(versions) > 0:
+            raise FormatError("a stored join is damaged")
+        return StoredJoin(Joined(steps), places, versions, dict(stored["fields"]))
+
+
+def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
+    """The joined rows that the items mention, in the versions that `joins` reads."""
+    versions: dict[str, str] = {}
+    found = []
+    for steps in joins.needed(items):
+        names = [step.other.lower() for step in steps]
+        for name in names:
+            if name not in versions:
+                versions[name] = _version(joins, name)
+        joined = Joined(steps)
+        prefix = f"{quote_name(joined.name)}."
+        fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
+        wanted = {quote_name(field) for field in joins.needed(items)[steps]}
+        kept = {name: kind for name, kind in fields.items() if _top(name) in wanted}
+        places = tuple(joins.others[name].origin for name in names)
+        found.append(StoredJoin(joined, places, tuple(versions[name] for name in names), kept))
+    return tuple(found)
+
+
+def _top(name: str) -> str:
+    """The first part of a dotted name."""
+    from hedgerow.core.predicates.schema import path_of
+
+    return quote_name(path_of(name)[0])
+
+
+def _version(joins: Joins, name: str) -> str:
+    source = joins.others[name]
+    version = source.version or (version_of(source.frame) if source.is_files else None)
+    if version is None:
+        raise HedgerowError(f"{source.name} has no version that Hedgerow can tell from others: name a table of files")
+    return version
+
+
+def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
+    """The joined rows in the present versions of their tables."""
+    if not stored:
+        return NO_JOINS
+    places = {s.other.lower(): (p, s.other) for j in stored for s, p in zip(j.joined.steps, j.places, strict=True)}
+    others = {key: open_source(spark, place, name) for key, (place, name) in places.items()}
+    return Joins(tuple(j.joined for j in stored), others)
+
+
+def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
+    """The fields of the joined rows, by the names that they have in conditions on the table."""
+    return {f"{quote_name(j.name)}.{field}": Type.parse(kind) for j in stored for field, kind in j.fields.items()}
+
+
+def changed(stored: Sequence[StoredJoin], now: Sequence[StoredJoin]) -> set[str]:
+    """The names of stored joined rows whose tables have other versions now."""
+    versions = {j.name: j.versions for j in now}
+    return {j.name.lower() for j in stored if versions.get(j.name) != j.versions}
