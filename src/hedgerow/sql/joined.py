@@ -5,7 +5,7 @@ See `core/workload/references`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import sqlglot
@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from hedgerow.core.index.without_columns import columns_in
 from hedgerow.core.predicates.nodes import (
+    TRUE,
     And,
     Cast,
     Column,
     Compare,
     CompareTerms,
-    Const,
     Expr,
     In,
     IsNull,
@@ -40,9 +40,15 @@ Move = Callable[[Column], Column]
 
 
 def with_joined(
-    query: Query, table: str, keys: Sequence[Reference], steps: int = MAX_STEPS
+    query: Query,
+    table: str,
+    keys: Sequence[Reference],
+    steps: int = MAX_STEPS,
+    known: Collection[str] | None = None,
 ) -> tuple[Query, dict[str, Joined]]:
-    """The query of this table alone, with the conditions of joined tables; and the joined rows by column name."""
+    """The query of this table alone, with the conditions of joined tables; and the joined rows by column name.
+
+    `known`: the only joined rows whose conditions are wanted."""
     scans: list[Scan] = []
     found: dict[str, Joined] = {}
     for scan in query.scans:
@@ -50,7 +56,7 @@ def with_joined(
             continue
         conditions = [scan.predicate]
         for joined, other in joined_scans(query, scan, keys, steps):
-            if other.predicate != Const(True):
+            if other.predicate != TRUE and (known is None or joined.name in known):
                 conditions.append(below(other.predicate, joined.name))
                 found[joined.name] = joined
         scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))

@@ -81,5 +81,8 @@ class Table(Protocol):
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first."""
 
+    def repair(self) -> Table:
+        """Collect again what the index says of other tables' rows, after these tables changed."""
+
     def rollback(self) -> Table:
         """Undo the last rewrite; LacksCapability where the format keeps no replaced files."""

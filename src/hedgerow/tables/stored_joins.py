@@ -7,17 +7,20 @@ asks for no joined row of it, until `repair` has collected the statistics again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import version_of
 from hedgerow.spark.storage.source import open_source
+from hedgerow.sql.joined import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,17 +76,10 @@ def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
         prefix = f"{quote_name(joined.name)}."
         fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
         wanted = {quote_name(field) for field in joins.needed(items)[steps]}
-        kept = {name: kind for name, kind in fields.items() if _top(name) in wanted}
+        kept = {name: kind for name, kind in fields.items() if quote_name(path_of(name)[0]) in wanted}
         places = tuple(joins.others[name].origin for name in names)
         found.append(StoredJoin(joined, places, tuple(versions[name] for name in names), kept))
     return tuple(found)
-
-
-def _top(name: str) -> str:
-    """The first part of a dotted name."""
-    from hedgerow.core.predicates.schema import path_of
-
-    return quote_name(path_of(name)[0])
 
 
 def _version(joins: Joins, name: str) -> str:
@@ -100,7 +96,7 @@ def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
         return NO_JOINS
     places = {s.other.lower(): (p, s.other) for j in stored for s, p in zip(j.joined.steps, j.places, strict=True)}
     others = {key: open_source(spark, place, name) for key, (place, name) in places.items()}
-    return Joins(tuple(j.joined for j in stored), others)
+    return Joins(tuple(dict.fromkeys(j.joined for j in stored)), others)
 
 
 def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
@@ -108,7 +104,30 @@ def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
     return {f"{quote_name(j.name)}.{field}": Type.parse(kind) for j in stored for field, kind in j.fields.items()}
 
 
-def changed(stored: Sequence[StoredJoin], now: Sequence[StoredJoin]) -> set[str]:
-    """The names of stored joined rows whose tables have other versions now."""
-    versions = {j.name: j.versions for j in now}
-    return {j.name.lower() for j in stored if versions.get(j.name) != j.versions}
+def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
+    """The names, in lower case, of joined rows that come from other versions of their tables than the stored ones."""
+    now = {step.other.lower() for j in stored for step in j.joined.steps}
+    versions = {name: _version(joins, name) for name in now}
+    at_present = {j.name: tuple(versions[step.other.lower()] for step in j.joined.steps) for j in stored}
+    return {j.name.lower() for j in stored if j.versions != at_present[j.name]}
+
+
+def with_versions_of(stored: Sequence[StoredJoin], joins: Joins) -> tuple[StoredJoin, ...]:
+    """The same joined rows in the present versions of their tables."""
+    return tuple(
+        replace(j, versions=tuple(_version(joins, step.other.lower()) for step in j.joined.steps)) for j in stored
+    )
+
+
+def bound_with_joins(
+    workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, session: Session
+) -> Workload:
+    """The queries of the table, with those conditions of joined tables of which the index can tell something."""
+    schemas = {source.name: source.schema for source in joins.others.values()}
+    bound = workload.on(table).bind({**schemas, table: schema}, session)
+    if not stored:
+        return bound
+    keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
+    known = {j.name for j in stored if j.name.lower() not in stale(stored, joins)}
+    queries = (with_joined(query, table, keys, known=known)[0] for query in bound)
+    return replace(bound, queries=tuple(queries))

@@ -35,3 +35,11 @@ def columns_in(item: Term | Predicate) -> frozenset[Column]:
     if isinstance(item, Column):
         return frozenset((item,))
     return frozenset((item.column,) if isinstance(item, Cast) else item.columns)
+
+
+def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:
+    """The index of an unreplicated table with fresh statistics of some items."""
+    view = index.views[0]
+    stats = view.stats
+    joined = Stats(stats.rows, {**stats.terms, **fresh.terms}, {**stats.conditions, **fresh.conditions})
+    return BlockIndex((View(joined, view.membership, view.parts), *index.views[1:]))

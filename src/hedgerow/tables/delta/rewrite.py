@@ -32,6 +32,7 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
@@ -46,7 +47,7 @@ from hedgerow.tables.delta.segments import (
 )
 from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.stored_joins import opened, schema_of_joins, to_store
+from hedgerow.tables.stored_joins import opened, schema_of_joins, stale, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -237,6 +238,8 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     joins = opened(log.spark, segment.entry.joined)
+    if stale(segment.entry.joined, joins):
+        joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
     try:
         with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
@@ -26,17 +27,21 @@ from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.workload.queries import Workload
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
+from hedgerow.tables.delta.repair import repair
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.stored_joins import bound_with_joins, stale
+from hedgerow.tables.stored_joins import opened as opened_joins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,7 +116,10 @@ class DeltaTable:
         now = settings(self.spark)
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             if len(mine):
-                skipped[theirs] |= ~segment.index(now, snapshot.columns).to_open(p)[mine]
+                index = without_columns(
+                    segment.index(now, snapshot.columns), segment.entry.statistics, self._stale(segment)
+                )
+                skipped[theirs] |= ~index.to_open(p)[mine]
         return skipped
 
     def places(self, snapshot: Snapshot) -> list[tuple[Any, Any]]:
@@ -136,6 +144,21 @@ class DeltaTable:
         if where is not None:
             frame = frame.where(where)
         return routed(self.spark, frame.select(*columns) if columns is not None else frame)
+
+    def _stale(self, segment: Segment) -> set[str]:
+        """The joined rows of which the segment tells nothing, because other tables have changed."""
+        if segment.id not in self._stale_names:
+            self._stale_names[segment.id] = stale(segment.entry.joined, self._joins)
+        return self._stale_names[segment.id]
+
+    @cached_property
+    def _stale_names(self) -> dict[str, set[str]]:
+        return {}
+
+    @cached_property
+    def _joins(self) -> Joins:
+        """The rows of other tables that the indexes speak of, as they are now."""
+        return opened_joins(self.spark, [j for segment in self.segments for j in segment.entry.joined])
 
     # --- measuring ---
 
@@ -165,7 +188,8 @@ class DeltaTable:
         files, schema = self.current(snapshot), schema_at(snapshot)
         rows = self._rows_of_files(snapshot)
         scores, weights = [], []
-        bound = workload.on(self.name).bind({self.name: schema}, meaning(self.spark))
+        joined = self.newest_segment.entry.joined
+        bound = bound_with_joins(workload, self.name, schema, joined, self._joins, meaning(self.spark))
         for query in bound:
             p = query.predicate(self.name)
             opened = ~self.skipped(p, snapshot)
@@ -279,12 +303,17 @@ class DeltaTable:
 
     def _wrong_statistics(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
         """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
-        names = [segment.known.names[i] for i in places]
+        names, items, lost = [segment.known.names[i] for i in places], segment.entry.statistics, self._stale(segment)
         with settings_as_written(self.spark, segment.entry.settings):
             fresh = collect_files(
-                snapshot.frame(names), segment.entry.statistics, schema_at(snapshot), file_names(names)
+                snapshot.frame(names),
+                [i for i in items if not mentions(i, lost)],
+                schema_at(snapshot),
+                file_names(names),
+                joins=self._joins,
             )
-        return differences(repeat(segment.stored.blocks, np.array(places)), fresh, names)
+        stored = without_columns(segment.stored, items, lost).blocks
+        return differences(repeat(stored, np.array(places)), fresh, names)
 
     # --- writing ---
 
@@ -292,6 +321,12 @@ class DeltaTable:
     def append(self, frame: DataFrame) -> DeltaTable:
         """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
         append(self.log, self.newest_segment, frame)
+        return open_log(self.log)
+
+    @in_own_session
+    def repair(self) -> DeltaTable:
+        """Collect again what the index says of other tables' rows, after these tables changed."""
+        repair(self.log, self.segments)
         return open_log(self.log)
 
     @in_own_session

@@ -22,6 +22,7 @@ from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.parquet.manifest import manifest_numbers, read_manifest
+from hedgerow.tables.parquet.repair import repaired
 from hedgerow.tables.parquet.replicas import (
     Opening,
     catch_up,
@@ -35,6 +36,7 @@ from hedgerow.tables.parquet.replicas import (
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.verify import verified
 from hedgerow.tables.parquet.write import add_rows, commit_append, fitting_rows
+from hedgerow.tables.stored_joins import bound_with_joins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,7 +97,8 @@ class ParquetTable(StoredParquet):
     def score(self, workload: Workload) -> Score:
         """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
         scores, weights = [], []
-        bound = workload.on(self.name).bind({self.name: self.schema}, meaning(self.spark))
+        joined = self.manifest.joined
+        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
         copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
@@ -173,6 +176,12 @@ class ParquetTable(StoredParquet):
         if failed:
             raise HedgerowError(failed[0])
         return table
+
+    @in_own_session
+    def repair(self) -> ParquetTable:
+        """Collect again what the index says of other tables' rows, after these tables changed."""
+        needs_jvm(self.spark, "repair")
+        return type(self).open(self.spark, repaired(self).path)
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first, as long as their manifests are kept."""

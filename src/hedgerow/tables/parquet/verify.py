@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.pruning.block_stats import agree, repeat
 from hedgerow.spark.compute.checksum import Checksum, checksum
@@ -23,6 +24,7 @@ from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.parquet.replicas import is_current, replicas_of
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.stored_joins import stale
 
 _MAX_CHECKED_FILES = 8  # whose statistics are collected again
 
@@ -83,10 +85,12 @@ def _wrong_copies(table: StoredParquet) -> list[str]:
 
 def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
     """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
-    names = [table.known.names[i] for i in places]
+    names, items = [table.known.names[i] for i in places], table.manifest.statistics
+    lost = stale(table.manifest.joined, table.joins)
     with settings_as_written(table.spark, table.manifest.settings):
-        fresh = collect_files(table.frame(names), table.manifest.statistics, table.schema, names, joins=table.joins)
-    stored = repeat(table.stored_index.blocks, np.array(places))
+        kept = [i for i in items if not mentions(i, lost)]
+        fresh = collect_files(table.frame(names), kept, table.schema, names, joins=table.joins)
+    stored = repeat(without_columns(table.stored_index, items, lost).blocks, np.array(places))
     same = agree(stored, fresh)
     same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]

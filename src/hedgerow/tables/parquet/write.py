@@ -26,7 +26,7 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import footers_of, known_terms
-from hedgerow.spark.storage.source import Source
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
@@ -34,7 +34,7 @@ from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
 from hedgerow.tables.parquet.stored import StoredParquet, data_files, newest_manifest, partial_place
 from hedgerow.tables.settings_fit import difference, settings_as_written
-from hedgerow.tables.stored_joins import changed, to_store
+from hedgerow.tables.stored_joins import stale, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,6 +96,8 @@ def add_rows(
                     f"nothing can be appended to {table.path} in this session: {differs[1]}. Change it back, or apply "
                     "the layout again"
                 )
+            if stale(table.manifest.joined, table.joins):
+                table.joins.check(open_source(table.spark, frame, table.name))
             went_in, index, files = write_files(
                 draft, frame, table.layout, table.manifest.writing, table.manifest.statistics, table.joins
             )
@@ -121,10 +123,10 @@ def commit_append(
 
     With `copy_of`, it fails instead of following another writer: the replica must equal the table as we read it."""
     table, items = stored, stored.manifest.statistics
-    described = to_store(stored.joins, items)  # the versions that the new files were compared with
     while True:
-        stale = changed(table.manifest.joined, described)
-        grown = concat_indexes(table.stored_index, without_columns(index, items, stale))
+        # The new files were looked at with the present versions of other tables, the old ones perhaps with older ones.
+        lost = stale(table.manifest.joined, stored.joins)
+        grown = concat_indexes(table.stored_index, without_columns(index, items, lost))
         total = table.manifest.checksum + went_in
         manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total)
         if copy_of is not None:

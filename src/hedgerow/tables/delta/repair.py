@@ -1,0 +1,66 @@
+"""Brings what the index of a Delta table says of other tables' rows up to date; the table itself stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hedgerow.core.index.without_columns import mentions, with_columns, without_columns
+from hedgerow.core.pruning.block_stats import Stats, concat, regroup
+from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
+from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
+from hedgerow.tables.delta.segments import Segment, update_list, write_segment
+from hedgerow.tables.delta.snapshot_files import file_names, schema_at
+from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.stored_joins import opened, with_versions_of
+
+
+def repair(log: DeltaLog, segments: Sequence[Segment]) -> None:
+    """Collects the statistics of joined rows again for the files that still exist."""
+    snapshot = log.snapshot()
+    for segment in segments:
+        if segment.entry.joined:
+            with step(log.spark, "collecting statistics"):
+                entry = _repaired(log, segment, snapshot)
+            update_list(log, lambda listed, old=segment.id, new=entry: _exchanged(listed, old, new))  # type: ignore[misc]
+
+
+def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot) -> SegmentEntry:
+    joins, items = opened(log.spark, segment.entry.joined), segment.entry.statistics
+    names = {j.name.lower() for j in segment.entry.joined}
+    ours = [item for item in items if mentions(item, names)]
+    known = segment.known
+    # An older version of the table has the rows that were deleted since, so files that lost some stay unknown.
+    places = [
+        i
+        for i, (name, size) in enumerate(known.sizes_by_name.items())
+        if (j := snapshot.files.place.get(name)) is not None
+        and snapshot.files.sizes[j] == size
+        and not snapshot.files.deleted[j]
+    ]
+    index = without_columns(segment.stored, items, names)
+    if places:
+        files = [known.names[i] for i in places]
+        with settings_as_written(log.spark, segment.entry.settings):
+            fresh = collect_files(snapshot.frame(files), ours, schema_at(snapshot), file_names(files), joins=joins)
+        index = with_columns(index, _spread(fresh, places, len(known)))
+    entry = replace(segment.entry, joined=with_versions_of(segment.entry.joined, joins))
+    return write_segment(log, entry, None, index.blocks, known)
+
+
+def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
+    """The statistics of some entries as those of all, where nothing is known of the rest."""
+    rest = [i for i in range(size) if i not in set(places)]
+    unknown = Stats(np.ones(len(rest), np.int64), {}, {})
+    return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)
+
+
+def _exchanged(listed: SegmentList, old: str, new: SegmentEntry) -> SegmentList:
+    """The list with the entry in the place of the old one, if that is still there."""
+    segments = tuple(new if entry.id == old else entry for entry in listed.segments)
+    done = tuple({**o, "segment": new.id} if o.get("segment") == old else o for o in listed.operations)
+    return replace(listed, segments=segments, operations=done)
