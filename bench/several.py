@@ -1,7 +1,9 @@
-"""Several tables and queries that join them: every table is learned and written by itself, and all reads are added up.
+"""Several tables and queries that join them: all are learned and written, and all reads are added up.
 
-Tables of less than two blocks stay as they are and are read whole, as is a table on which no query has a condition.
-A learner that looks at joins is given none here: `hedgerow.learn` has one table at a time.
+Tables of less than two blocks are one file. The learner `mto` looks at joins; every other learns each table by itself.
+Rows and blocks are first counted by the conditions of each query. Then the unseen queries are planned in an attached
+session, and the files that it opens are counted: with all that joins tell (`attached`), without the ranges of keys that
+other tables' open files have (`without_partners`), and without joins at all (`without_joins`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.learning.score import Score
+    from hedgerow.pipeline.tables import LearnedTables
     from hedgerow.sql.workload import Workload
 
 SHARES = 1.0, 1.0  # of what tables read that are sorted by hand, on learned and on unseen queries
@@ -40,6 +43,7 @@ class Several:
     unseen: Workload
     sorted_by: Mapping[str, str]
     block_rows: int
+    asked: Sequence[tuple[int, str]] = ()  # the unseen queries in Spark's SQL, each with its template
 
     def rows(self) -> dict[str, int]:
         return {f.name: ds.dataset(f).count_rows() for f in sorted(self.folder.iterdir())}
@@ -93,40 +97,31 @@ def run(data: Several, cases: Sequence[Case], options: Options) -> Iterator[dict
 
 def measured(spark: SparkSession, data: Several, case: Case, options: Options, to: Path) -> dict[str, Any]:
     import hedgerow
-    from hedgerow.core.predicates.nodes import TRUE
 
     learner, params = case
     learned_reads, unseen_reads = Reads(), Reads()
     sizes = data.rows()
-    written, learning, applying = 0, 0.0, 0.0
+    sources = {table: str(data.folder / table) for table in sizes}
+    progress(f"{data.suite}: seed {options.seed}, {learner} {dict(params)}")
+    start = time.perf_counter()
+    if learner == "range":
+        learned = _sorted_by_hand(spark, data, sources, options)
+    else:
+        how = {"block_rows": data.block_rows, "seed": options.seed, **params}
+        learned = hedgerow.learn(spark, sources, data.learned, learner, **how)
+    learned_at = time.perf_counter()
+    made = hedgerow.apply(spark, sources, learned, str(to), overwrite=True)
+    learning, applying = learned_at - start, time.perf_counter() - learned_at
+    written = sum(len(table.known) for table in made.values())
     for table, rows in sizes.items():
-        both = tuple(zip((data.learned, data.unseen), (learned_reads, unseen_reads), strict=True))
-        readers = [[q for q in workload if q.reads(table)] for workload, _ in both]
-        if rows < 2 * data.block_rows or all(q.predicate(table) == TRUE for q in readers[0]):
-            written += max(1, rows // data.block_rows)
-            for queries, (_, reads) in zip(readers, both, strict=True):
-                reads.whole(rows, max(1, rows // data.block_rows), [q.id for q in queries])
-            continue
-        progress(f"{data.suite}: seed {options.seed}, {learner} {dict(params)}, {table}")
-        own = {**params, "columns": data.sorted_by[table]} if learner == "range" else params
-        start = time.perf_counter()
-        layout = hedgerow.learn(
-            spark,
-            str(data.folder / table),
-            data.learned,
-            learner,
-            block_rows=data.block_rows,
-            seed=options.seed,
-            table=table,
-            **own,
-        )
-        learned_at = time.perf_counter()
-        made = hedgerow.apply(spark, str(data.folder / table), layout, str(to), overwrite=True, table=table)
-        learning, applying = learning + learned_at - start, applying + time.perf_counter() - learned_at
-        blocks = len(made.known)
-        written += blocks
-        for workload, reads in both:
-            reads.add(made.score(workload), rows, blocks)
+        blocks = len(made[table].known)
+        for workload, reads in ((data.learned, learned_reads), (data.unseen, unseen_reads)):
+            readers = [q.id for q in workload if q.reads(table)]
+            if blocks == 1:
+                reads.whole(rows, 1, readers)
+            elif readers:
+                reads.add(made[table].score(workload), rows, blocks)
+    attached = _attached(spark, data, {name: table.path for name, table in made.items()}) if data.asked else {}
     return line(
         suite=data.suite,
         learner=learner,
@@ -143,6 +138,57 @@ def measured(spark: SparkSession, data: Several, case: Case, options: Options, t
         blocks_read_unseen=round(unseen_reads.blocks / unseen_reads.all_blocks, 4),
         learn_seconds=round(learning, 1),
         apply_seconds=round(applying, 1),
-        details={"blocks_a_query": round(unseen_reads.blocks / len(unseen_reads.queries), 2)},
+        details={"blocks_a_query": round(unseen_reads.blocks / len(unseen_reads.queries), 2), **attached},
         seed=options.seed,
     )
+
+
+def _sorted_by_hand(spark: SparkSession, data: Several, sources: Mapping[str, str], options: Options) -> LearnedTables:
+    import hedgerow
+    from hedgerow.pipeline.tables import LearnedTables, whole
+
+    layouts = {}
+    for table, rows in data.rows().items():
+        if rows < 2 * data.block_rows:
+            layouts[table] = whole(table, [])
+            continue
+        how = {"block_rows": data.block_rows, "seed": options.seed, "columns": data.sorted_by[table]}
+        layouts[table] = hedgerow.learn(spark, sources[table], data.learned, "range", table=table, **how)
+    return LearnedTables(layouts)
+
+
+_SETTINGS = {
+    "attached": {},
+    "without_partners": {"hedgerow.partners": "false"},
+    "without_joins": {"hedgerow.joins": "false"},
+}
+
+
+def _attached(spark: SparkSession, data: Several, places: Mapping[str, str]) -> dict[str, Any]:
+    """The share of files that an attached session opens for the unseen queries, and how many by template."""
+    import hedgerow
+
+    for name, path in places.items():
+        spark.read.parquet(path).createOrReplaceTempView(name)
+    found: dict[str, Any] = {}
+    hedgerow.attach(spark)
+    try:
+        for way, settings in _SETTINGS.items():
+            for key, value in settings.items():
+                spark.conf.set(key, value)
+            by_template: dict[int, list[int]] = {}
+            for template, sql in data.asked:
+                spark.sql(sql)._jdf.queryExecution().optimizedPlan()
+                counts = by_template.setdefault(template, [0, 0])
+                for scan in hedgerow.last_query(spark):
+                    counts[0] += scan.files_opened
+                    counts[1] += scan.files
+            total = [sum(counts) for counts in zip(*by_template.values(), strict=True)]
+            found[way] = round(total[0] / total[1], 4)
+            if way == "attached":
+                found["files_by_template"] = by_template
+            for key in settings:
+                spark.conf.unset(key)
+    finally:
+        hedgerow.detach(spark)
+    return found

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import sqlglot
+
 from bench.data.cache import cache_folder, partial, publish
 from bench.data.duck import connection
-from bench.data.tpcds_texts import MOST, SOLD, Values, queries
+from bench.data.tpcds_texts import MOST, SOLD, TEMPLATES, Values, queries
 from bench.data.tpch_tables import CASES
 from bench.options import Options
 from bench.record import progress
@@ -55,7 +58,10 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
     values = values_of(folder)
     # Learned seeds are 0 and more, so these are never among them.
     seeds = (options.seed, ~options.seed)
-    learned, unseen = (Workload.from_sql(queries(values, s, PER_TEMPLATE[form]), schemas, "duckdb") for s in seeds)
+    texts = [queries(values, seed, PER_TEMPLATE[form]) for seed in seeds]
+    learned, unseen = (Workload.from_sql(sql, schemas, "duckdb") for sql in texts)
+    in_spark = (sqlglot.transpile(sql, read="duckdb", write="spark")[0] for sql in texts[1])
+    asked = tuple(zip(cycle(TEMPLATES), in_spark, strict=False))
     by_key = {name: schema.names[0] for name, schema in schemas.items()}  # a day of sale, or the key
-    data = Several("tpcds", folder, scale, learned, unseen, by_key, BLOCK_ROWS[form])
+    data = Several("tpcds", folder, scale, learned, unseen, by_key, BLOCK_ROWS[form], asked)
     return run(data, CASES[form], options)

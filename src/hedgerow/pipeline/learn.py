@@ -37,6 +37,7 @@ from hedgerow.pipeline.tables import (
     found_keys,
     is_asked_whole,
     joined_queries,
+    key_of,
     opened_tables,
     whole,
 )
@@ -130,8 +131,11 @@ def _learned_tables(
     layouts = {}
     for name, source in tables.items():
         queries, joins = joined_queries(bound, name, tables, found, steps)
-        if is_asked_whole(queries, name) or source.rows < 2 * how.least_rows(source):
+        if source.rows < 2 * how.least_rows(source):
             layouts[name] = whole(name, [query.predicate(name) for query in queries])
+        elif is_asked_whole(queries, name):
+            by_key = replace(how, learner="range", params={"columns": key_of(source, found)})
+            layouts[name] = learned_layout(source, queries, by_key)
         else:
             layouts[name] = learned_layout(source, queries, how, joins=joins)
     return LearnedTables(layouts, found)

@@ -139,6 +139,12 @@ def is_asked_whole(queries: Sequence[Query], table: str) -> bool:
 # --- keys ---
 
 
+def key_of(source: Source, keys: Sequence[Reference]) -> str:
+    """The column by which others refer to the table, or else its first: to sort rows by that no query filters."""
+    referred = [key.other_columns[0] for key in keys if key.other == source.name]
+    return (referred or [field.name for field in source.frame.schema.fields])[0]
+
+
 def checked_keys(tables: Mapping[str, Source], given: Keys) -> tuple[Reference, ...]:
     """The foreign keys as given; HedgerowError if one does not fit the tables."""
     names = {name.lower(): name for name in tables}

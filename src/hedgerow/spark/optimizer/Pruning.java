@@ -182,7 +182,7 @@ public class Pruning extends Rule {
         }
         Visit visit = new Visit(this, root);
         try {
-            if (!isEnabled() || root instanceof Subquery || root instanceof Command || root.isStreaming()
+            if (!isOn("hedgerow.enabled") || root instanceof Subquery || root instanceof Command || root.isStreaming()
                     || inTransaction()) {
                 return plan; // subqueries are handled with the query that contains them
             }
@@ -199,10 +199,6 @@ public class Pruning extends Rule {
             LOG.info("Hedgerow leaves a query as it is: " + error);
             return plan;
         }
-    }
-
-    private static boolean isEnabled() {
-        return !"false".equalsIgnoreCase(SQLConf.get().getConfString("hedgerow.enabled", "true"));
     }
 
     /** Whether a Delta transaction is active: in MERGE, UPDATE and DELETE, Delta itself chooses the files. */
@@ -312,7 +308,7 @@ public class Pruning extends Rule {
         }
         StringBuilder asked = new StringBuilder();
         StringBuilder partners = new StringBuilder();
-        boolean joined = usesJoins() && visit.edges().isFrom(scan.relation)
+        boolean joined = isOn("hedgerow.joins") && visit.edges().isFrom(scan.relation)
             && (joined(scan.relation, known.joins, known, asked, visit) | partners(scan.relation, partners, visit));
         if (condition == null && !joined) {
             visit.note(scan.told(known.name, scan.listed(null), null));
@@ -344,8 +340,8 @@ public class Pruning extends Rule {
 
     // --- joined tables ---
 
-    private static boolean usesJoins() {
-        return !"false".equalsIgnoreCase(SQLConf.get().getConfString("hedgerow.joins", "true"));
+    private static boolean isOn(String setting) {
+        return !"false".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
     }
 
     private static Expression normal(Expression condition, LogicalRelation relation) {
@@ -404,7 +400,7 @@ public class Pruning extends Rule {
     private boolean partners(LogicalRelation from, StringBuilder out, Visit visit) throws Exception {
         out.append("[");
         boolean found = false;
-        Map tables = visit.edges().from(from);
+        Map tables = isOn("hedgerow.partners") ? visit.edges().from(from) : Collections.EMPTY_MAP;
         for (java.util.Iterator each = tables.entrySet().iterator(); each.hasNext();) {
             Map.Entry entry = (Map.Entry) each.next();
             LogicalRelation other = (LogicalRelation) entry.getKey();
