@@ -149,7 +149,7 @@ def _sorted_by_hand(spark: SparkSession, data: Several, sources: Mapping[str, st
 
     layouts = {}
     for table, rows in data.rows().items():
-        if rows < 2 * data.block_rows:
+        if rows < 2 * data.block_rows or not any(query.reads(table) for query in data.learned):
             layouts[table] = whole(table, [])
             continue
         how = {"block_rows": data.block_rows, "seed": options.seed, "columns": data.sorted_by[table]}

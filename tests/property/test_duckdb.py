@@ -1,7 +1,7 @@
 """The text of a predicate, read by a database that is not ours, means what `truth` says: Spark SQL put into DuckDB.
 
 DuckDB agrees with Spark on three-valued logic, on NaN (equal to itself, above all), on -0.0 = 0.0, and on the order of
-strings by their UTF-8 bytes. Left out: opaque parts and semi-joins, whose truth is given and not computed, and the
+strings by their UTF-8 bytes. Left out: opaque parts, whose truth is given and not computed, and the
 literal `TIMESTAMP '...'` in the session's zone, which `bind` replaces. Years outside 1 to 9999 are read by numpy.
 """
 

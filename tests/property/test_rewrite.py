@@ -23,7 +23,6 @@ from hedgerow.core.predicates.nodes import (
     Or,
     Predicate,
     Prefix,
-    SemiJoin,
     col,
     lit,
     walk,
@@ -144,10 +143,6 @@ def one_of(*values: object) -> Predicate:
     return In(x, tuple(lit(v) for v in values))
 
 
-def semi(inner: Predicate) -> Predicate:
-    return SemiJoin(x, "dim", col("id"), inner)
-
-
 IMPLIED = [
     (less(5), less(10)),
     (less(5), Compare(x, "<=", lit(5))),
@@ -170,8 +165,6 @@ IMPLIED = [
     (CompareTerms(x, "=", y), CompareTerms(y, ">=", x)),
     (CompareTerms(x, ">", y), CompareTerms(y, "<>", x)),
     (CompareTerms(x, "<", y), Not(IsNull(y))),
-    (semi(less(3)), semi(less(5))),
-    (semi(less(3)), Not(IsNull(x))),
 ]
 
 
@@ -190,7 +183,6 @@ def test_known_implications(p: Predicate, q: Predicate) -> None:
         *[(q, p) for p, q in IMPLIED if predicate_text(p) != predicate_text(q)],
         (less(5), Compare(x, "<", Literal("decimal", Decimal(10)))),  # values of two kinds have no common order
         (Compare(x, ">", lit(0.0)), Compare(x, "<=", lit(float("inf")))),  # NaN is above infinity
-        (semi(less(3)), SemiJoin(x, "other", col("id"), less(5))),
         (Not(less(5)), IsNull(x)),
     ],
     ids=_said,

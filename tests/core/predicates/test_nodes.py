@@ -21,7 +21,6 @@ from hedgerow.core.predicates.nodes import (
     Opaque,
     Or,
     Prefix,
-    SemiJoin,
     atoms_of,
     col,
     columns_of,
@@ -88,8 +87,6 @@ def test_names(path: tuple[str, ...], sql: str) -> None:
         (Or(()), "FALSE"),
         (Const(None), "CAST(NULL AS BOOLEAN)"),
         (Compare(Cast(x, Type.parse("decimal(10,2)")), ">", lit(1)), "CAST(x AS DECIMAL(10,2)) > 1"),
-        (SemiJoin(x, "dim", col("id"), LESS), "x IN (SELECT id FROM dim WHERE x < 5)"),
-        (SemiJoin(x, "dim", col("id"), Const(True)), "x IN (SELECT id FROM dim)"),
     ],
     ids=str,
 )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, SemiJoin, Term, atoms_of, terms_of
+from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
 from hedgerow.core.pruning.block_stats import Stats
@@ -34,7 +34,7 @@ def is_session_safe(item: Predicate | Term) -> bool:
 
 
 def _is_safe_atom(atom: Predicate) -> bool:
-    return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else not isinstance(atom, SemiJoin)
+    return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else True
 
 
 def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:

@@ -32,7 +32,6 @@ from hedgerow.core.predicates.nodes import (
     Or,
     Predicate,
     Prefix,
-    SemiJoin,
     Term,
     columns_of,
     disjunction,
@@ -123,8 +122,6 @@ class _Binder:
                 if _same_order(self.type_of(a), self.type_of(b)):
                     return CompareTerms(a, op, b)
                 return _opaque(CompareTerms(self.term(left), op, self.term(right)))
-            case SemiJoin(key, table, other_key, inner):
-                return SemiJoin(self.column(key), table, other_key, inner)
             case Opaque(sql, cols):
                 return Opaque(sql, tuple(map(self.column, cols)))
         return p

@@ -17,7 +17,6 @@ from hedgerow.core.predicates.nodes import (
     Not,
     Or,
     Predicate,
-    SemiJoin,
 )
 from hedgerow.core.predicates.normal_form import grouped
 from hedgerow.core.predicates.step_functions import Stepwise, and3, combined_stepwise, stepwise, true_within
@@ -52,7 +51,7 @@ def implies(p: Predicate, q: Predicate) -> bool:
             return all(implies(k, q) for k in kids)
         case And(kids):
             return any(_group_implies(group, steps, q) for group, steps in _groups(kids)) or _any_disjunct(p, q)
-    return _one_term(p, q) or _two_terms(p, q) or _semi_join(p, q) or _any_disjunct(p, q)
+    return _one_term(p, q) or _two_terms(p, q) or _any_disjunct(p, q)
 
 
 def _any_disjunct(p: Predicate, q: Predicate) -> bool:
@@ -87,13 +86,4 @@ def _two_terms(p: Predicate, q: Predicate) -> bool:
             return term in (left, right)
         case CompareTerms(a, op, b), CompareTerms(c, weaker, d) if {a, b} == {c, d}:
             return (weaker if a == c else FLIPPED_OP[weaker]) in _WEAKER[op]
-    return False
-
-
-def _semi_join(p: Predicate, q: Predicate) -> bool:
-    match p, q:
-        case SemiJoin(k1, t1, o1, inner), SemiJoin(k2, t2, o2, weaker):
-            return (k1, t1, o1) == (k2, t2, o2) and implies(inner, weaker)
-        case SemiJoin(key), Not(IsNull(term)):
-            return key == term
     return False

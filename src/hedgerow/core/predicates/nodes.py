@@ -113,16 +113,6 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class SemiJoin:
-    """`key IN (SELECT other_key FROM table WHERE predicate)`."""
-
-    key: Column
-    table: str
-    other_key: Column
-    predicate: Predicate
-
-
-@dataclass(frozen=True, slots=True)
 class Opaque:
     """A boolean expression that only Spark can evaluate: LIKE '%x%', a regex, a UDF, ..."""
 
@@ -145,8 +135,8 @@ class Or:
     children: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | IsNull | SemiJoin | Opaque | Not | And | Or
-ATOMS = (Const, Compare, CompareTerms, In, Prefix, IsNull, SemiJoin, Opaque)
+Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | IsNull | Opaque | Not | And | Or
+ATOMS = (Const, Compare, CompareTerms, In, Prefix, IsNull, Opaque)
 
 TRUE, FALSE, NULL = Const(True), Const(False), Const(None)
 
@@ -234,8 +224,6 @@ def terms_of(p: Predicate) -> frozenset[Term]:
                 terms.add(t)
             case CompareTerms(left=a, right=b):
                 terms |= {a, b}
-            case SemiJoin(key=k):
-                terms.add(k)
     return frozenset(terms)
 
 

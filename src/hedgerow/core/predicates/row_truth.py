@@ -25,7 +25,6 @@ from hedgerow.core.predicates.nodes import (
     Or,
     Predicate,
     Prefix,
-    SemiJoin,
 )
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
@@ -63,7 +62,7 @@ def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
             return None if value is None else bool(value.startswith(prefix))
         case IsNull(term):
             return row[term_text(term)] is None
-        case SemiJoin() | Opaque():
+        case Opaque():
             outcome: bool | None = row[predicate_text(p)]
             return outcome
         case Not(child):

@@ -12,7 +12,6 @@ from functools import lru_cache
 from hedgerow.core.errors import assert_never
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
-    TRUE,
     And,
     Cast,
     Column,
@@ -28,7 +27,6 @@ from hedgerow.core.predicates.nodes import (
     Or,
     Predicate,
     Prefix,
-    SemiJoin,
     Term,
 )
 from hedgerow.core.predicates.values import NAN, date_text, timestamp_text
@@ -119,9 +117,6 @@ def predicate_text(p: Predicate) -> str:
             return f"startswith({term_text(term)}, {quote_string(prefix)})"
         case IsNull(term):
             return f"{term_text(term)} IS NULL"
-        case SemiJoin(key, table, other_key, inner):
-            where = "" if inner == TRUE else f" WHERE {predicate_text(inner)}"
-            return f"{term_text(key)} IN (SELECT {term_text(other_key)} FROM {table}{where})"
         case Opaque(sql):
             return f"({sql})"
         case Not(IsNull(term)):

@@ -33,7 +33,6 @@ from hedgerow.core.predicates.nodes import (
     Or,
     Predicate,
     Prefix,
-    SemiJoin,
     Term,
 )
 from hedgerow.core.predicates.normal_form import grouped, normalise
@@ -120,7 +119,7 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
             bits = _by_steps(stepwise(p), stats)
         case CompareTerms():
             bits = _by_two_terms(p, stats)
-        case SemiJoin() | Opaque():
+        case Opaque():
             bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
