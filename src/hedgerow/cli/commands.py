@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.core.effort import Effort
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
+    from hedgerow.pipeline.tables import LearnedTables
 
 
 class Commands(TyperGroup):
@@ -118,10 +119,14 @@ def learn(
         typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
     ] = None,
     effort: Annotated[str, typer.Option(help="How long to learn: quick, normal, or thorough.")] = "normal",
+    key: Annotated[Texts, typer.Option(metavar="A.X=B.Y", help="A foreign key, for mto; else they are found.")] = None,
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn from WORKLOAD how to group the rows of SOURCE."""
+    """Learn from WORKLOAD how to group the rows of SOURCE.
+
+    With --learner mto, SOURCE is a directory with a folder for each table, or a database: queries may join them.
+    """
     params = _params(learner, param or ())
     queries = hedgerow.Workload.from_file(workload)
     if not out.absolute().parent.is_dir():  # not after an hour of learning
@@ -144,9 +149,13 @@ def learn(
             recurrence=_recurrence(recurrence),
             exact=exact,
             effort=cast("Effort", effort),
+            keys=None if key is None else [_key(text) for text in key],
             **params,
         )
     learned.save(out)
+    if isinstance(learned, hedgerow.LearnedTables):
+        _answer_tables(learned, out, Output(as_json))
+        return
     made, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
     document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
     document |= {"sort_by": learned.sort_by, **learned.seconds()}
@@ -179,12 +188,21 @@ def score(
     Without --layout the answer is exact, and comes from the index alone.
     """
     queries = hedgerow.Workload.from_file(workload)
-    learned = None if layout is None else hedgerow.Learned.load(layout)
+    from hedgerow.pipeline.tables import loaded
+
+    learned = None if layout is None else loaded(layout)
     with _spark(ctx) as spark:
         if learned is None:
             result = hedgerow.table(spark, source).score(queries)
         else:
             result = hedgerow.score(spark, source, queries, learned, exact=exact)
+    if isinstance(result, dict):
+        documents = {name: json.loads(one.to_json()) for name, one in result.items()}
+        shown = {
+            name: f"{share(one.rows_read)} of rows read, {len(one.queries):,} queries" for name, one in result.items()
+        }
+        Output(as_json).answer(documents, shown)
+        return
     Output(as_json).answer(
         json.loads(result.to_json()),
         {
@@ -220,7 +238,9 @@ def apply(
 
     A block is a file; the index describes what each file cannot contain.
     """
-    learned = hedgerow.Learned.load(layout)
+    from hedgerow.pipeline.tables import loaded
+
+    learned = loaded(layout)
     with _spark(ctx) as spark:
         written = hedgerow.apply(
             spark,
@@ -236,6 +256,11 @@ def apply(
             replica=replica,
             statistics=statistics,
         )
+        if isinstance(written, dict):
+            found = {name: table.describe() for name, table in written.items()}
+            shown = {name: f"{facts['blocks']:,} blocks, {facts['files']:,} files" for name, facts in found.items()}
+            Output(as_json).answer(found, shown)
+            return
         facts = written.describe()
     Output(as_json).answer(facts, summary(facts))
 
@@ -288,6 +313,39 @@ def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOpti
     with _spark(ctx) as spark:
         facts = hedgerow.table(spark, directory).describe()
     Output(as_json).answer(facts, summary(facts))
+
+
+@app.command()
+def repair(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Look again at the tables to which foreign keys lead, after they changed.
+
+    What the index says of their rows holds for one version of them.
+    """
+    with _spark(ctx) as spark:
+        facts = hedgerow.table(spark, directory).repair().describe()
+    Output(as_json).answer(facts, summary(facts))
+
+
+def _answer_tables(learned: LearnedTables, out: Path, output: Output) -> None:
+    """Prints what was learned of several tables."""
+    found = {
+        name: {"kind": one.layout.kind, "blocks": one.blocks, "queries": len(one.predicates)}
+        for name, one in learned.items()
+    }
+    keys = list(map(str, learned.references))
+    shown = {name: f"{one['blocks']:,} blocks" if one["blocks"] != 1 else "1 block" for name, one in found.items()}
+    output.answer(
+        {"layout": str(out), "tables": found, "keys": keys},
+        {"layout": str(out), **shown, "keys": "\n".join(keys) or None},
+    )
+
+
+def _key(text: str) -> tuple[list[str], list[str]]:
+    """A.X=B.Y as the two sides of a key; several columns are separated by commas."""
+    sides = [[part.strip() for part in side.split(",")] for side in text.split("=")]
+    if len(sides) != 2:
+        raise HedgerowError(f"--key takes TABLE.COLUMN=OTHER.COLUMN, not {text!r}")
+    return sides[0], sides[1]
 
 
 @contextmanager

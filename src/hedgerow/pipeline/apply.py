@@ -15,7 +15,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.tables import WHOLE, LearnedTables
+from hedgerow.pipeline.tables import WHOLE, LearnedTables, tables_in
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @overload
 def apply(
-    spark: SparkSession, source: Mapping[str, Any], layout: LearnedTables, *args: Any, **options: Any
+    spark: SparkSession, source: str | Mapping[str, Any], layout: LearnedTables, *args: Any, **options: Any
 ) -> dict[str, Table]: ...
 @overload
 def apply(
@@ -78,8 +78,12 @@ def apply(
             columns: first the layout's own, then those that occur in most queries.
         others: where the tables are to which the layout's foreign keys lead, by name.
 
-    Several tables, as they were learned, are written to folders of their names in `to`, or in place.
+    Several tables, by name or in one place as they were learned, are written to folders of their names in `to`; or in
+    place, but for those of one block.
     """
+    if isinstance(layout, LearnedTables) and isinstance(source, str):
+        found = tables_in(spark, source)
+        source = {name: found[name] for name in layout if name in found}
     if isinstance(layout, LearnedTables) or isinstance(source, Mapping):
         if not (isinstance(layout, LearnedTables) and isinstance(source, Mapping)):
             raise HedgerowError("several tables need the layouts of several tables, and the other way round")

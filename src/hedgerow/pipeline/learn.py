@@ -39,6 +39,7 @@ from hedgerow.pipeline.tables import (
     joined_queries,
     key_of,
     opened_tables,
+    tables_in,
     whole,
 )
 from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
@@ -85,7 +86,8 @@ def learn(
 
     Args:
         source: a Parquet directory, a list of files, a catalog table or a DataFrame. Or several tables, each by its
-            name in the workload: then the answer is a layout for each.
+            name in the workload: then the answer is a layout for each. With the learner "mto" it may also be a
+            directory with a folder for each table, or a database of the catalog.
         block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
             `block_bytes` and the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
@@ -106,13 +108,15 @@ def learn(
         params: the learner's own parameters.
     """
     how = How(learner, params, block_rows, block_bytes, sample_rows, seed, cuts, recurrence, exact, effort)
+    if isinstance(source, str) and (keys is not None or steps or learner == "mto"):
+        source = tables_in(spark, source)
     if isinstance(source, Mapping):
         if given or table is not None:
             raise LayoutError("of several tables neither table= nor given= can be said")
         steps = steps if steps is not None else MAX_STEPS if learner == "mto" else 0
         return _learned_tables(spark, source, workload, how, keys, steps)
     if keys is not None or steps or learner == "mto":
-        raise LayoutError("joins are learned from several tables: pass them as {name: table}")
+        raise LayoutError("joins are learned from several tables: pass them by name, or the place where they are")
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)

@@ -17,7 +17,7 @@ from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.predicates.nodes import TRUE, Predicate, columns_of
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import Joined, Reference, references
-from hedgerow.pipeline.learned import Learned, written
+from hedgerow.pipeline.learned import Learned, read_text, written
 from hedgerow.spark.compute.joins import Joins, check_key, is_unique
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder
@@ -82,6 +82,10 @@ class LearnedTables(Mapping[str, Learned]):
     def save(self, path: str | Path) -> None:
         written(path, self.to_json())
 
+    @staticmethod
+    def load(path: str | Path) -> LearnedTables:
+        return LearnedTables.from_json(read_text(path))
+
 
 def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
     """The tables of a folder, each in a folder of its name, or of a database of the catalog; empty if it is neither."""
@@ -93,9 +97,15 @@ def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
     return {t.name: f"{place}.{t.name}" for t in spark.catalog.listTables(place) if not t.isTemporary}
 
 
+def loaded(path: str | Path) -> Learned | LearnedTables:
+    """What `learn` saved, of one table or of several."""
+    text = read_text(path)
+    return (LearnedTables if text.startswith('{"hedgerow_tables"') else Learned).from_json(text)
+
+
 def opened_tables(spark: SparkSession, sources: Mapping[str, Any]) -> dict[str, Source]:
     if not sources:
-        raise HedgerowError("name at least one table")
+        raise HedgerowError("there is no table: name a directory with a folder for each, a database, or tables by name")
     return {name: open_source(spark, source, name) for name, source in sources.items()}
 
 
