@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.effort import Effort
+    from hedgerow.core.learning.score import Score
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
     from hedgerow.pipeline.tables import LearnedTables
@@ -192,6 +193,7 @@ def score(
 
     learned = None if layout is None else loaded(layout)
     with _spark(ctx) as spark:
+        result: Score | dict[str, Score]
         if learned is None:
             result = hedgerow.table(spark, source).score(queries)
         else:

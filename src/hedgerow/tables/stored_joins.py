@@ -6,6 +6,7 @@ asks for no joined row of it, until `repair` has collected the statistics again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -77,9 +78,13 @@ def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
         fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
         wanted = {quote_name(field) for field in joins.needed(items)[steps]}
         kept = {name: kind for name, kind in fields.items() if quote_name(path_of(name)[0]) in wanted}
-        places = tuple(joins.others[name].origin for name in names)
+        places = tuple(_absolute(joins.others[name].origin) for name in names)
         found.append(StoredJoin(joined, places, tuple(versions[name] for name in names), kept))
     return tuple(found)
+
+
+def _absolute(place: str) -> str:
+    return os.path.abspath(place) if os.path.exists(place) else place
 
 
 def _version(joins: Joins, name: str) -> str:
