@@ -113,6 +113,8 @@ def learn(
     if isinstance(source, Mapping):
         if given or table is not None:
             raise LayoutError("of several tables neither table= nor given= can be said")
+        if params.get("overlap") and (learner == "mto" or steps):
+            raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
         steps = steps if steps is not None else MAX_STEPS if learner == "mto" else 0
         return _learned_tables(spark, source, workload, how, keys, steps)
     if keys is not None or steps or learner == "mto":

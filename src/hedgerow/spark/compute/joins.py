@@ -70,6 +70,10 @@ class Joins:
 
     def check(self, table: Source) -> None:
         """HedgerowError unless every key is unique in the other table and of the same type on both sides."""
+        own = {name.lower() for name in table.frame.columns}
+        taken = [joined.name for joined in self.joined if joined.name.lower() in own]
+        if taken:
+            raise HedgerowError(f"{table.name} has a column {taken[0]}, which is how joined rows are called")
         steps = dict.fromkeys(step for joined in self.joined for step in joined.steps)
         for step in steps:
             here = table if step.table.lower() == table.name.lower() else self.others[step.table.lower()]

@@ -440,8 +440,9 @@ public class Pruning extends Rule {
             return null;
         }
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        if (unusualOption(files) != null || hasFieldIds(relation)) {
-            return null;
+        if (unusualOption(files) != null || hasFieldIds(relation)
+                || files.partitionSchema().json().indexOf("timestamp") >= 0) {
+            return null; // a time in the name of a folder depends on the time zone
         }
         FileIndex location = files.location();
         if (location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex")) {
@@ -1319,12 +1320,24 @@ public class Pruning extends Rule {
             return !from(relation).isEmpty();
         }
 
-        /** The relations that edges lead to, with the pairs of columns; a relation that appears twice has none. */
+        /** The relations that edges lead to, with the pairs of columns; of relations that appear once in the plan. */
         Map from(LogicalRelation relation) {
             Map edges = (Map) byRelation.get(relation);
+            Map found = new java.util.IdentityHashMap();
+            if (edges != null && isOnce(relation)) {
+                for (java.util.Iterator each = edges.entrySet().iterator(); each.hasNext();) {
+                    Map.Entry entry = (Map.Entry) each.next();
+                    if (isOnce((LogicalRelation) entry.getKey())) {
+                        found.put(entry.getKey(), entry.getValue());
+                    }
+                }
+            }
+            return found;
+        }
+
+        private boolean isOnce(LogicalRelation relation) {
             Object first = relation.output().isEmpty() ? null : ((AttributeReference) relation.output().head()).exprId();
-            boolean isOnce = Integer.valueOf(1).equals(appearances.get(first));
-            return edges == null || !isOnce ? Collections.EMPTY_MAP : edges;
+            return Integer.valueOf(1).equals(appearances.get(first));
         }
 
         /** The relations that edges over all columns of a foreign key lead to. */

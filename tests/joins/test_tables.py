@@ -1,0 +1,205 @@
+"""The verbs over several tables: what they write, say and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from tests.joins.star import KEYS, SCHEMAS, frame, rows_of, workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = "SELECT sum(qty) FROM lines JOIN orders ON lines.okey = orders.okey WHERE orders.day < DATE '1993-02-01'"
+
+
+@pytest.fixture(scope="module")
+def sources(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder, r = tmp_path_factory.mktemp("star"), Random(3)
+    for table in SCHEMAS:
+        frame(spark, table, rows_of(table, r)).coalesce(1).write.parquet(str(folder / table))
+    return {table: str(folder / table) for table in SCHEMAS}
+
+
+@pytest.fixture(scope="module")
+def learned(spark: SparkSession, sources: dict[str, str]) -> hr.LearnedTables:
+    return hr.learn(spark, sources, workload(Random(4)), "mto", block_rows=50)
+
+
+@pytest.fixture
+def written(spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path) -> dict[str, str]:
+    hr.apply(spark, sources, learned, str(tmp_path / "out"))
+    places = {table: str(tmp_path / "out" / table) for table in sources}
+    register(spark, places)
+    return places
+
+
+def register(spark: SparkSession, places: dict[str, str]) -> None:
+    for table, place in places.items():
+        spark.read.parquet(place).createOrReplaceTempView(table)
+
+
+def opened(spark: SparkSession, sql: str = QUERY) -> dict[str, int]:
+    hr.attach(spark)
+    try:
+        spark.sql(sql).collect()
+        return {scan.table: scan.files_opened for scan in hr.last_query(spark)}
+    finally:
+        hr.detach(spark)
+
+
+def test_keys_are_found(learned: hr.LearnedTables) -> None:
+    found = {str(key) for key in learned.references}
+    assert found == {
+        "lines.okey -> orders.okey",
+        "lines.pkey, psup -> parts.pkey, psup",
+        "orders.ckey -> customers.ckey",
+        "customers.nkey -> nations.nkey",
+    }
+    assert learned.in_order().index("orders") < learned.in_order().index("lines")
+
+
+def test_it_reads_less_than_tables_by_themselves(
+    spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path, written: dict[str, str]
+) -> None:
+    alone = hr.learn(spark, sources, workload(Random(4)), "qdtree", block_rows=50)
+    assert not alone.references
+    asked = workload(Random(99))
+    hr.apply(spark, sources, alone, str(tmp_path / "alone"))
+    with_joins = hr.table(spark, written["lines"]).score(asked).rows_read
+    assert with_joins < hr.table(spark, str(tmp_path / "alone" / "lines")).score(asked).rows_read
+    estimated = hr.score(spark, sources, asked, learned, exact=True)["lines"].rows_read
+    assert estimated == pytest.approx(with_joins, abs=0.05)
+
+
+def test_a_learned_schema_is_saved(learned: hr.LearnedTables, tmp_path: Path) -> None:
+    learned.save(tmp_path / "layouts.json")
+    again = hr.LearnedTables.load(tmp_path / "layouts.json")
+    assert (again.references, list(again)) == (learned.references, list(learned))
+    assert again["lines"].joined == learned["lines"].joined and again.to_json() == learned.to_json()
+    with pytest.raises(hr.HedgerowError, match="no layouts that `learn` made"):
+        hr.LearnedTables.from_json(json.dumps({"hedgerow_tables": [1]}))
+
+
+def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: dict[str, str]) -> None:
+    table = hr.table(spark, written["lines"])
+    before = opened(spark)
+    assert before["lines"] < len(table.known) and before["orders"] < len(hr.table(spark, written["orders"]).known)
+    rows = frame(spark, "orders", rows_of("orders", Random(5), 1000, 3))
+    hr.table(spark, written["orders"]).append(rows)
+    register(spark, written)
+    stale = opened(spark)
+    assert stale["lines"] == len(table.known)
+    assert hr.table(spark, written["lines"]).score(workload(Random(4))).rows_read > 0.5
+    table.verify()
+    repaired = table.repair()
+    assert opened(spark)["lines"] == before["lines"]
+    repaired.verify()
+
+
+def test_rows_appended_after_a_change_are_unknown(spark: SparkSession, written: dict[str, str]) -> None:
+    hr.table(spark, written["orders"]).append(frame(spark, "orders", rows_of("orders", Random(5), 1000, 3)))
+    lines = hr.table(spark, written["lines"])
+    lines.append(frame(spark, "lines", rows_of("lines", Random(6), 5000, 200)))
+    register(spark, written)
+    grown = hr.table(spark, written["lines"])
+    grown.verify()
+    plain = spark.sql(QUERY).collect()
+    assert opened(spark)["lines"] == len(grown.known)
+    grown.repair()
+    assert opened(spark)["lines"] < len(grown.known)
+    hr.attach(spark)
+    assert spark.sql(QUERY).collect() == plain
+    hr.detach(spark)
+
+
+def test_one_frame_twice(spark: SparkSession, written: dict[str, str]) -> None:
+    """The same relation in two places of a plan, under different filters."""
+    from pyspark.sql import functions as f
+
+    orders, lines = spark.read.parquet(written["orders"]), spark.read.parquet(written["lines"])
+    early, late = orders.where("day < DATE '1993-02-01'"), orders.where("day > DATE '1998-02-01'")
+    asked = lines.join(early, "okey").select("qty").unionAll(lines.join(late, "okey").select("qty"))
+    twice = asked.agg(f.count("*"), f.sum("qty"))
+    plain = twice.collect()
+    hr.attach(spark)
+    try:
+        assert twice.select("*").collect() == plain
+    finally:
+        hr.detach(spark)
+
+
+def test_settings_turn_joins_off(spark: SparkSession, written: dict[str, str]) -> None:
+    assert opened(spark)["lines"] < len(hr.table(spark, written["lines"]).known)
+    spark.conf.set("hedgerow.joins", "false")
+    try:
+        assert opened(spark)["lines"] == len(hr.table(spark, written["lines"]).known)
+    finally:
+        spark.conf.unset("hedgerow.joins")
+
+
+def test_what_is_refused(
+    spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path
+) -> None:
+    asked = workload(Random(4))
+
+    def refused(message: str, **how: object) -> None:
+        with pytest.raises(hr.HedgerowError, match=message):
+            hr.learn(spark, sources, asked, "mto", block_rows=50, **how)
+
+    refused("ckey is not unique in orders", keys=[("lines.qty", "orders.ckey")])
+    refused("joins bigint to int", keys=[("lines.okey", "customers.ckey")])
+    refused("has no column nothing", keys=[("lines.okey", "orders.nothing")])
+    refused("none of the tables", keys=[("lines.okey", "elsewhere.okey")])
+    refused("a key is written like", keys=["lines.okey"])
+    refused("a key is written like", keys=[("okey", "orders.okey")])
+    refused("2 columns on one side, 1 on the other", keys=[(("lines.pkey", "lines.psup"), "parts.pkey")])
+    refused("cannot be chosen by joined tables", overlap=True)
+    with pytest.raises(hr.HedgerowError, match="joins are learned from several tables"):
+        hr.learn(spark, [sources["lines"]], asked, "mto")
+    with pytest.raises(hr.HedgerowError, match="there is no table"):
+        hr.learn(spark, str(tmp_path), asked, "mto")
+    with pytest.raises(hr.HedgerowError, match="say where that is with others="):
+        hr.apply(spark, sources["lines"], learned["lines"], str(tmp_path / "lines"))
+    with pytest.raises(hr.HedgerowError, match="looks at other tables"):
+        hr.score(spark, sources["lines"], asked, learned["lines"])
+    with pytest.raises(hr.HedgerowError, match="the layouts of several tables"):
+        hr.apply(spark, sources, learned["lines"], str(tmp_path / "lines"))
+
+
+def test_keys_in_a_circle(spark: SparkSession, sources: dict[str, str]) -> None:
+    circle = [*KEYS[:1], ("orders.total", "lines.id")]
+    with pytest.warns(hr.HedgerowWarning, match="the key orders.total -> lines.id is not followed"):
+        learned = hr.learn(spark, sources, workload(Random(4)), "mto", block_rows=50, keys=circle)
+    assert [str(key) for key in learned.references] == ["lines.okey -> orders.okey"]
+
+
+def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: dict[str, str]) -> None:
+    """Queries of the other tables go on; what needs the missing one says so."""
+    import shutil
+
+    shutil.rmtree(written["orders"])
+    spark.read.parquet(sources["orders"]).createOrReplaceTempView("orders")
+    plain = spark.sql(QUERY).collect()
+    hr.attach(spark)
+    try:
+        assert spark.sql(QUERY).collect() == plain
+    finally:
+        hr.detach(spark)
+    lines = hr.table(spark, written["lines"])
+    with pytest.raises(hr.HedgerowError, match="orders cannot be read"):
+        lines.repair()
+    with pytest.raises(hr.HedgerowError, match="orders cannot be read"):
+        lines.append(frame(spark, "lines", rows_of("lines", Random(6), 5000, 20)))
+
+
+def test_a_directory_of_tables(spark: SparkSession, sources: dict[str, str], tmp_path: Path) -> None:
+    place = str(Path(sources["lines"]).parent)
+    learned = hr.learn(spark, place, workload(Random(4)), "mto", block_rows=200)
+    assert set(learned) == set(sources)
+    assert set(hr.apply(spark, place, learned, str(tmp_path / "out"))) == set(sources)
