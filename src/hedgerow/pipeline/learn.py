@@ -173,10 +173,11 @@ def learned_layout(
     how: How,
     skipped: Sequence[str] = (),
     given_tables: Sequence[Table] = (),
-    joins: Joins = NO_JOINS,
+    joins: Joins | None = None,
 ) -> Learned:
-    """A layout for the queries of one table."""
+    """A layout for the queries of one table; `joins`: what they join to it, if it is one of several tables."""
     spark, seed, recurrence = opened.frame.sparkSession, how.seed, how.recurrence
+    alone, joins = joins is None, joins or NO_JOINS
     made_learner = make_learner(how.learner, **how.params)
     amounts = amounts_of(how.effort)
     with step(spark, "looking at the table"):
@@ -202,10 +203,9 @@ def learned_layout(
         order = best_order(layout, problem)
         seconds = perf_counter() - started - counter.seconds
     with step(spark, "estimating seconds"):
-        if joins == NO_JOINS:  # the speed of a join is not that of a scan
+        estimate, advice = None, None
+        if alone:  # the speed of a join is not that of a scan
             estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
-        else:
-            estimate, advice = None, None
     provenance = {
         "source": opened.origin,
         "learner": how.learner,
