@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from bench import whole_queries
 from bench.data.cache import cache_folder, partial, publish
 from bench.data.tpch_texts import PLACES, queries
 from bench.data.tpch_wide import generate
@@ -17,6 +19,8 @@ from bench.several import Several, run, schemas_of
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
 BLOCK_ROWS = {"quick": 10_000, "full": 10_000}  # Pando: a million at scale factor 100
+PHYSICAL_SCALE = {"quick": 0.1, "full": 10.0}
+PHYSICAL_BLOCK_ROWS = {"quick": 50_000, "full": 1_000_000}
 SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key
     **{"lineitem": "l_shipdate", "orders": "o_orderdate", "customer": "c_custkey", "part": "p_partkey"},
     **{"supplier": "s_suppkey", "partsupp": "ps_partkey", "nation": "n_nationkey", "region": "r_regionkey"},
@@ -40,15 +44,24 @@ def tables(scale: float) -> Path:
 
 
 def measure(options: Options) -> Iterator[dict[str, Any]]:
+    form = options.form
+    return run(_data(options, options.sf or SCALE[form], BLOCK_ROWS[form]), CASES[form], options)
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """What whole queries take on tables that are written; one query of each template."""
+    data = _data(options, options.sf or PHYSICAL_SCALE[options.form], PHYSICAL_BLOCK_ROWS[options.form])
+    return whole_queries.run(replace(data, asked=data.asked[: len(PLACES)]), options)
+
+
+def _data(options: Options, scale: float, block_rows: int) -> Several:
     from hedgerow.sql.workload import Workload
 
     form = options.form
-    scale = options.sf or SCALE[form]
     # Learned seeds are 0 and more, so these are never among them.
     folder = tables(scale)
     schemas = schemas_of(folder)
     texts = [queries(seed, PER_TEMPLATE[form]) for seed in (options.seed, ~options.seed)]
     learned, unseen = (Workload.from_sql(sql, schemas) for sql in texts)
     asked = tuple(zip(cycle(PLACES), texts[1], strict=False))
-    data = Several("tpch", folder, scale, learned, unseen, SORTED_BY, BLOCK_ROWS[form], asked)
-    return run(data, CASES[form], options)
+    return Several("tpch", folder, scale, learned, unseen, SORTED_BY, block_rows, asked)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 1 << 16
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # that a task summarises at once
-_MAX_WAITING_PARTS = 16  # summaries that a task keeps before it joins them
+_MAX_WAITING_PARTS, _MAX_WAITING_BATCHES = 16, 64  # summaries that a task keeps before it joins them
 _FILE = helper_name("file")
 
 
@@ -158,10 +158,13 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[li
     terms = computed(item for item in items if not isinstance(item, Predicate))
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [(name, _batch_stats(part, terms, predicates)) for batch in batches for name, part in _by_key(batch)]
-        if parts:
-            own = sorted({name for name, _ in parts})
-            joined = regroup(concat([s for _, s in parts]), [own.index(name) for name, _ in parts], len(own))
+        so_far: list[tuple[list[str], Stats]] = []
+        for batch in batches:
+            so_far.append(_stats_by_key(batch, terms, predicates))
+            if len(so_far) == _MAX_WAITING_BATCHES:
+                so_far = [_joined_by_key(so_far)]
+        if so_far:
+            own, joined = _joined_by_key(so_far)
             data = index_bytes(BlockIndex((View(joined),)))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
@@ -174,8 +177,11 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[li
     return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
 
 
-def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type]) -> Stats:
+def collect_blocks(
+    frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type], joins: Joins = NO_JOINS
+) -> Stats:
     """Statistics of the blocks that the layout would make, before anything is written; entry i describes block i."""
+    frame, schema = joins.widened(frame, (*wanted, *layout.features)), {**schema, **joins.schema}
     items, _ = analysable(frame, without_user_functions(wanted), schema)
     terms = computed(item for item in items if not isinstance(item, Predicate))
     by_spark, by_core = split_by_evaluator(items)
@@ -193,7 +199,7 @@ def collect_blocks(frame: DataFrame, layout: Layout, wanted: Sequence[Item], sch
             yield pa.record_batch([pa.array([ids], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
     read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
-    settings = {**settings_for(layout), **settings_of(items)}
+    settings = {**settings_for(layout, joins), **settings_of(items)}
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
@@ -238,16 +244,21 @@ def _joined(parts: Sequence[tuple[list[int], Stats]]) -> tuple[list[int], Stats]
     return own.tolist(), regroup(concat([stats for _, stats in parts]), places, len(own))
 
 
-def _by_key(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each key; nearly always the batch as it is."""
+def _stats_by_key(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> tuple[list[str], Stats]:
+    """The keys of a batch, and the statistics of the rows of each."""
     codes = batch.column("_key").dictionary_encode()
-    ids = codes.indices.to_numpy(zero_copy_only=False)
-    if (np.diff(ids) < 0).any():
-        order = np.argsort(ids, kind="stable")
-        batch, ids = batch.take(pa.array(order)), ids[order]
-    starts = np.flatnonzero(np.diff(ids, prepend=-1)).tolist()
-    for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
-        yield str(codes.dictionary[ids[start]]), batch.slice(start, end - start)
+    ids, names = codes.indices.to_numpy(zero_copy_only=False), list(map(str, codes.dictionary.to_pylist()))
+    if len(names) == 1:  # nearly always, unless a join has mixed the rows
+        return names, _batch_stats(batch, terms, predicates)
+    own, stats = _stats_of_chunk(pa.Table.from_batches([batch]), ids, terms, predicates, [])
+    return [names[i] for i in own], stats
+
+
+def _joined_by_key(parts: Sequence[tuple[list[str], Stats]]) -> tuple[list[str], Stats]:
+    """The keys that any part has, and the statistics of each over all parts."""
+    place = {name: i for i, name in enumerate(sorted({name for names, _ in parts for name in names}))}
+    places = [place[name] for names, _ in parts for name in names]
+    return list(place), regroup(concat([stats for _, stats in parts]), places, len(place))
 
 
 def _batch_stats(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:

@@ -39,8 +39,7 @@ class TableCounter:
         share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
         if share < 1:
             frame = frame.sample(share, self.seed + 1)  # not the rows that were learned from
-        listed, schema = list(items.values()), {**self.source.schema, **self.joins.schema}
-        stats = collect_blocks(self.joins.widened(frame, listed), layout, listed, schema)
+        stats = collect_blocks(frame, layout, list(items.values()), self.source.schema, self.joins)
         if share < 1:
             counted = max(1, int(stats.rows.sum()))
             stats = replace(stats, rows=np.round(stats.rows * (rows / counted)).astype(np.int64))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
+_MAX_BROADCAST_VALUES = 6_000_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Joins:
                 columns.append(f.struct(*fields).alias(Joined(steps).name))
             deeper = [Joined(s).name for s in wanted if len(s) > len(steps) and s[: len(steps)] == steps]
             right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
+            if self.others[step.other.lower()].rows * len(columns) <= _MAX_BROADCAST_VALUES:
+                right = f.broadcast(right)  # so the rows of the table stay where they are
             on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
             frame = frame.join(right, f.expr(on), "left").drop(*keys)
         return frame

@@ -95,7 +95,11 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
     written: Written | None = None
     segment: SegmentEntry | None = None
     try:
-        with step(log.spark, "writing"), _exact_writing(snapshot), configured(log.spark, **settings_for(plan.layout)):
+        with (
+            step(log.spark, "writing"),
+            _exact_writing(snapshot),
+            configured(log.spark, **settings_for(plan.layout, plan.joins)),
+        ):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
                 written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.how))
@@ -241,7 +245,7 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     if stale(segment.entry.joined, joins):
         joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
     try:
-        with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
+        with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout, joins)):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least, joins)
             rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)

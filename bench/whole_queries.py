@@ -1,0 +1,130 @@
+"""What whole queries over several tables take: attached, beside the source and beside tables sorted by hand.
+
+One unseen query of each template. Each runs once on all tables, which warms their caches and shows that the answers are
+equal; then three times, each time in another order of the tables, and the median counts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from bench.options import Case, Options, rotated
+from bench.record import line, progress
+from bench.second_engine import comparable
+from bench.several import Several
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TURNS = 3
+CASES: tuple[Case, ...] = (("mto", {}),)
+
+
+def run(data: Several, options: Options) -> Iterator[dict[str, Any]]:
+    from hedgerow.spark.start.session import local_session
+
+    spark = local_session("6g", "local[2]")
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        begun = time.perf_counter()
+        in_order = _sorted(spark, data, folder / "sorted")
+        sorting = time.perf_counter() - begun
+        for case in options.cases(CASES):
+            yield _measured(spark, data, case, options, folder / "learned", in_order, sorting)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sorted(spark: SparkSession, data: Several, folder: Path) -> dict[str, str]:
+    """Every table sorted as people do it, in files of a block's size."""
+    for table, rows in data.rows().items():
+        progress(f"{data.suite}: {table} sorted by {data.sorted_by[table]}")
+        files = max(1, rows // data.block_rows)
+        source, by = spark.read.parquet(str(data.folder / table)), data.sorted_by[table]
+        source.repartitionByRange(files, by).sortWithinPartitions(by).write.parquet(str(folder / table))
+    return {table: str(folder / table) for table in data.rows()}
+
+
+def _measured(
+    spark: SparkSession,
+    data: Several,
+    case: Case,
+    options: Options,
+    folder: Path,
+    in_order: Mapping[str, str],
+    sorting: float,
+) -> dict[str, Any]:
+    import hedgerow
+
+    learner, params = case
+    sources = {table: str(data.folder / table) for table in data.rows()}
+    progress(f"{data.suite}: {learner} {dict(params)}")
+    start = time.perf_counter()
+    how = {"block_rows": data.block_rows, "seed": options.seed, **params}
+    learned = hedgerow.learn(spark, sources, data.learned, learner, **how)
+    learned_at = time.perf_counter()
+    tables = hedgerow.apply(spark, sources, learned, str(folder), overwrite=True)
+    applied_at = time.perf_counter()
+    ways = {"source": sources, "sorted": in_order, "attached": {name: t.path for name, t in tables.items()}}
+    took, files = _timed(spark, data, ways)
+    middle = {way: {t: median(own[1:]) for t, own in of.items()} for way, of in took.items()}
+    total = {way: sum(of.values()) for way, of in middle.items()}
+    return line(
+        suite=f"{data.suite}-physical",
+        learner=learner,
+        params={"form": options.form, **params},
+        sf=data.scale,
+        rows=sum(data.rows().values()),
+        blocks=sum(len(table.known) for table in tables.values()),
+        block_rows=data.block_rows,
+        queries=len(data.learned),
+        queries_unseen=len(data.asked),
+        ratio=round(total["attached"] / min(total["source"], total["sorted"]), 3),
+        learn_seconds=round(learned_at - start, 1),
+        apply_seconds=round(applied_at - learned_at, 1),
+        details={
+            "seconds": {way: round(of, 2) for way, of in total.items()},
+            "written_seconds": {"sorted": round(sorting, 1), "attached": round(applied_at - learned_at, 1)},
+            "template_ms": {str(t): {way: round(1000 * of[t]) for way, of in middle.items()} for t in middle["source"]},
+            "files_by_template": files,
+        },
+        seed=options.seed,
+    )
+
+
+def _timed(
+    spark: SparkSession, data: Several, ways: Mapping[str, Mapping[str, str]]
+) -> tuple[dict[str, dict[int, list[float]]], dict[int, tuple[int, int]]]:
+    """By way and template the seconds of each turn, and the files that attached queries open, of all."""
+    import hedgerow
+
+    took: dict[str, dict[int, list[float]]] = {way: {t: [] for t, _ in data.asked} for way in ways}
+    answers: dict[int, list[str]] = {}
+    files: dict[int, tuple[int, int]] = {}
+    for turn in range(TURNS + 1):
+        for way in rotated(list(ways), turn):
+            progress(f"{data.suite}: {len(data.asked)} queries, turn {turn} of {TURNS}, {way}")
+            for name, path in ways[way].items():
+                spark.read.parquet(path).createOrReplaceTempView(name)
+            if way == "attached":
+                hedgerow.attach(spark)
+            for template, sql in data.asked:
+                if not turn:
+                    found = sorted(map(comparable, spark.sql(sql).collect()))
+                    assert answers.setdefault(template, found) == found, f"{way} gives another answer: {sql}"
+                begun = time.perf_counter()
+                spark.sql(sql)._jdf.queryExecution().toRdd().count()
+                took[way][template].append(time.perf_counter() - begun)
+                if way == "attached":
+                    scans = hedgerow.last_query(spark)
+                    files[template] = sum(s.files_opened for s in scans), sum(s.files for s in scans)
+            if way == "attached":
+                hedgerow.detach(spark)
+    return took, files
