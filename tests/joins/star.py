@@ -31,7 +31,7 @@ _ON = {
     ("orders", "customers"): "{0}.ckey = {1}.ckey",
     ("customers", "nations"): "{0}.nkey = {1}.nkey",
 }
-_TOP = {"lines": "qty", "orders": "total", "customers": "ckey", "nations": "nkey", "parts": "size"}
+TOP = {"lines": "qty", "orders": "total", "customers": "ckey", "nations": "nkey", "parts": "size"}
 
 
 def rows_of(table: str, r: Random, first: int = 0, n: int | None = None) -> list[tuple[Any, ...]]:
@@ -137,7 +137,7 @@ def _joined(r: Random) -> str:
     one_sided = kind.startswith("LEFT S") or kind.startswith("LEFT A")
     names = [(a, "a")] if one_sided else [(a, "a"), (b, "b")]
     where = " AND ".join(a_condition(r, t, n) for t, n in names if r.random() < 0.5) or "TRUE"
-    output = f"count(*), sum(a.{_TOP[a]})" + ("" if one_sided else f", sum(b.{_TOP[b]})")
+    output = f"count(*), sum(a.{TOP[a]})" + ("" if one_sided else f", sum(b.{TOP[b]})")
     return f"SELECT {output} FROM {a} a {kind} {b} b ON {on}{extra} WHERE {where}"
 
 
@@ -147,7 +147,7 @@ def _subquery(r: Random) -> str:
     exists = f"{r.choice(['', 'NOT '])}EXISTS ({inner})"
     if r.random() < 0.3:
         exists = f"({exists} OR {a_condition(r, a, 'a')})"
-    return f"SELECT count(*), max(a.{_TOP[a]}) FROM {a} a WHERE {exists} AND {a_condition(r, a, 'a')}"
+    return f"SELECT count(*), max(a.{TOP[a]}) FROM {a} a WHERE {exists} AND {a_condition(r, a, 'a')}"
 
 
 def _listed(r: Random) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from tests.joins.star import KEYS, ROWS, SCHEMAS, a_condition, a_query, frame, rows_of, workload
+from tests.joins.star import KEYS, ROWS, SCHEMAS, TOP, a_condition, a_query, frame, rows_of, workload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +76,8 @@ class World:
                     self.places[table]
                 )
             case "delete":
-                spark.sql(f"DELETE FROM {name} AS t WHERE {a_condition(r, table, 't')} AND rand(1) < 0.3")
+                some = f"hash({TOP[table]}) % 3 = {r.randrange(3)}"
+                spark.sql(f"DELETE FROM {name} AS t WHERE {a_condition(r, table, 't')} AND {some}")
             case "update":
                 columns = {"lines": "qty", "orders": "total", "customers": "balance", "parts": "size"}
                 column = columns.get(table)
