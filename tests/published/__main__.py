@@ -26,6 +26,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="numbers of queries, or names of input files")
     parser.add_argument("--format", choices=tpc.FORMATS, help="only Parquet or only Delta")
     parser.add_argument("--scale", type=float)
+    parser.add_argument("--joined", action="store_true", help="layouts that look at joined tables")
+    parser.add_argument("--rounds", type=int, default=0, help="with --joined: changes of every Delta table")
+    parser.add_argument("--seed", type=int, default=0, help="of the changes")
     options = parser.parse_args()
     if options.suite == "sql-tests" and options.inputs is None:
         parser.error(sqltests.HOW)
@@ -50,7 +53,11 @@ def run(options: argparse.Namespace, folder: Path) -> Iterator[Tally]:
             return
         formats = [options.format] if options.format else tpc.FORMATS
         source = tpc.tables(options.suite, options.scale)
-        yield from tpc.run(spark, options.suite, source, folder, [int(n) for n in options.only], formats)
+        only = [int(n) for n in options.only]
+        if options.joined:
+            yield from tpc.run_joined(spark, options.suite, source, folder, only, formats, options.rounds, options.seed)
+        else:
+            yield from tpc.run(spark, options.suite, source, folder, only, formats)
     finally:
         spark.stop()
 

@@ -79,6 +79,20 @@ def test_all(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", tpc.FORMATS)
+@pytest.mark.parametrize(("suite", "compared", "vacuous"), [("tpcds", 99, 15), ("tpch", 22, 8)])
+def test_joined(
+    spark: SparkSession, cache: Path, suite: str, compared: int, vacuous: int, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Layouts that look at joined tables; Delta tables again after every table was changed twenty times."""
+    if kind == "delta":
+        request.getfixturevalue("delta")
+    folder = tpc.tables(suite, 0.01)
+    for number, tally in enumerate(tpc.run_joined(spark, suite, folder, cache / "tables", formats=[kind], rounds=20)):
+        check(tally, compared, compared if number else vacuous)
+
+
+@pytest.mark.long
 def test_sql_tests(spark: SparkSession, tmp_path: Path) -> None:
     if INPUTS not in os.environ:
         pytest.skip(f"{sqltests.HOW} Here: {INPUTS}=<folder>")

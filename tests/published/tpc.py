@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
@@ -21,6 +22,7 @@ import hedgerow as hr
 from bench.data import tpcds_tables, tpch_tables
 from bench.data.duck import texts
 from bench.several import schemas_of
+from tests.published.changes import change, repair
 from tests.published.outcome import Outcome, Skipped, collected, difference, opened, outcome, same, skipped, within
 from tests.published.tally import Tally
 
@@ -124,6 +126,28 @@ def lay_out(
     return laid
 
 
+def lay_out_together(spark: SparkSession, folder: Path, asked: Sequence[str], to: Path, kind: str, suite: str) -> Laid:
+    """The tables in layouts that look at joined tables."""
+    laid = Laid(f"{suite}_{kind}_joined")
+    spark.sql(f"CREATE DATABASE {laid.database} LOCATION '{to}/{laid.database}'")
+    workload = hr.Workload.from_sql(asked, schemas_of(folder), "duckdb")
+    names = sorted(set(workload.tables()) & schemas_of(folder).keys())
+    places = {name: str(folder / name) for name in names}
+    rows = max(ds.dataset(place).count_rows() for place in places.values())
+    learned = hr.learn(spark, places, workload, "mto", block_rows=max(SMALL, rows // (2 * FILES)))
+    goal = {name: str(to / laid.database / name) for name in names}
+    if kind == "delta":
+        for name, place in places.items():
+            spark.read.parquet(place).coalesce(1).write.format("delta").save(goal[name])
+        hr.apply(spark, goal, learned)
+    else:
+        hr.apply(spark, places, learned, to=str(to / laid.database))
+    for name, place in goal.items():
+        spark.sql(f"CREATE TABLE {laid.database}.{name} USING {kind} LOCATION '{place}'")
+        laid.files[name] = len(spark.table(f"{laid.database}.{name}").inputFiles())
+    return laid
+
+
 # --- running --------------------------------------------------------------------------------------
 
 
@@ -184,6 +208,58 @@ def _kept(frame: DataFrame, into: list[Any]) -> DataFrame:
     return frame
 
 
+def run_joined(
+    spark: SparkSession,
+    suite: str,
+    folder: Path,
+    to: Path,
+    only: Sequence[int] = (),
+    formats: Sequence[str] = FORMATS,
+    rounds: int = 0,
+    seed: int = 0,
+) -> Iterator[Tally]:
+    """As `run`, over layouts that look at joined tables; of Delta again after so many changes of every table."""
+    asked, r = queries(suite, only), Random(seed)
+    texts_asked = [text for n, text in texts(suite).items() if not only or n in only]
+    for kind in formats:
+        laid = lay_out_together(spark, folder, texts_asked, to, kind, suite)
+        try:
+            yield _compared(spark, laid, asked, f"{suite} (joined, {kind})", kind)
+            done = 0
+            for _ in range(rounds if kind == "delta" else 0):
+                for name in laid.files:
+                    change(spark, f"{laid.database}.{name}", r)
+                for name in r.sample(sorted(laid.files), 3):
+                    if (to / laid.database / name / "_hedgerow").exists():
+                        done += repair(spark, str(to / laid.database / name))
+            if rounds and kind == "delta":
+                for name in sorted(laid.files):
+                    if (to / laid.database / name / "_hedgerow").exists() and r.random() < 0.7:
+                        done += repair(spark, str(to / laid.database / name))
+                yield _compared(spark, laid, asked, f"{suite} (joined, {rounds} rounds, {done} repairs)", kind)
+        finally:
+            spark.sql(f"DROP DATABASE {laid.database} CASCADE")
+
+
+def _compared(spark: SparkSession, laid: Laid, asked: Sequence[Query], title: str, kind: str) -> Tally:
+    """The queries over these tables, with pruning and without."""
+    tally = Tally(title, notes=[f"  files: {laid.files}"])
+    other = spark.newSession()
+    for session in (spark, other):
+        session.sql(f"USE {laid.database}")
+    hr.attach(spark)
+    try:
+        runner = Runner(spark, other, tally, kind)
+        for query in asked:
+            runner.run(query)
+            print(f"{query.name}, {kind}: {len(tally.different)} different", file=sys.stderr, flush=True)
+    finally:
+        hr.detach(spark)
+        for session in (spark, other):
+            session.sql("USE default")
+    return tally
+
+
 def run(
     spark: SparkSession,
     suite: str,
@@ -197,19 +273,7 @@ def run(
     layouts = learned(spark, folder, [text for n, text in texts(suite).items() if not only or n in only])
     for kind in formats:
         laid = lay_out(spark, folder, layouts, to, kind, suite)
-        tally = Tally(f"{suite} ({kind})", notes=[f"  files: {laid.files}"])
-        other = spark.newSession()
-        for session in (spark, other):
-            session.sql(f"USE {laid.database}")
-        hr.attach(spark)
         try:
-            runner = Runner(spark, other, tally, kind)
-            for query in asked:
-                runner.run(query)
-                print(f"{query.name}, {kind}: {len(tally.different)} different", file=sys.stderr, flush=True)
+            yield _compared(spark, laid, asked, f"{suite} ({kind})", kind)
         finally:
-            hr.detach(spark)
-            for session in (spark, other):
-                session.sql("USE default")
             spark.sql(f"DROP DATABASE {laid.database} CASCADE")
-        yield tally

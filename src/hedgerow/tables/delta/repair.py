@@ -12,6 +12,7 @@ from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
+from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
 from hedgerow.tables.delta.segments import Segment, update_list, write_segment
 from hedgerow.tables.delta.snapshot_files import file_names, schema_at
@@ -42,6 +43,7 @@ def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot) -> SegmentEnt
         and snapshot.files.sizes[j] == size
         and not snapshot.files.deleted[j]
     ]
+    joins.check(open_source(log.spark, snapshot.frame(), segment.entry.joined[0].joined.steps[0].table))
     index = without_columns(segment.stored, items, names)
     if places:
         files = [known.names[i] for i in places]

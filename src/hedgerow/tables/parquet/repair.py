@@ -8,6 +8,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, with_columns, without_columns
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.write import commit
 from hedgerow.tables.settings_fit import settings_as_written
@@ -19,6 +20,7 @@ def repaired(table: StoredParquet) -> StoredParquet:
     joined = table.manifest.joined
     if not joined:
         return table
+    table.joins.check(open_source(table.spark, table.frame(list(table.known.names)), joined[0].joined.steps[0].table))
     items, names = table.manifest.statistics, {j.name.lower() for j in joined}
     ours = [item for item in items if mentions(item, names)]
     with step(table.spark, "collecting statistics"), settings_as_written(table.spark, table.manifest.settings):
