@@ -99,6 +99,7 @@ def apply(
             max_block_rows=max_block_rows,
             options=options,
             statistics=statistics,
+            others=others or {},
         )
     copy_of, place = None, to
     if replica is not None:
@@ -149,13 +150,18 @@ def apply(
 
 
 def _applied(
-    spark: SparkSession, sources: Mapping[str, Any], learned: LearnedTables, to: str | None, **options: Any
+    spark: SparkSession,
+    sources: Mapping[str, Any],
+    learned: LearnedTables,
+    to: str | None,
+    others: Mapping[str, str],
+    **options: Any,
 ) -> dict[str, Table]:
     """Writes several tables, each after those to which its foreign keys lead."""
     missing = [name for name in sources if name not in learned]
     if missing or not sources:
         raise HedgerowError(f"there is no layout of {', '.join(missing) or 'no table'}; there are {', '.join(learned)}")
-    places: dict[str, Any] = dict(sources)
+    places: dict[str, Any] = {**others, **sources}
     tables = {}
     for name in learned.in_order():
         if name not in sources:

@@ -20,6 +20,7 @@ def items_to_index(learned: Learned, limit: int) -> list[Item]:
     own = [x for x in learned.layout.features if isinstance(x, Predicate)]
     filtered = {c for p in learned.predicates for c in columns_of(p)}  # also inside LIKE and functions
     filtered |= {x for x in learned.layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
+    filtered |= {j.key_of(place) for j in learned.joined for place in range(len(j.steps))}  # to tell of their changes
     compound = [x for x in own if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
     items = dict.fromkeys((*needed([*learned.predicates, *own], filtered), *learned.noted, *compound))
     uses = Counter(x for p in learned.predicates for x in {*terms_of(p), *walk(normalise(p))})

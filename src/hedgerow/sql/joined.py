@@ -58,7 +58,8 @@ def with_joined(
         for joined, other in joined_scans(query, scan, keys, steps):
             if other.predicate != TRUE and (known is None or joined.name in known):
                 conditions.append(below(other.predicate, joined.name))
-                found[joined.name] = joined
+                on_the_way = [Joined(joined.steps[:n]) for n in range(1, len(joined.steps) + 1)]
+                found |= {step.name: step for step in on_the_way}
         scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))
     return replace(query, scans=tuple(scans), text=""), found
 

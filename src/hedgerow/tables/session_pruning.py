@@ -9,7 +9,7 @@ literals in Spark's internal form, whose meaning no setting changes. Any other p
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -27,6 +27,7 @@ from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
 from hedgerow.core.predicates.nodes import (
     FLIPPED_OP,
+    TRUE,
     And,
     Cast,
     Column,
@@ -45,6 +46,7 @@ from hedgerow.core.predicates.nodes import (
     Term,
     atoms_of,
     conjunction,
+    disjunction,
     lit,
     terms_of,
 )
@@ -55,6 +57,7 @@ from hedgerow.core.predicates.values import canonical
 from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
@@ -72,7 +75,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Json = Mapping[str, Any]
-MAX_OPENED_TABLES = 100
+Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
+MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
 
 
 class OpenedTable(Protocol):
@@ -107,16 +111,40 @@ class OpenedTable(Protocol):
 
 
 @dataclass(frozen=True)
+class _JoinedCondition:
+    """A condition on joined rows; `versions` and `roots` are of the tables on the way that the query reads."""
+
+    name: str
+    versions: tuple[str, ...]
+    roots: tuple[str, ...]
+    condition: Predicate
+
+
+@dataclass(frozen=True)
 class _Asked:
-    """What a query asks of a table's rows: a condition on its columns, and conditions on joined rows by versions."""
+    """What a query asks of a table's rows: a condition on its columns, and conditions on joined rows."""
 
     own: Predicate
-    joined: Sequence[tuple[str, tuple[str, ...], Predicate]] = ()
+    joined: Sequence[_JoinedCondition]
+    changed: Changed
 
     def of(self, stored: Sequence[StoredJoin]) -> Predicate:
-        """The whole condition for an index that describes these joined rows."""
-        versions = {j.name: j.versions for j in stored}
-        return normalise(conjunction(self.own, *(p for name, at, p in self.joined if versions.get(name) == at)))
+        """The whole condition for an index that describes these joined rows, perhaps in older versions."""
+        known = {j.name: j for j in stored}
+        asked = [self._weakened(c, known[c.name]) for c in self.joined if c.name in known]
+        return normalise(conjunction(self.own, *asked))
+
+    def _weakened(self, asked: _JoinedCondition, stored: StoredJoin) -> Predicate:
+        """The condition, or that a key on the way is one of those whose rows have changed since."""
+        ways = [asked.condition]
+        for place, (before, now, root) in enumerate(zip(stored.versions, asked.versions, asked.roots, strict=True)):
+            if before != now:
+                ranges = self.changed(root, before, now, stored.joined.steps[place].other_columns[0])
+                if ranges is None:
+                    return TRUE
+                key = stored.joined.key_of(place)
+                ways += [And((Compare(key, ">=", lit(low)), Compare(key, "<=", lit(high)))) for low, high in ranges]
+        return disjunction(*ways)
 
 
 class Answers:
@@ -126,6 +154,7 @@ class Answers:
         self._spark = spark
         self._opened: dict[str, tuple[OpenedTable, _ConditionReader]] = {}
         self._numbers = count()
+        self._changed: dict[tuple[str, str, str, str], list[tuple[int, int]] | None] = {}
 
     class Java:
         implements: ClassVar = ["java.util.function.Function"]
@@ -157,7 +186,21 @@ class Answers:
             return {"reason": "too many tables were opened meanwhile", "forget": True}
         table, reader = opened
         own = [reader.read(request["where"]), *self._by_partners(table, request.get("partners", ()))]
-        return table.answer(_Asked(conjunction(*own), _joined(reader, request.get("joined", ()))), request)
+        return table.answer(
+            _Asked(conjunction(*own), _joined(reader, request.get("joined", ())), self.changed), request
+        )
+
+    def changed(self, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
+        """The keys whose rows may differ between two versions of a table; None if that is not known."""
+        key = root, before, now, column
+        if key not in self._changed:
+            old, new = (version.rpartition(" ") for version in (before, now))
+            is_delta = old[0].startswith("delta ") and old[0] == new[0]
+            found = changed_keys(self._spark, root, int(old[2]), int(new[2]), column) if is_delta else None
+            if len(self._changed) >= MAX_REMEMBERED_CHANGES:
+                self._changed.clear()
+            self._changed[key] = found
+        return self._changed[key]
 
     def _by_partners(self, table: OpenedTable, partners: Sequence[Json]) -> Iterator[Predicate]:
         """What rows must satisfy to have a partner in the files that the query opens of other tables."""
@@ -165,7 +208,7 @@ class Answers:
             other, reader = self._opened.get(partner["ask"], (None, None))
             if other is None or reader is None:
                 continue
-            asked = _Asked(reader.read(partner["where"]), _joined(reader, partner["joined"]))
+            asked = _Asked(reader.read(partner["where"]), _joined(reader, partner["joined"]), self.changed)
             for mine, theirs, kind in partner["columns"]:
                 column = quote_name(mine)
                 if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):
@@ -331,14 +374,15 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
 
 
 def _joined(
-    reader: _ConditionReader, nodes: Sequence[Json], versions: tuple[str, ...] = ()
-) -> list[tuple[str, tuple[str, ...], Predicate]]:
-    """The conditions on joined rows: the name of the struct, the versions of the tables, and the condition."""
+    reader: _ConditionReader, nodes: Sequence[Json], versions: tuple[str, ...] = (), roots: tuple[str, ...] = ()
+) -> list[_JoinedCondition]:
+    """The conditions on joined rows, those of the last tables on the way too."""
     found = []
     for node in nodes:
-        at = (*versions, node["version"])
-        found.append((node["name"], at, replace(reader, struct=node["name"]).read(node["where"])))
-        found += _joined(reader, node["joined"], at)
+        at, places = (*versions, node["version"]), (*roots, node["root"])
+        condition = replace(reader, struct=node["name"]).read(node["where"])
+        found.append(_JoinedCondition(node["name"], at, places, condition))
+        found += _joined(reader, node["joined"], at, places)
     return found
 
 

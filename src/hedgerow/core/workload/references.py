@@ -17,7 +17,7 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
 from hedgerow.core.index.without_columns import columns_in
-from hedgerow.core.predicates.nodes import Predicate, Term
+from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.workload.queries import Query, Scan
 
 MAX_STEPS = 4  # from lineitem to region: over orders, customer and nation
@@ -73,6 +73,11 @@ class Joined:
         'l_orderkey->orders/o_custkey->customer'
         """
         return "/".join(f"{','.join(step.columns)}->{step.other}" for step in self.steps)
+
+    def key_of(self, place: int) -> Column:
+        """The first column of a step's key, as a column of the first table."""
+        column = self.steps[place].columns[0]
+        return Column((column,)) if place == 0 else Column((Joined(self.steps[:place]).name, column))
 
     @property
     def table(self) -> str:

@@ -350,7 +350,7 @@ public class Pruning extends Rule {
 
     /**
      * Writes the conditions on the rows to which foreign keys lead from this relation, if the query joins them, as
-     * [{"name": column, "version": text, "where": condition, "joined": [...]}, ...]; false if there is none.
+     * [{"name": column, "version": text, "root": path, "where": condition, "joined": [...]}, ...]; false if there is none.
      */
     private boolean joined(LogicalRelation from, JsonNode keys, Known known, StringBuilder out, Visit visit)
             throws Exception {
@@ -361,13 +361,16 @@ public class Pruning extends Rule {
             for (java.util.Iterator each = visit.edges().to(from, key).iterator(); each.hasNext();) {
                 LogicalRelation other = (LogicalRelation) each.next();
                 String version = version(other);
-                if (version == null || !version.equals(at(key, "version").asText())) {
+                if (version == null || !table(version).equals(table(at(key, "version").asText()))) {
                     continue;
                 }
                 out.append(found ? "," : "").append("{\"name\":");
                 quote(at(key, "name").asText(), out);
                 out.append(",\"version\":");
                 quote(version, out);
+                FileIndex location = ((HadoopFsRelation) other.relation()).location();
+                out.append(",\"root\":");
+                quote(isDelta(location) ? call(location, "path").toString() : "", out);
                 out.append(",\"where\":");
                 Expression condition = normal(visit.edges().condition(other), other);
                 new Condition(out, itemsOf(known, key, other)).write(condition);
@@ -379,6 +382,11 @@ public class Pruning extends Rule {
         }
         out.append("]");
         return found;
+    }
+
+    /** Of a version, the part that tells one table from others: all of it, but for a Delta table's number. */
+    private static String table(String version) {
+        return version.startsWith("delta ") ? version.substring(0, version.lastIndexOf(' ')) : version;
     }
 
     /** The index's expressions over joined rows, recognised in the table that these rows come from. */
