@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.learning.score import Score
-    from hedgerow.pipeline.tables import LearnedTables
+    from hedgerow.pipeline.several_tables import LearnedTables
     from hedgerow.sql.workload import Workload
 
 SHARES = 1.0, 1.0  # of what tables read that are sorted by hand, on learned and on unseen queries
@@ -145,7 +145,7 @@ def measured(spark: SparkSession, data: Several, case: Case, options: Options, t
 
 def _sorted_by_hand(spark: SparkSession, data: Several, sources: Mapping[str, str], options: Options) -> LearnedTables:
     import hedgerow
-    from hedgerow.pipeline.tables import LearnedTables, whole
+    from hedgerow.pipeline.several_tables import LearnedTables, whole
 
     layouts = {}
     for table, rows in data.rows().items():

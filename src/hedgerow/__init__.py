@@ -30,7 +30,7 @@ _PUBLIC = {
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
-    "LearnedTables": "hedgerow.pipeline.tables:LearnedTables",
+    "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
     "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline.apply:apply",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hedgerow.core.learning.score import Score
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
-    from hedgerow.pipeline.tables import LearnedTables
+    from hedgerow.pipeline.several_tables import LearnedTables
 
 
 class Commands(TyperGroup):
@@ -189,7 +189,7 @@ def score(
     Without --layout the answer is exact, and comes from the index alone.
     """
     queries = hedgerow.Workload.from_file(workload)
-    from hedgerow.pipeline.tables import loaded
+    from hedgerow.pipeline.several_tables import loaded
 
     learned = None if layout is None else loaded(layout)
     with _spark(ctx) as spark:
@@ -240,7 +240,7 @@ def apply(
 
     A block is a file; the index describes what each file cannot contain.
     """
-    from hedgerow.pipeline.tables import loaded
+    from hedgerow.pipeline.several_tables import loaded
 
     learned = loaded(layout)
     with _spark(ctx) as spark:

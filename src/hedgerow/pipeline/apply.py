@@ -15,7 +15,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.tables import WHOLE, LearnedTables, tables_in
+from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, tables_in
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta

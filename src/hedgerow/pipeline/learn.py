@@ -29,7 +29,7 @@ from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.pipeline.open import open_table
-from hedgerow.pipeline.tables import (
+from hedgerow.pipeline.several_tables import (
     Keys,
     LearnedTables,
     bound_to,

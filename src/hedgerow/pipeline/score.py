@@ -16,7 +16,7 @@ from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import seconds_of
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.tables import WHOLE, LearnedTables, bound_to, joined_queries, opened_tables, tables_in
+from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, bound_to, joined_queries, opened_tables, tables_in
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step

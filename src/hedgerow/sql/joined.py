@@ -11,7 +11,6 @@ from dataclasses import replace
 import sqlglot
 from sqlglot import exp
 
-from hedgerow.core.index.without_columns import columns_in
 from hedgerow.core.predicates.nodes import (
     TRUE,
     And,
@@ -28,6 +27,7 @@ from hedgerow.core.predicates.nodes import (
     Predicate,
     Prefix,
     Term,
+    columns_in,
     conjunction,
 )
 from hedgerow.core.predicates.normal_form import normalise

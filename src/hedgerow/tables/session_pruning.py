@@ -21,7 +21,6 @@ import numpy as np
 from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import values_in
-from hedgerow.core.index.without_columns import columns_in
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
@@ -45,6 +44,7 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     Term,
     atoms_of,
+    columns_in,
     conjunction,
     disjunction,
     lit,

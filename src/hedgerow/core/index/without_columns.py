@@ -1,11 +1,11 @@
-"""Leaves out what an index says of some columns, because they were replaced or have other values now."""
+"""Exchanges what an index says of some columns, because they were replaced or have other values now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from hedgerow.core.index.block_index import BlockIndex, View
-from hedgerow.core.predicates.nodes import Cast, Column, Predicate, Term, columns_of
+from hedgerow.core.predicates.nodes import Predicate, Term, columns_in
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 
@@ -26,15 +26,6 @@ def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: 
 def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
     """Whether the item has any of these top-level columns, given in lower case."""
     return any(not {quote_name(c.path[0]).lower(), c.path[0].lower()}.isdisjoint(names) for c in columns_in(item))
-
-
-def columns_in(item: Term | Predicate) -> frozenset[Column]:
-    """The columns that a term or predicate reads."""
-    if isinstance(item, Predicate):
-        return columns_of(item)
-    if isinstance(item, Column):
-        return frozenset((item,))
-    return frozenset((item.column,) if isinstance(item, Cast) else item.columns)
 
 
 def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:

@@ -242,3 +242,15 @@ def columns_of(p: Predicate) -> frozenset[Column]:
         if isinstance(atom, Opaque):
             columns.update(atom.columns)
     return frozenset(columns)
+
+
+def columns_in(item: Term | Predicate) -> frozenset[Column]:
+    """The columns that a term or a predicate reads."""
+    match item:
+        case Column():
+            return frozenset((item,))
+        case Cast(column=column):
+            return frozenset((column,))
+        case Expr(columns=columns):
+            return frozenset(columns)
+    return columns_of(item)

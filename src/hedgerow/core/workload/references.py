@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
-from hedgerow.core.index.without_columns import columns_in
-from hedgerow.core.predicates.nodes import Column, Predicate, Term
+from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_in
 from hedgerow.core.workload.queries import Query, Scan
 
 MAX_STEPS = 4  # from lineitem to region: over orders, customer and nation
