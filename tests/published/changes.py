@@ -12,15 +12,19 @@ if TYPE_CHECKING:
 
 
 def change(spark: SparkSession, table: str, r: Random) -> str:
-    """One change of a table of the catalog; returns what was done.
+    """One change of a table of the catalog, mostly of neighbouring keys; returns what was done.
 
     Keys stay unique but for now and then, when a few rows are inserted once more."""
     columns = [(f.name, f.dataType.simpleString()) for f in spark.table(table).schema.fields]
     first = columns[0][0]
+    is_number = columns[0][1] in ("int", "bigint")
     some = f"pmod(hash({first}), 40) = {r.randrange(40)}"
-    match r.choice(["insert", "insert", "delete", "update", "update", "again"]):
+    if is_number and r.random() < 0.8:
+        low, high = spark.sql(f"SELECT min({first}), max({first}) FROM {table}").collect()[0]
+        start, width = r.uniform(low or 0, high or 0), ((high or 0) - (low or 0)) / 50
+        some = f"{first} BETWEEN {start} AND {start + width}"
+    match "again" if r.random() < 0.02 else r.choice(["insert", "insert", "delete", "update", "update"]):
         case "insert":
-            is_number = columns[0][1] in ("int", "bigint")
             new = f"CAST({first} + {r.randrange(1, 9) * 10_000_000} AS {columns[0][1]})" if is_number else first
             rest = ", ".join(name for name, _ in columns[1:])
             done = f"INSERT INTO {table} SELECT {new}, {rest} FROM {table} WHERE {some}"

@@ -138,7 +138,8 @@ def lay_out_together(spark: SparkSession, folder: Path, asked: Sequence[str], to
     goal = {name: str(to / laid.database / name) for name in names}
     if kind == "delta":
         for name, place in places.items():
-            spark.read.parquet(place).coalesce(1).write.format("delta").save(goal[name])
+            vectors = {"delta.enableDeletionVectors": "true"}
+            spark.read.parquet(place).coalesce(1).write.format("delta").options(**vectors).save(goal[name])
         hr.apply(spark, goal, learned)
     else:
         hr.apply(spark, places, learned, to=str(to / laid.database))
