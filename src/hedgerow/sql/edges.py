@@ -12,6 +12,7 @@ from hedgerow.sql.through import accepts_condition, trace
 
 Conditions = list[exp.Expr]
 End = tuple[str, tuple[str, ...]]  # a source's alias, and the path of names within it
+Place = tuple[Scope, str, tuple[str, ...]]  # the same, with the scope of the source
 
 
 @dataclass(eq=False)
@@ -56,7 +57,23 @@ class Edges:
             if isinstance(condition, exp.In) and isinstance(condition.this, exp.Column):
                 query = condition.args.get("query")
                 self._in_edges(select, condition.this, query.unnest() if isinstance(query, exp.Expr) else None)
+            if isinstance(condition, exp.Exists):
+                self._exists_edges(select, condition.this)
             self._correlated(select.scope, condition)
+
+    def _exists_edges(self, select: Select, query: exp.Expr) -> None:
+        """Adds the edges of EXISTS (... WHERE inner.key = outer.key): only outer rows with an inner key matter."""
+        inner = next((r for node, r in select.nested.items() if node in _node_ids(query)), None)
+        where = inner.node.args.get("where") if isinstance(inner, Select) else None
+        if not isinstance(inner, Select) or where is None:
+            return
+        for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+            for mine, outer in _sides(inner.scope, condition):
+                if mine[0] is inner.scope and outer[0] is select.scope:
+                    a = trace(outer[0].sources[outer[1]], outer[2])
+                    b = trace(inner.scope.sources[mine[1]], mine[2])
+                    if a is not None and b is not None:
+                        self.collected.append(Edge(*a, *b))
 
     def _in_edges(self, select: Select, column: exp.Column, query: exp.Expr | None) -> None:
         resolved = select.scope.resolve(column)
@@ -73,11 +90,8 @@ class Edges:
 
     def _correlated(self, scope: Scope, condition: exp.Expr) -> None:
         """Adds the edge of inner.key = outer.key in a subquery's WHERE: only inner rows with an outer key matter."""
-        if not isinstance(condition, exp.EQ):
-            return
-        sides = [scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right)]
-        for mine, outer in (sides, sides[::-1]):
-            if mine is not None and outer is not None and mine[0] is scope and outer[0] is not scope:
+        for mine, outer in _sides(scope, condition):
+            if mine[0] is scope and outer[0] is not scope:
                 a = trace(scope.sources[mine[1]], mine[2])
                 b = trace(outer[0].sources[outer[1]], outer[2])
                 if a is not None and b is not None and accepts_condition(scope.sources[mine[1]], mine[2]):
@@ -97,6 +111,15 @@ def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End
                 x, y = scope.resolve(a), scope.resolve(b)
                 if x and y and x[0] is scope and y[0] is scope and x[1] != y[1]:
                     yield x[1:], y[1:]
+
+
+def _sides(scope: Scope, condition: exp.Expr) -> list[tuple[Place, Place]]:
+    """The origins of the two columns that the condition compares for equality, in both orders."""
+    if not isinstance(condition, exp.EQ):
+        return []
+    sides = [scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right)]
+    a, b = sides
+    return [] if a is None or b is None else [(a, b), (b, a)]
 
 
 def _node_ids(node: exp.Expr) -> set[int]:

@@ -73,8 +73,8 @@ def _ranges(stats: TermStats, chosen: Bools) -> list[tuple[int, int]]:
     order = np.argsort(stats.low[chosen], kind="stable")
     low, high = stats.low[chosen][order], np.maximum.accumulate(stats.high[chosen][order])
     gaps = low[1:] - high[:-1]
-    least = np.sort(gaps)[-MAX_RANGES] if len(gaps) >= MAX_RANGES else 1
-    starts = np.flatnonzero(np.concatenate([[True], gaps >= max(1, least)]))
+    widest = np.sort(np.argsort(-gaps, kind="stable")[: MAX_RANGES - 1])
+    starts = np.append(0, widest[gaps[widest] > 0] + 1)
     ends = np.append(starts[1:] - 1, len(low) - 1)
     return list(zip(low[starts].tolist(), high[ends].tolist(), strict=True))
 
