@@ -187,6 +187,17 @@ def _union(r: Random) -> str:
     )
 
 
+def _union_below(r: Random) -> str:
+    both = r.choice(["UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
+    other = r.choice(
+        ["SELECT okey, total FROM orders", "SELECT okey, qty FROM lines WHERE qty < 9", "SELECT id, qty FROM lines"]
+    )
+    return (
+        f"SELECT count(*), sum(u.q) FROM (SELECT okey AS k, qty AS q FROM lines {both} {other}) u "
+        f"{r.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN'])} orders o ON u.k = o.okey WHERE {a_condition(r, 'orders', 'o')}"
+    )
+
+
 def _shared(r: Random) -> str:
     return (
         f"WITH c AS (SELECT * FROM lines l WHERE {a_condition(r, 'lines', 'l')}) "
@@ -243,4 +254,4 @@ def _chain(r: Random) -> str:
 
 
 _SHAPES = [_inner, _inner, _joined, _joined, _joined, _subquery, _subquery, _listed, _scalar, _grouped, _twice, _union]
-_SHAPES += [_shared, _ordered, _ordered, _unusual, _chain, _chain]
+_SHAPES += [_union_below, _union_below, _shared, _ordered, _ordered, _unusual, _chain, _chain]

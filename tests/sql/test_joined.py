@@ -51,6 +51,11 @@ def carried(sql: str, table: str = "lines", steps: int = 4) -> str:
             "SELECT * FROM lines l, parts p WHERE l.pkey = p.pkey AND l.psup = p.psup AND size < 5",
             "`pkey,psup->parts`.size < 5",
         ),
+        (
+            "SELECT * FROM (SELECT okey AS k FROM lines UNION ALL SELECT ckey FROM orders) u, orders o "
+            "WHERE u.k = o.okey AND o.ckey = 5",
+            "`okey->orders`.ckey = 5",
+        ),
         # Nothing is carried over half a key, a LEFT JOIN to the other table, or a join that is not on the key.
         ("SELECT * FROM lines l, parts p WHERE l.pkey = p.pkey AND size < 5", "TRUE"),
         ("SELECT * FROM lines l LEFT JOIN orders o ON l.okey = o.okey AND o.ckey = 5", "TRUE"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from hedgerow.sql.relations import Base, JoinStep, Scope, Select, outputs
-from hedgerow.sql.through import accepts_condition, trace
+from hedgerow.sql.through import accepts_condition, trace, traces
 
 Conditions = list[exp.Expr]
 End = tuple[str, tuple[str, ...]]  # a source's alias, and the path of names within it
@@ -98,9 +98,9 @@ class Edges:
                     self.collected.append(Edge(*a, *b))
 
     def _edge(self, scope: Scope, mine: End, other: End) -> None:
-        a, b = trace(scope.sources[mine[0]], mine[1]), trace(scope.sources[other[0]], other[1])
-        if a is not None and b is not None and accepts_condition(scope.sources[mine[0]], mine[1]):
-            self.collected.append(Edge(*a, *b))
+        b = trace(scope.sources[other[0]], other[1])
+        if b is not None and accepts_condition(scope.sources[mine[0]], mine[1]):
+            self.collected += [Edge(*a, *b) for a in traces(scope.sources[mine[0]], mine[1])]
 
 
 def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End]]:

@@ -127,6 +127,23 @@ def trace(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
     return None
 
 
+def traces(relation: Relation, path: tuple[str, ...]) -> list[tuple[Base, str]]:
+    """As `trace`, and the columns of all sides of a UNION, INTERSECT or EXCEPT."""
+    match relation:
+        case SetOperation() if len(path) == 1:
+            place = _output_place(relation, path[0])
+            names = [None if place is None else _name_at(side, place) for side in (relation.left, relation.right)]
+            sides = zip((relation.left, relation.right), names, strict=True)
+            return [found for side, name in sides if name is not None for found in traces(side, (name,))]
+        case Select():
+            node = output_of(relation, path[0])
+            resolved = relation.scope.resolve(node) if isinstance(node, exp.Column) and len(path) == 1 else None
+            if resolved is not None and resolved[0] is relation.scope:
+                return traces(relation.scope.sources[resolved[1]], resolved[2])
+    found = trace(relation, path)
+    return [] if found is None else [found]
+
+
 def over_sources(condition: exp.Expr, select: Select) -> exp.Expr:
     """Rewrites a condition on a select's outputs to the columns of its sources."""
 

@@ -69,6 +69,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
@@ -1231,13 +1232,18 @@ public class Pruning extends Rule {
             return join.joinType().getClass().getSimpleName().replace("$", "");
         }
 
-        /** Adds an edge from the side whose rows may be left out. */
+        /** Adds edges from the side whose rows may be left out. */
         private void add(LogicalPlan side, AttributeReference mine, LogicalPlan other, AttributeReference theirs) {
-            Object[] from = origin(side, mine.exprId(), true);
-            Object[] to = origin(other, theirs.exprId(), false);
-            if (from == null || to == null || from[0] == to[0]) {
-                return;
+            List to = origins(other, theirs.exprId(), false);
+            for (java.util.Iterator each = origins(side, mine.exprId(), true).iterator(); each.hasNext();) {
+                Object[] from = (Object[]) each.next();
+                if (to.size() == 1 && from[0] != ((Object[]) to.get(0))[0]) {
+                    add(from, (Object[]) to.get(0));
+                }
             }
+        }
+
+        private void add(Object[] from, Object[] to) {
             Map edges = (Map) byRelation.get(from[0]);
             if (edges == null) {
                 edges = new java.util.IdentityHashMap();
@@ -1252,49 +1258,55 @@ public class Pruning extends Rule {
         }
 
         /**
-         * The relation and its column that a plan's column comes from; null if that is not certain. `droppable`: to leave
-         * out the relation's rows with one value must do no more than to leave out the plan's rows with this value.
+         * The relations and their columns that a plan's column comes from, several below a union; none if that is not
+         * certain. `droppable`: to leave out a relation's rows with one value must do no more than to leave out the
+         * plan's rows with this value. Otherwise each value of the column has to be that of a row of the relation.
          */
-        private static Object[] origin(LogicalPlan plan, ExprId id, boolean droppable) {
+        private static List origins(LogicalPlan plan, ExprId id, boolean droppable) {
             if (plan instanceof LogicalRelation) {
                 for (Iterator each = plan.output().iterator(); each.hasNext();) {
                     AttributeReference column = (AttributeReference) each.next();
-                    if (column.exprId().equals(id)) {
-                        return isData(column) ? new Object[] {plan, column} : null;
+                    if (column.exprId().equals(id) && isData(column)) {
+                        return Collections.singletonList(new Object[] {plan, column});
                     }
                 }
-                return null;
-            }
-            if (plan instanceof Filter) {
-                boolean passes = !droppable || ((Filter) plan).condition().deterministic();
-                return passes ? origin(((Filter) plan).child(), id, droppable) : null;
-            }
-            if (plan instanceof Project) {
+            } else if (plan instanceof Filter) {
+                if (!droppable || ((Filter) plan).condition().deterministic()) {
+                    return origins(((Filter) plan).child(), id, droppable);
+                }
+            } else if (plan instanceof Project) {
                 ExprId inner = inner(((Project) plan).projectList(), id, droppable);
-                return inner == null ? null : origin(((Project) plan).child(), inner, droppable);
-            }
-            if (plan instanceof Aggregate) {
+                if (inner != null) {
+                    return origins(((Project) plan).child(), inner, droppable);
+                }
+            } else if (plan instanceof Aggregate) {
                 Aggregate aggregate = (Aggregate) plan;
                 ExprId inner = inner(aggregate.aggregateExpressions(), id, droppable);
                 for (Iterator each = aggregate.groupingExpressions().iterator(); each.hasNext();) {
                     Object key = each.next();
                     if (key instanceof AttributeReference && ((AttributeReference) key).exprId().equals(inner)) {
-                        return origin(aggregate.child(), inner, droppable);
+                        return origins(aggregate.child(), inner, droppable);
                     }
                 }
-                return null;
-            }
-            if (plan instanceof Join) {
+            } else if (plan instanceof Join) {
                 Join join = (Join) plan;
                 String kind = kind(join);
                 if ((!droppable || "Inner Cross LeftSemi LeftAnti LeftOuter".indexOf(kind) >= 0) && has(join.left(), id)) {
-                    return origin(join.left(), id, droppable);
+                    return origins(join.left(), id, droppable);
                 }
                 if ((!droppable || "Inner Cross RightOuter".indexOf(kind) >= 0) && has(join.right(), id)) {
-                    return origin(join.right(), id, droppable);
+                    return origins(join.right(), id, droppable);
                 }
+            } else if (plan instanceof Union && droppable) {
+                List found = new ArrayList();
+                int place = place(plan.output(), id);
+                for (Iterator each = plan.children().iterator(); place >= 0 && each.hasNext();) {
+                    LogicalPlan child = (LogicalPlan) each.next();
+                    found.addAll(origins(child, ((Attribute) child.output().apply(place)).exprId(), true));
+                }
+                return found;
             }
-            return null;
+            return Collections.EMPTY_LIST;
         }
 
         /** The column below a list of expressions that has the value of the column `id` above it. */
@@ -1316,12 +1328,16 @@ public class Pruning extends Rule {
         }
 
         private static boolean has(LogicalPlan plan, ExprId id) {
-            for (Iterator each = plan.output().iterator(); each.hasNext();) {
-                if (((Attribute) each.next()).exprId().equals(id)) {
-                    return true;
+            return place(plan.output(), id) >= 0;
+        }
+
+        private static int place(Seq columns, ExprId id) {
+            for (int i = 0; i < columns.size(); i++) {
+                if (((Attribute) columns.apply(i)).exprId().equals(id)) {
+                    return i;
                 }
             }
-            return false;
+            return -1;
         }
 
         boolean isFrom(LogicalRelation relation) {
