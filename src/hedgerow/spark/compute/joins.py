@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
-_MAX_BROADCAST_VALUES = 6_000_000
+# Of the other table: as many values are sent everywhere, so that rows stay where they are; and as many for each shuffle
+# partition are hashed, so that rows are not sorted.
+_MAX_BROADCAST_VALUES, _MAX_HASHED_VALUES = 6_000_000, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,7 @@ class Joins:
                 columns.append(f.struct(*fields).alias(Joined(steps).name))
             deeper = [Joined(s).name for s in wanted if len(s) > len(steps) and s[: len(steps)] == steps]
             right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
-            if self.others[step.other.lower()].rows * len(columns) <= _MAX_BROADCAST_VALUES:
-                right = f.broadcast(right)  # so the rows of the table stay where they are
+            right = _hinted(right, self.others[step.other.lower()].rows * len(columns))
             on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
             frame = frame.join(right, f.expr(on), "left").drop(*keys)
         return frame
@@ -84,6 +85,13 @@ class Joins:
 
 
 NO_JOINS = Joins()
+
+
+def _hinted(other: DataFrame, values: int) -> DataFrame:
+    if values <= _MAX_BROADCAST_VALUES:
+        return other.hint("broadcast")
+    partitions = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    return other.hint("shuffle_hash") if values <= _MAX_HASHED_VALUES * partitions else other
 
 
 def check_key(table: Source, key: Reference, other: Source) -> None:
