@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def change(spark: SparkSession, table: str, r: Random) -> str:
+def change(spark: SparkSession, table: str, r: Random, again: bool = False) -> str:
     """One change of a table of the catalog, mostly of neighbouring keys; returns what was done.
 
-    Keys stay unique but for now and then, when a few rows are inserted once more."""
+    `again`: perhaps a few rows are inserted once more, so that keys are not unique."""
     columns = [(f.name, f.dataType.simpleString()) for f in spark.table(table).schema.fields]
     first = columns[0][0]
     is_number = columns[0][1] in ("int", "bigint")
@@ -23,7 +23,7 @@ def change(spark: SparkSession, table: str, r: Random) -> str:
         low, high = spark.sql(f"SELECT min({first}), max({first}) FROM {table}").collect()[0]
         start, width = r.uniform(low or 0, high or 0), ((high or 0) - (low or 0)) / 50
         some = f"{first} BETWEEN {start} AND {start + width}"
-    match "again" if r.random() < 0.02 else r.choice(["insert", "insert", "delete", "update", "update"]):
+    match r.choice(["insert", "insert", "delete", "update", "update", *(["again"] * again)]):
         case "insert":
             new = f"CAST({first} + {r.randrange(1, 9) * 10_000_000} AS {columns[0][1]})" if is_number else first
             rest = ", ".join(name for name, _ in columns[1:])

@@ -219,25 +219,28 @@ def run_joined(
     rounds: int = 0,
     seed: int = 0,
 ) -> Iterator[Tally]:
-    """As `run`, over layouts that look at joined tables; of Delta again after so many changes of every table."""
+    """As `run`, over layouts that look at joined tables.
+
+    Of Delta again after so many changes of every table and a repair of all, and again after keys are not unique."""
     asked, r = queries(suite, only), Random(seed)
     texts_asked = [text for n, text in texts(suite).items() if not only or n in only]
     for kind in formats:
         laid = lay_out_together(spark, folder, texts_asked, to, kind, suite)
         try:
             yield _compared(spark, laid, asked, f"{suite} (joined, {kind})", kind)
-            done = 0
-            for _ in range(rounds if kind == "delta" else 0):
-                for name in laid.files:
-                    change(spark, f"{laid.database}.{name}", r)
-                for name in r.sample(sorted(laid.files), 3):
-                    if (to / laid.database / name / "_hedgerow").exists():
-                        done += repair(spark, str(to / laid.database / name))
-            if rounds and kind == "delta":
-                for name in sorted(laid.files):
-                    if (to / laid.database / name / "_hedgerow").exists() and r.random() < 0.7:
-                        done += repair(spark, str(to / laid.database / name))
-                yield _compared(spark, laid, asked, f"{suite} (joined, {rounds} rounds, {done} repairs)", kind)
+            if not rounds or kind != "delta":
+                continue
+            managed = [n for n in sorted(laid.files) if (to / laid.database / n / "_hedgerow").exists()]
+            for again in (False, True):
+                done = 0
+                for _ in range(3 if again else rounds):
+                    for name in laid.files:
+                        change(spark, f"{laid.database}.{name}", r, again)
+                    done += repair(spark, str(to / laid.database / r.choice(managed)))
+                if not again:
+                    done += sum(repair(spark, str(to / laid.database / name)) for name in managed)
+                title = f"{suite} (joined, changed{' and keys broken' if again else ''}, {done} repairs)"
+                yield _compared(spark, laid, asked, title, kind)
         finally:
             spark.sql(f"DROP DATABASE {laid.database} CASCADE")
 
