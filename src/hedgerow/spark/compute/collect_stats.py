@@ -82,14 +82,15 @@ def collect_files_and_rows(
 
     columns = list(map(quote_name, frame.columns))
     # The file's name becomes a column first: above a join or an observation it is not available.
-    named = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
+    named = frame.withColumn(_FILE, file_name(frame))
     # Unusable items are left out first: an analysis that fails above an observation would end it.
-    items = usable_items(named, wanted, {**schema, **joins.schema})
+    items = usable_items(joins.widened(named, wanted), wanted, {**schema, **joins.schema})
     conditions = [item for item in items if isinstance(item, Predicate)]
     if all(isinstance(item, Predicate) or sql_of(item) in known for item in items):
-        return _summed_by_spark(with_hash(named, columns), conditions, files, known)
+        # Rows are hashed before they are joined: then few of their columns take part in the join.
+        return _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
     with observed(named, columns) as (watched, checksums):
-        stats = _by_file(watched, f.col(_FILE), items, files, known)
+        stats = _by_file(joins.widened(watched, items), f.col(_FILE), items, files, known)
     return stats, checksums[0]
 
 
