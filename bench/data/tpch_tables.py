@@ -20,7 +20,7 @@ SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
 BLOCK_ROWS = {"quick": 10_000, "full": 10_000}  # Pando: a million at scale factor 100
 PHYSICAL_SCALE = {"quick": 0.1, "full": 10.0}
-PHYSICAL_BLOCK_ROWS = {"quick": 50_000, "full": 1_000_000}
+PHYSICAL_BLOCK_ROWS_PER_SF, LEAST_PHYSICAL_BLOCK = 100_000, 50_000  # about 60 files of lineitem
 SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key
     **{"lineitem": "l_shipdate", "orders": "o_orderdate", "customer": "c_custkey", "part": "p_partkey"},
     **{"supplier": "s_suppkey", "partsupp": "ps_partkey", "nation": "n_nationkey", "region": "r_regionkey"},
@@ -50,7 +50,8 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """What whole queries take on tables that are written; one query of each template."""
-    data = _data(options, options.sf or PHYSICAL_SCALE[options.form], PHYSICAL_BLOCK_ROWS[options.form])
+    scale = options.sf or PHYSICAL_SCALE[options.form]
+    data = _data(options, scale, max(LEAST_PHYSICAL_BLOCK, round(PHYSICAL_BLOCK_ROWS_PER_SF * scale)))
     return whole_queries.run(replace(data, asked=data.asked[: len(PLACES)]), options)
 
 
