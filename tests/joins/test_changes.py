@@ -92,3 +92,31 @@ def test_changed_keys(delta: SparkSession, places: dict[str, str]) -> None:
     assert changed_keys(delta, f"{orders}/elsewhere", first, first + 1, "okey") is None
     delta.sql(f"DELETE FROM delta.`{orders}` WHERE okey >= 1000")
     assert changed_keys(delta, orders, first + 1, first + 2, "okey") == []
+
+
+def test_a_key_that_is_another_column_now(delta: SparkSession, tmp_path: Path) -> None:
+    """Two columns change names: what was told of the old key says nothing of the new one."""
+    r, found = Random(3), {name: str(tmp_path / name) for name in ("orders", "customers")}
+    for name, place in found.items():
+        frame(delta, name, rows_of(name, r)).coalesce(1).write.format("delta").save(place)
+    query = "SELECT count(*) FROM orders o JOIN customers c ON o.ckey = c.ckey WHERE c.balance < -5"
+    queries = [query, query.replace("-5", "0"), "SELECT * FROM customers WHERE ckey < 5"]
+    keys = [("orders.ckey", "customers.ckey")]
+    learned = hr.learn(delta, found, hr.Workload.from_sql(queries), "mto", block_rows=30, keys=keys)
+    hr.apply(delta, {"orders": found["orders"]}, learned, others=found)
+    orders = f"delta.`{found['orders']}`"
+    mapping = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
+    delta.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ({mapping})")
+    for old, new in (("ckey", "kept"), ("total", "ckey"), ("kept", "total")):
+        delta.sql(f"ALTER TABLE {orders} RENAME COLUMN {old} TO {new}")
+    for name, place in found.items():
+        delta.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM delta.`{place}`")
+    plain = delta.sql(query).collect()
+    hr.attach(delta)
+    try:
+        for _ in range(2):
+            assert delta.sql(query).collect() == plain
+            assert {s.files_opened == s.files for s in hr.last_query(delta) if s.table == "orders"} == {True}
+            hr.table(delta, found["orders"]).repair()
+    finally:
+        hr.detach(delta)

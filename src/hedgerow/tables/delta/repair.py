@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, with_columns, without_columns
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
@@ -20,38 +21,53 @@ from hedgerow.tables.settings_fit import settings_as_written
 from hedgerow.tables.stored_joins import opened, with_versions_of
 
 
-def repair(log: DeltaLog, segments: Sequence[Segment]) -> None:
-    """Collects the statistics of joined rows again for the files that still exist."""
+def repair(log: DeltaLog, segments: Sequence[Segment], written: Mapping[str, int]) -> None:
+    """Collects the statistics of joined rows again for the files that still exist.
+
+    `written`: the versions of the table that the segments were written in, by their ids."""
     snapshot = log.snapshot()
     for segment in segments:
         if segment.entry.joined:
             with step(log.spark, "collecting statistics"):
-                entry = _repaired(log, segment, snapshot)
+                entry = _repaired(log, segment, snapshot, _as_written(log, written.get(segment.id)))
             update_list(log, lambda listed, old=segment.id, new=entry: _exchanged(listed, old, new))  # type: ignore[misc]
 
 
-def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot) -> SegmentEntry:
+def _as_written(log: DeltaLog, version: int | None) -> Snapshot | None:
+    """The table when a segment was written; None if that version is gone."""
+    try:
+        return None if version is None else log.snapshot(version)
+    except HedgerowError:
+        return None
+
+
+def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot, written: Snapshot | None) -> SegmentEntry:
     joins, items = opened(log.spark, segment.entry.joined), segment.entry.statistics
     names = {j.name.lower() for j in segment.entry.joined}
     ours = [item for item in items if mentions(item, names)]
     known = segment.known
-    # An older version of the table has the rows that were deleted since, so files that lost some stay unknown.
+    # Older versions of the table have rows that were deleted since, so files are read as they were written; where that
+    # is not possible any more, files that lost rows stay unknown.
+    at = written or snapshot
     places = [
         i
         for i, (name, size) in enumerate(known.sizes_by_name.items())
-        if (j := snapshot.files.place.get(name)) is not None
-        and snapshot.files.sizes[j] == size
-        and not snapshot.files.deleted[j]
+        if all(_has(s, name, size) for s in (at, snapshot)) and not at.files.deleted[at.files.place[name]]
     ]
     joins.check(open_source(log.spark, snapshot.frame(), segment.entry.joined[0].joined.steps[0].table))
     index = without_columns(segment.stored, items, names)
     if places:
         files = [known.names[i] for i in places]
         with settings_as_written(log.spark, segment.entry.settings):
-            fresh = collect_files(snapshot.frame(files), ours, schema_at(snapshot), file_names(files), joins=joins)
+            fresh = collect_files(at.frame(files), ours, schema_at(at), file_names(files), joins=joins)
         index = with_columns(index, _spread(fresh, places, len(known)))
     entry = replace(segment.entry, joined=with_versions_of(segment.entry.joined, joins))
     return write_segment(log, entry, None, index.blocks, known)
+
+
+def _has(snapshot: Snapshot, name: str, size: int) -> bool:
+    place = snapshot.files.place.get(name)
+    return place is not None and int(snapshot.files.sizes[place]) == size
 
 
 def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:

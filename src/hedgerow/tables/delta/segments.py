@@ -20,6 +20,7 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
@@ -63,6 +64,10 @@ class Segment:
         """The part of the index that holds under these settings and for these columns (name -> identity)."""
         differs = difference(self.entry.settings, now)
         replaced = {name.lower() for name, identity in self.entry.columns.items() if columns.get(name) != identity}
+        for j in self.entry.joined:  # joined over a column that was replaced
+            keys = j.joined.steps[0].columns
+            if not replaced.isdisjoint({*map(str.lower, keys), *(quote_name(key).lower() for key in keys)}):
+                replaced.add(j.name.lower())
         key = (differs and differs[0], frozenset(replaced))
         if key not in self._indexes:
             index = fitting_index(self.stored, self.schema, key[0])

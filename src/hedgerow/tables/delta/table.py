@@ -326,7 +326,8 @@ class DeltaTable:
     @in_own_session
     def repair(self) -> DeltaTable:
         """Collect again what the index says of other tables' rows, after these tables changed."""
-        repair(self.log, self.segments)
+        written = {o["segment"]: int(o["version"]) for o in self.listed.operations if "segment" in o and "version" in o}
+        repair(self.log, self.segments, written)
         return open_log(self.log)
 
     @in_own_session
