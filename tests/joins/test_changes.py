@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -81,17 +82,61 @@ def test_changes(delta: SparkSession, places: dict[str, str]) -> None:
 
 def test_changed_keys(delta: SparkSession, places: dict[str, str]) -> None:
     orders = places["orders"]
-    first = delta_log(delta, orders).snapshot().version
+    log = delta_log(delta, orders)
+    first = log.snapshot().mark
     frame(delta, "orders", rows_of("orders", Random(5), 1000, 5)).write.format("delta").mode("append").save(orders)
-    ranges = changed_keys(delta, orders, first, first + 1, "okey")
+    more = log.snapshot().mark
+    ranges = changed_keys(delta, orders, first, more, "okey")
     assert ranges is not None and (min(a for a, _ in ranges), max(b for _, b in ranges)) == (1000, 1004)
     assert changed_keys(delta, orders, first, first, "okey") is None
-    assert changed_keys(delta, orders, first + 1, first, "okey") is None
-    assert changed_keys(delta, orders, first, first + 2, "okey") is None
-    assert changed_keys(delta, orders, first, first + 1, "status") is None  # no number
-    assert changed_keys(delta, f"{orders}/elsewhere", first, first + 1, "okey") is None
+    assert changed_keys(delta, orders, more, first, "okey") is None
+    assert changed_keys(delta, orders, first, more, "status") is None  # no number
+    assert changed_keys(delta, f"{orders}/elsewhere", first, more, "okey") is None
+    kind, table, time, number = first.split(" ")
+    assert changed_keys(delta, orders, f"{kind} {table} {int(time) + 1} {number}", more, "okey") is None
+    assert changed_keys(delta, orders, f"{kind} another {time} {number}", more, "okey") is None
+    assert changed_keys(delta, orders, "files 1f", "files 2f", "okey") is None
     delta.sql(f"DELETE FROM delta.`{orders}` WHERE okey >= 1000")
-    assert changed_keys(delta, orders, first + 1, first + 2, "okey") == []
+    assert changed_keys(delta, orders, more, log.snapshot().mark, "okey") == []
+
+
+def test_a_copy_that_went_its_own_way(delta: SparkSession, places: dict[str, str], tmp_path: Path) -> None:
+    """A copied folder has the same table id, and soon the same version with other rows."""
+    copy, files = str(tmp_path / "copy"), len(hr.table(delta, places["lines"]).known)
+    shutil.copytree(places["orders"], copy)
+    delta.sql(f"UPDATE delta.`{places['orders']}` SET total = total WHERE okey = 3")
+    hr.table(delta, places["lines"]).repair()
+    delta.sql(f"UPDATE delta.`{copy}` SET day = DATE '1992-01-01' WHERE okey % 2 = 0")
+    delta.sql(f"CREATE OR REPLACE TEMP VIEW orders AS SELECT * FROM delta.`{copy}`")
+    assert opened(delta) == files
+    frame(delta, "orders", rows_of("orders", Random(5), 1000, 5)).write.format("delta").mode("append").save(copy)
+    assert opened(delta) == files
+
+
+def test_two_keys_of_one_table(delta: SparkSession, places: dict[str, str]) -> None:
+    """Segments whose keys lead from the same column to two columns of the same table."""
+    lines, orders = places["lines"], places["orders"]
+    before = set(hr.table(delta, lines).known.names)
+    frame(delta, "lines", rows_of("lines", Random(7), 5000, 300)).write.format("delta").mode("append").save(lines)
+    delta.sql(f"ALTER TABLE delta.`{orders}` ADD COLUMN other BIGINT")
+    delta.sql(f"UPDATE delta.`{orders}` SET other = 299 - okey")
+    delta.sql(f"CREATE OR REPLACE TEMP VIEW orders AS SELECT * FROM delta.`{orders}`")
+    names = delta.read.format("delta").load(lines).selectExpr("_metadata.file_name AS f").distinct().collect()
+    new = [row.f for row in names if row.f not in before]
+    by_other = QUERY.replace("= orders.okey", "= orders.other")
+    schemas = {
+        "lines": {"okey": "bigint", "qty": "int"},
+        "orders": {"other": "bigint", "okey": "bigint", "day": "date"},
+    }
+    asked = hr.Workload.from_sql([by_other, by_other.replace("1993", "1994")], schemas)
+    learned = hr.learn(delta, places, asked, "mto", block_rows=40, keys=[("lines.okey", "orders.other")])
+    hr.apply(delta, lines, learned["lines"], where=new, others={"orders": orders}, table="lines")
+    hr.table(delta, lines).repair()
+    for sql in (QUERY, by_other):
+        found = delta.sql(sql).collect()
+        delta.conf.set("hedgerow.enabled", "false")
+        assert delta.sql(sql).collect() == found
+        delta.conf.unset("hedgerow.enabled")
 
 
 def test_a_key_that_is_another_column_now(delta: SparkSession, tmp_path: Path) -> None:

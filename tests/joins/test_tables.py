@@ -102,6 +102,16 @@ def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: 
     repaired.verify()
 
 
+def test_repair_needs_the_settings_of_then(spark: SparkSession, written: dict[str, str]) -> None:
+    lines = hr.table(spark, written["lines"])
+    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
+    try:
+        with pytest.raises(hr.HedgerowError, match="datetimeRebaseModeInRead is not what it was"):
+            lines.repair()
+    finally:
+        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
+
+
 def test_rows_appended_after_a_change_are_unknown(spark: SparkSession, written: dict[str, str]) -> None:
     hr.table(spark, written["orders"]).append(frame(spark, "orders", rows_of("orders", Random(5), 1000, 3)))
     lines = hr.table(spark, written["lines"])

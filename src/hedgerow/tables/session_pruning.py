@@ -114,7 +114,7 @@ class OpenedTable(Protocol):
 class _JoinedCondition:
     """A condition on joined rows; `versions` and `roots` are of the tables on the way that the query reads."""
 
-    name: str
+    joined: Joined
     versions: tuple[str, ...]
     roots: tuple[str, ...]
     condition: Predicate
@@ -130,8 +130,8 @@ class _Asked:
 
     def of(self, stored: Sequence[StoredJoin]) -> Predicate:
         """The whole condition for an index that describes these joined rows, perhaps in older versions."""
-        known = {j.name: j for j in stored}
-        asked = [self._weakened(c, known[c.name]) for c in self.joined if c.name in known]
+        known = {j.joined: j for j in stored}
+        asked = [self._weakened(c, known[c.joined]) for c in self.joined if c.joined in known]
         return normalise(conjunction(self.own, *asked))
 
     def _weakened(self, asked: _JoinedCondition, stored: StoredJoin) -> Predicate:
@@ -187,16 +187,14 @@ class Answers:
         table, reader = opened
         own = [reader.read(request["where"]), *self._by_partners(table, request.get("partners", ()))]
         return table.answer(
-            _Asked(conjunction(*own), _joined(reader, request.get("joined", ())), self.changed), request
+            _Asked(conjunction(*own), _joined(table, reader, request.get("joined", ())), self.changed), request
         )
 
     def changed(self, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
         """The keys whose rows may differ between two versions of a table; None if that is not known."""
         key = root, before, now, column
         if key not in self._changed:
-            old, new = (version.rpartition(" ") for version in (before, now))
-            is_delta = old[0].startswith("delta ") and old[0] == new[0]
-            found = changed_keys(self._spark, root, int(old[2]), int(new[2]), column) if is_delta else None
+            found = changed_keys(self._spark, root, before, now, column)
             if len(self._changed) >= MAX_REMEMBERED_CHANGES:
                 self._changed.clear()
             self._changed[key] = found
@@ -208,7 +206,7 @@ class Answers:
             other, reader = self._opened.get(partner["ask"], (None, None))
             if other is None or reader is None:
                 continue
-            asked = _Asked(reader.read(partner["where"]), _joined(reader, partner["joined"]), self.changed)
+            asked = _Asked(reader.read(partner["where"]), _joined(other, reader, partner["joined"]), self.changed)
             for mine, theirs, kind in partner["columns"]:
                 column = quote_name(mine)
                 if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):
@@ -362,6 +360,7 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
                 if (step, j.versions[at]) not in found:
                     found[step, j.versions[at]] = {
                         "name": name,
+                        "number": _ways(table).index((*steps, step)),
                         "columns": step.columns,
                         "others": step.other_columns,
                         "version": j.versions[at],
@@ -373,16 +372,27 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
     return own, below(())
 
 
+def _ways(table: OpenedTable) -> list[tuple[Reference, ...]]:
+    """The chains of keys that the index describes, and their beginnings: the rule sends their numbers."""
+    chains = [j.joined.steps[:n] for j in table.joined for n in range(1, len(j.joined.steps) + 1)]
+    return list(dict.fromkeys(chains))
+
+
 def _joined(
-    reader: _ConditionReader, nodes: Sequence[Json], versions: tuple[str, ...] = (), roots: tuple[str, ...] = ()
+    table: OpenedTable,
+    reader: _ConditionReader,
+    nodes: Sequence[Json],
+    versions: tuple[str, ...] = (),
+    roots: tuple[str, ...] = (),
 ) -> list[_JoinedCondition]:
     """The conditions on joined rows, those of the last tables on the way too."""
     found = []
     for node in nodes:
         at, places = (*versions, node["version"]), (*roots, node["root"])
-        condition = replace(reader, struct=node["name"]).read(node["where"])
-        found.append(_JoinedCondition(node["name"], at, places, condition))
-        found += _joined(reader, node["joined"], at, places)
+        joined = Joined(_ways(table)[node["number"]])
+        condition = replace(reader, struct=joined.name).read(node["where"])
+        found.append(_JoinedCondition(joined, at, places, condition))
+        found += _joined(table, reader, node["joined"], at, places)
     return found
 
 

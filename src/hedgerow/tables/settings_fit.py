@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
@@ -39,6 +40,15 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
             return "reading", f"the setting {key} is not what it was when the table was written"
     changed = [key for key, kind in kinds.items() if kind == "meaning"]
     return ("meaning", f"{changed[0]} is not what it was when the table was written") if changed else None
+
+
+def check_settings(path: str, written: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """HedgerowError if the session reads or understands values in another way than when the table was written."""
+    differs = difference(written, now)
+    if differs is not None:
+        raise HedgerowError(
+            f"{path} cannot be changed in this session: {differs[1]}. Change it back, or apply the layout again"
+        )
 
 
 def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | None) -> BlockIndex:

@@ -351,7 +351,7 @@ public class Pruning extends Rule {
 
     /**
      * Writes the conditions on the rows to which foreign keys lead from this relation, if the query joins them, as
-     * [{"name": column, "version": text, "root": path, "where": condition, "joined": [...]}, ...]; false if there is none.
+     * [{"number": of the key, "version": text, "root": path, "where": condition, "joined": [...]}, ...]; false if there is none.
      */
     private boolean joined(LogicalRelation from, JsonNode keys, Known known, StringBuilder out, Visit visit)
             throws Exception {
@@ -365,8 +365,7 @@ public class Pruning extends Rule {
                 if (version == null || !table(version).equals(table(at(key, "version").asText()))) {
                     continue;
                 }
-                out.append(found ? "," : "").append("{\"name\":");
-                quote(at(key, "name").asText(), out);
+                out.append(found ? "," : "").append("{\"number\":").append(at(key, "number").asInt());
                 out.append(",\"version\":");
                 quote(version, out);
                 FileIndex location = ((HadoopFsRelation) other.relation()).location();
@@ -385,9 +384,9 @@ public class Pruning extends Rule {
         return found;
     }
 
-    /** Of a version, the part that tells one table from others: all of it, but for a Delta table's number. */
+    /** Of a version, the part that tells one table from others: all of it, but for a Delta table's time and number. */
     private static String table(String version) {
-        return version.startsWith("delta ") ? version.substring(0, version.lastIndexOf(' ')) : version;
+        return version.startsWith("delta ") ? version.split(" ")[1] : version;
     }
 
     /** The index's expressions over joined rows, recognised in the table that these rows come from. */
@@ -456,7 +455,8 @@ public class Pruning extends Rule {
         FileIndex location = files.location();
         if (location.getClass().getName().equals(DELTA + "stats.PreparedDeltaFileIndex")) {
             Object snapshot = call(call(location, "preparedScan"), "scannedSnapshot");
-            return "delta " + call(call(snapshot, "metadata"), "id") + " " + call(snapshot, "version");
+            Object written = call(call(snapshot, "logSegment"), "lastCommitFileModificationTimestamp");
+            return "delta " + call(call(snapshot, "metadata"), "id") + " " + written + " " + call(snapshot, "version");
         }
         if (files.fileFormat().getClass() != ParquetFileFormat.class
                 || !(location instanceof PartitioningAwareFileIndex)) {

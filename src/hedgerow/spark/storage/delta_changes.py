@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 MAX_COMMITS, MAX_RANGES = 100, 50
 
 
-def changed_keys(spark: SparkSession, root: str, first: int, last: int, column: str) -> list[tuple[int, int]] | None:
-    """Ranges that hold every key whose row may differ between two versions; None if that is not known.
+def changed_keys(spark: SparkSession, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
+    """Ranges that hold every key whose row may differ between two versions of a table (see `Snapshot.mark`).
 
-    Keys are integers; a table whose columns have other names in its files is not looked at."""
-    if not 0 < last - first <= MAX_COMMITS:
-        return None
+    None if that is not known. Keys are integers; a table whose columns have other names in its files is not looked at.
+    """
     try:
+        (kind, table, _, number), (_, other, _, new) = before.split(" "), now.split(" ")
+        first, last = int(number), int(new)
+        if kind != "delta" or table != other or not 0 < last - first <= MAX_COMMITS:
+            return None
         log = delta_log(spark, root)
         snapshot = log.snapshot(last)
+        if (log.snapshot(first).mark, snapshot.mark) != (before, now):
+            return None  # the log is not that of the version before
         if any(name != own for name, own in snapshot.physical.items()):
             return None
         folder, ranges = Folder(spark, f"{log.path}/_delta_log"), []

@@ -129,8 +129,11 @@ class Snapshot:
 
     @cached_property
     def mark(self) -> str:
-        """Tells this version from all others, of other tables too, as the optimizer rule does."""
-        return f"delta {self.java.metadata().id()} {self.version}"
+        """Tells this version from all others, of other tables too, as the optimizer rule does.
+
+        The time of its commit tells it from one of the same number in a copy or a restored backup of the table."""
+        written = self.java.logSegment().lastCommitFileModificationTimestamp()
+        return f"delta {self.java.metadata().id()} {written} {self.version}"
 
     @cached_property
     def properties(self) -> dict[str, str]:

@@ -11,13 +11,14 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, with_columns, without_columns
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
 from hedgerow.tables.delta.segments import Segment, update_list, write_segment
 from hedgerow.tables.delta.snapshot_files import file_names, schema_at
-from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import opened, with_versions_of
 
 
@@ -59,6 +60,7 @@ def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot, written: Snap
     if places:
         files = [known.names[i] for i in places]
         with settings_as_written(log.spark, segment.entry.settings):
+            check_settings(log.path, segment.entry.settings, settings(log.spark))
             fresh = collect_files(at.frame(files), ours, schema_at(at), file_names(files), joins=joins)
         index = with_columns(index, _spread(fresh, places, len(known)))
     entry = replace(segment.entry, joined=with_versions_of(segment.entry.joined, joins))

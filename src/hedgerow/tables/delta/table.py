@@ -310,7 +310,7 @@ class DeltaTable:
                 [i for i in items if not mentions(i, lost)],
                 schema_at(snapshot),
                 file_names(names),
-                joins=self._joins,
+                joins=opened_joins(self.spark, segment.entry.joined),
             )
         stored = without_columns(segment.stored, items, lost).blocks
         return differences(repeat(stored, np.array(places)), fresh, names)

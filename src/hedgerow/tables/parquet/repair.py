@@ -7,11 +7,12 @@ from dataclasses import replace
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, with_columns, without_columns
 from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.write import commit
-from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import with_versions_of
 
 
@@ -24,6 +25,7 @@ def repaired(table: StoredParquet) -> StoredParquet:
     items, names = table.manifest.statistics, {j.name.lower() for j in joined}
     ours = [item for item in items if mentions(item, names)]
     with step(table.spark, "collecting statistics"), settings_as_written(table.spark, table.manifest.settings):
+        check_settings(table.path, table.manifest.settings, settings(table.spark))
         files = table.known.names
         fresh = collect_files(table.frame(list(files)), ours, table.schema, list(files), joins=table.joins)
     index = with_columns(without_columns(table.stored_index, items, names), fresh)
