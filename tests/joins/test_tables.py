@@ -94,7 +94,7 @@ def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: 
     hr.table(spark, written["orders"]).append(rows)
     register(spark, written)
     stale = opened(spark)
-    assert stale["lines"] == len(table.known)
+    assert before["lines"] < 0.9 * len(table.known) <= stale["lines"]  # a file without any key is never needed
     assert hr.table(spark, written["lines"]).score(workload(Random(4))).rows_read > 0.5
     table.verify()
     repaired = table.repair()
@@ -120,9 +120,9 @@ def test_rows_appended_after_a_change_are_unknown(spark: SparkSession, written: 
     grown = hr.table(spark, written["lines"])
     grown.verify()
     plain = spark.sql(QUERY).collect()
-    assert opened(spark)["lines"] == len(grown.known)
+    assert opened(spark)["lines"] >= 0.9 * len(grown.known)
     grown.repair()
-    assert opened(spark)["lines"] < len(grown.known)
+    assert opened(spark)["lines"] < 0.9 * len(grown.known)
     hr.attach(spark)
     assert spark.sql(QUERY).collect() == plain
     hr.detach(spark)
