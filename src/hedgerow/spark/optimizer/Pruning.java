@@ -467,6 +467,12 @@ public class Pruning extends Rule {
             FileStatus file = (FileStatus) each.next();
             listed.add(file.getPath() + "\n" + file.getLen() + "\n" + file.getModificationTime());
         }
+        for (int i = 0; i < relation.schema().fields().length; i++) {
+            String more = relation.schema().fields()[i].metadata().json();
+            if (more.indexOf("DEFAULT") >= 0) { // a value that the catalog gives where a file lacks the column
+                listed.add(relation.schema().fields()[i].name() + "\n" + more);
+            }
+        }
         Collections.sort(listed);
         byte[] digest = java.security.MessageDigest.getInstance("SHA-256").digest(
             String.join("\n", listed).getBytes(java.nio.charset.StandardCharsets.UTF_8));
