@@ -104,7 +104,7 @@ def learn(
         keys: of several tables, the foreign keys, such as `[("lineitem.l_orderkey", "orders.o_orderkey")]`; by default
             they are found in the queries and in the data.
         steps: how many foreign keys a condition is carried over, from the table that is filtered to one that refers to
-            it. By default 4 with the learner "mto", and 0 with others: then each table is learned by itself.
+            it. By default 4 with the learner "mto" or with `keys`, else 0: then each table is learned by itself.
         params: the learner's own parameters.
     """
     how = How(learner, params, block_rows, block_bytes, sample_rows, seed, cuts, recurrence, exact, effort)
@@ -115,7 +115,9 @@ def learn(
             raise LayoutError("of several tables neither table= nor given= can be said")
         if params.get("overlap") and (learner == "mto" or steps):
             raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
-        steps = steps if steps is not None else MAX_STEPS if learner == "mto" else 0
+        steps = steps if steps is not None else MAX_STEPS if learner == "mto" or keys is not None else 0
+        if steps < 0:
+            raise LayoutError(f"steps has to be at least 0, not {steps}")
         return _learned_tables(spark, source, workload, how, keys, steps)
     if keys is not None or steps or learner == "mto":
         raise LayoutError("joins are learned from several tables: pass them by name, or the place where they are")

@@ -55,10 +55,12 @@ def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot, written: Snap
         for i, (name, size) in enumerate(known.sizes_by_name.items())
         if all(_has(s, name, size) for s in (at, snapshot)) and not at.files.deleted[at.files.place[name]]
     ]
-    joins.check(open_source(log.spark, snapshot.frame(), segment.entry.joined[0].joined.steps[0].table))
+    if dict(at.columns) != dict(segment.entry.columns):
+        places = []  # a column of the same name may be another one now
     index = without_columns(segment.stored, items, names)
     if places:
         files = [known.names[i] for i in places]
+        joins.check(open_source(log.spark, at.frame(), segment.entry.joined[0].joined.steps[0].table))
         with settings_as_written(log.spark, segment.entry.settings):
             check_settings(log.path, segment.entry.settings, settings(log.spark))
             fresh = collect_files(at.frame(files), ours, schema_at(at), file_names(files), joins=joins)
