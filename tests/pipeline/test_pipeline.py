@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -148,6 +149,16 @@ def test_a_file_beside_a_table_is_read_whole(spark: SparkSession, tmp_path: Path
     folder = Folder(spark, str(tmp_path))
     assert folder.write("some", data) and folder.read("some") == data
     assert folder.read_end("some", size, 4) == data[-4:]
+
+
+def test_of_writers_of_one_new_file_one_succeeds(spark: SparkSession, tmp_path: Path) -> None:
+    folder = Folder(spark, str(tmp_path))
+    for name in map(str, range(20)):
+        with ThreadPoolExecutor(4) as pool:
+            writers = [pool.submit(folder.write, name, bytes([i]) * 100, new=True) for i in range(4)]
+        (winner,) = (i for i, writer in enumerate(writers) if writer.result())
+        assert folder.read(name) == bytes([winner]) * 100
+    assert sorted(folder.sizes()) == sorted(map(str, range(20)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 25, 26, 1300])

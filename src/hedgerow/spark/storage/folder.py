@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.session import is_remote, needs_jvm
@@ -129,21 +130,38 @@ class Folder:
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
         """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
         path, fs = self._path(name)
-        partial, _ = self._path(name + ".partial")
+        partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # two writers of one name have two of them
         stream = fs.create(partial, True)
         try:
             stream.write(bytearray(data))
         finally:
             stream.close()
-        if new and fs.exists(path):
-            fs.delete(partial, False)
-            return False
-        if not fs.rename(partial, path):
-            if new:
+        if new:
+            try:
+                return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
+            finally:
                 fs.delete(partial, False)
-                return False
+        if not fs.rename(partial, path):
             fs.delete(path, False)
             fs.rename(partial, path)
+        return True
+
+    def _rename(self, fs: Any, partial: Any, path: Any) -> bool:
+        """Gives a file its name if that is free: in one step where the file system refuses to rename onto a file."""
+        return not fs.exists(path) and bool(fs.rename(partial, path))
+
+    def _link(self, fs: Any, partial: Any, path: Any) -> bool:
+        """The same on a local disk, where a rename replaces the file of a writer who was faster, and a link does not."""
+        from py4j.protocol import Py4JJavaError
+
+        jvm: Any = self.spark._jvm
+        source, target = (jvm.java.io.File(p.toUri().getPath()).toPath() for p in (partial, path))
+        try:
+            jvm.java.nio.file.Files.createLink(target, source)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileAlreadyExistsException":
+                return False
+            return self._rename(fs, partial, path)  # this disk has no links
         return True
 
     def delete(self, name: str = "") -> None:
