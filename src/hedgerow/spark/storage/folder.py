@@ -151,7 +151,7 @@ class Folder:
         return not fs.exists(path) and bool(fs.rename(partial, path))
 
     def _link(self, fs: Any, partial: Any, path: Any) -> bool:
-        """The same on a local disk, where a rename replaces the file of a writer who was faster, and a link does not."""
+        """The same on a local disk, where a rename would replace a faster writer's file; a link does not."""
         from py4j.protocol import Py4JJavaError
 
         jvm: Any = self.spark._jvm
