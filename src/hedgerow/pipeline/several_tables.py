@@ -18,7 +18,7 @@ from hedgerow.core.predicates.nodes import TRUE, Predicate, columns_of
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import Joined, Reference, references
 from hedgerow.pipeline.learned import Learned, read_text, written
-from hedgerow.spark.compute.joins import Joins, check_key, is_unique
+from hedgerow.spark.compute.joins import Joins, check_key, check_types, is_unique
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source, open_source
@@ -203,7 +203,7 @@ def found_keys(tables: Mapping[str, Source], workload: Workload) -> tuple[Refere
         )
         if unique[side] and is_smaller and is_new:
             try:
-                check_key(tables[key.table], key, tables[key.other])
+                check_types(tables[key.table], key, tables[key.other])
             except HedgerowError:
                 continue  # the two sides have different types
             found.append(key)

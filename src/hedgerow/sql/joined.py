@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from hedgerow.core.predicates.nodes import (
     TRUE,
-    And,
     Cast,
     Column,
     Compare,
@@ -21,14 +20,13 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
-    Not,
     Opaque,
-    Or,
     Predicate,
     Prefix,
     Term,
     columns_in,
     conjunction,
+    map_children,
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
@@ -97,12 +95,6 @@ def _moved(p: Predicate, to: Move) -> Predicate:
         return _moved_term(t, to)
 
     match p:
-        case And(kids):
-            return And(tuple(_moved(k, to) for k in kids))
-        case Or(kids):
-            return Or(tuple(_moved(k, to) for k in kids))
-        case Not(kid):
-            return Not(_moved(kid, to))
         case Compare(t, op, literal):
             return Compare(term(t), op, literal)
         case CompareTerms(left, op, right):
@@ -115,7 +107,7 @@ def _moved(p: Predicate, to: Move) -> Predicate:
             return IsNull(term(t))
         case Opaque(sql, columns):
             return Opaque(_moved_text(sql, to), _moved_columns(columns, to))
-    return p
+    return map_children(p, lambda kid: _moved(kid, to))
 
 
 def _moved_term(t: Term, to: Move) -> Term:
@@ -143,12 +135,8 @@ def _moved_text(sql: str, to: Move) -> str:
 
     def moved(node: exp.Expr) -> exp.Expr:
         own = path(node)
-        return node if own is None else _column(to(Column(own)))
+        return node if own is None else sqlglot.parse_one(term_text(to(Column(own))), read="spark")
 
     return spark_sql(
         sqlglot.parse_one(sql, read="spark").transform(moved), lambda c: Column(tuple(p.name for p in c.parts))
     )
-
-
-def _column(column: Column) -> exp.Expr:
-    return sqlglot.parse_one(term_text(column), read="spark")

@@ -42,13 +42,13 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
     return ("meaning", f"{changed[0]} is not what it was when the table was written") if changed else None
 
 
-def check_settings(path: str, written: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """HedgerowError if the session reads or understands values in another way than when the table was written."""
+def check_settings(failed: str, written: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """HedgerowError if the session reads or understands values in another way than when the table was written.
+
+    `failed`: what cannot be done then, as the beginning of the sentence."""
     differs = difference(written, now)
     if differs is not None:
-        raise HedgerowError(
-            f"{path} cannot be changed in this session: {differs[1]}. Change it back, or apply the layout again"
-        )
+        raise HedgerowError(f"{failed} in this session: {differs[1]}. Change it back, or apply the layout again")
 
 
 def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | None) -> BlockIndex:

@@ -66,25 +66,29 @@ class StoredJoin:
 
 def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
     """The joined rows that the items mention, in the versions that `joins` reads."""
-    versions: dict[str, str] = {}
+    needed = joins.needed(items)
+    versions = _versions(joins, map(Joined, needed))
     found = []
-    for steps in joins.needed(items):
+    for steps, wanted in needed.items():
         names = [step.other.lower() for step in steps]
-        for name in names:
-            if name not in versions:
-                versions[name] = _version(joins, name)
         joined = Joined(steps)
         prefix = f"{quote_name(joined.name)}."
         fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
-        wanted = {quote_name(field) for field in joins.needed(items)[steps]}
-        kept = {name: kind for name, kind in fields.items() if quote_name(path_of(name)[0]) in wanted}
+        kept = {name: kind for name, kind in fields.items() if path_of(name)[0] in wanted}
         places = tuple(_absolute(joins.others[name].origin) for name in names)
-        found.append(StoredJoin(joined, places, tuple(versions[name] for name in names), kept))
+        found.append(StoredJoin(joined, places, versions[joined], kept))
     return tuple(found)
 
 
 def _absolute(place: str) -> str:
     return os.path.abspath(place) if os.path.exists(place) else place
+
+
+def _versions(joins: Joins, joined: Iterable[Joined]) -> dict[Joined, tuple[str, ...]]:
+    """The present versions of the tables on the way to these joined rows."""
+    ways = {j: [step.other.lower() for step in j.steps] for j in joined}
+    by_name = {name: _version(joins, name) for name in dict.fromkeys(name for way in ways.values() for name in way)}
+    return {j: tuple(by_name[name] for name in way) for j, way in ways.items()}
 
 
 def _version(joins: Joins, name: str) -> str:
@@ -111,17 +115,14 @@ def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
 
 def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
     """The names, in lower case, of joined rows that come from other versions of their tables than the stored ones."""
-    now = {step.other.lower() for j in stored for step in j.joined.steps}
-    versions = {name: _version(joins, name) for name in now}
-    at_present = {j.name: tuple(versions[step.other.lower()] for step in j.joined.steps) for j in stored}
-    return {j.name.lower() for j in stored if j.versions != at_present[j.name]}
+    now = _versions(joins, (j.joined for j in stored))
+    return {j.name.lower() for j in stored if j.versions != now[j.joined]}
 
 
 def with_versions_of(stored: Sequence[StoredJoin], joins: Joins) -> tuple[StoredJoin, ...]:
     """The same joined rows in the present versions of their tables."""
-    return tuple(
-        replace(j, versions=tuple(_version(joins, step.other.lower()) for step in j.joined.steps)) for j in stored
-    )
+    now = _versions(joins, (j.joined for j in stored))
+    return tuple(replace(j, versions=now[j.joined]) for j in stored)
 
 
 def bound_with_joins(
@@ -133,6 +134,7 @@ def bound_with_joins(
     if not stored:
         return bound
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
-    known = {j.name for j in stored if j.name.lower() not in stale(stored, joins)}
+    lost = stale(stored, joins)
+    known = {j.name for j in stored if j.name.lower() not in lost}
     queries = (with_joined(query, table, keys, known=known)[0] for query in bound)
     return replace(bound, queries=tuple(queries))

@@ -50,6 +50,7 @@ from hedgerow.core.predicates.nodes import (
     children,
     conjunction,
     disjunction,
+    map_children,
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, quote_string, term_text
@@ -180,16 +181,9 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
 
 def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
     """The predicate with each atom that has literals replaced, in the order of `_slots`."""
-    match p:
-        case And(kids):
-            return And(tuple(_with_atoms(kid, new) for kid in kids))
-        case Or(kids):
-            return Or(tuple(_with_atoms(kid, new) for kid in kids))
-        case Not(kid):
-            return Not(_with_atoms(kid, new))
-        case Compare() | In() | Prefix() | Opaque():
-            return new()
-    return p
+    if isinstance(p, Compare | In | Prefix | Opaque):
+        return new()
+    return map_children(p, lambda kid: _with_atoms(kid, new))
 
 
 def _family(atom: Predicate) -> str | None:

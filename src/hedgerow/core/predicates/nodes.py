@@ -11,7 +11,7 @@ A term has a value on every row. A predicate is TRUE, FALSE or NULL on every row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
@@ -202,6 +202,18 @@ def children(p: Predicate) -> tuple[Predicate, ...]:
         case Not(kid):
             return (kid,)
     return ()
+
+
+def map_children(p: Predicate, change: Callable[[Predicate], Predicate]) -> Predicate:
+    """The AND, OR or NOT with its children changed; an atom as it is."""
+    match p:
+        case And(kids):
+            return And(tuple(map(change, kids)))
+        case Or(kids):
+            return Or(tuple(map(change, kids)))
+        case Not(kid):
+            return Not(change(kid))
+    return p
 
 
 def walk(p: Predicate) -> Iterator[Predicate]:

@@ -28,6 +28,7 @@ from hedgerow.core.predicates.nodes import (
     Term,
     conjunction,
     disjunction,
+    map_children,
 )
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.step_functions import and3, combined_stepwise, not3, or3, predicate_from_steps, stepwise
@@ -62,7 +63,7 @@ def order_terms(p: Predicate) -> Predicate:
             return Not(In(left, ())) if op in ("=", "<=", ">=") else In(left, ())
         case CompareTerms(left, op, right) if term_text(left) > term_text(right):
             return CompareTerms(right, FLIPPED_OP[op], left)
-    return _map_children(p, order_terms)
+    return map_children(p, order_terms)
 
 
 def flatten(p: Predicate) -> Predicate:
@@ -74,12 +75,12 @@ def flatten(p: Predicate) -> Predicate:
         case Or(kids):
             flat = _flat_children(Or, kids)
             return TRUE if TRUE in flat else disjunction(*flat)
-    return _map_children(p, flatten)
+    return map_children(p, flatten)
 
 
 def merge_steps(p: Predicate) -> Predicate:
     """Merge the siblings about one term: redundant and contradictory bounds, duplicates, IN lists."""
-    p = _map_children(p, merge_steps)
+    p = map_children(p, merge_steps)
     match p:
         case And(kids):
             return flatten(And(_merged(kids, and3)))
@@ -101,7 +102,7 @@ def _is_sorted(literals: tuple[Literal, ...]) -> bool:
 
 def sort_children(p: Predicate) -> Predicate:
     """Sort siblings and drop repetitions."""
-    p = _map_children(p, sort_children)
+    p = map_children(p, sort_children)
     match p:
         case And(kids):
             return conjunction(*sorted(set(kids), key=_reading_order))
@@ -144,17 +145,6 @@ def normalise(p: Predicate) -> Predicate:
 def negate(p: Predicate) -> Predicate:
     """The normal form of NOT p."""
     return normalise(Not(p))
-
-
-def _map_children(p: Predicate, f: Callable[[Predicate], Predicate]) -> Predicate:
-    match p:
-        case And(kids):
-            return And(tuple(map(f, kids)))
-        case Or(kids):
-            return Or(tuple(map(f, kids)))
-        case Not(kid):
-            return Not(f(kid))
-    return p
 
 
 def _flat_children(node: type[And] | type[Or], kids: tuple[Predicate, ...]) -> tuple[Predicate, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -48,6 +48,7 @@ _BATCH_ROWS = 1 << 16
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # that a task summarises at once
 _MAX_WAITING_PARTS, _MAX_WAITING_BATCHES = 16, 64  # summaries that a task keeps before it joins them
 _FILE = helper_name("file")
+Key = TypeVar("Key", int, str)
 
 
 def collect_files(
@@ -160,12 +161,12 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[li
 
     def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         so_far: list[tuple[list[str], Stats]] = []
-        for batch in batches:
+        for batch in filter(len, batches):
             so_far.append(_stats_by_key(batch, terms, predicates))
             if len(so_far) == _MAX_WAITING_BATCHES:
-                so_far = [_joined_by_key(so_far)]
+                so_far = [_joined(so_far)]
         if so_far:
-            own, joined = _joined_by_key(so_far)
+            own, joined = _joined(so_far)
             data = index_bytes(BlockIndex((View(joined),)))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
@@ -238,8 +239,8 @@ def _stats_of_chunk(
     return own.tolist(), replace(stats, terms=known)
 
 
-def _joined(parts: Sequence[tuple[list[int], Stats]]) -> tuple[list[int], Stats]:
-    """The blocks that any part has, and the statistics of each over all parts."""
+def _joined(parts: Sequence[tuple[list[Key], Stats]]) -> tuple[list[Key], Stats]:
+    """The blocks, or files, that any part has, and the statistics of each over all parts."""
     own = np.unique([i for ids, _ in parts for i in ids])
     places = np.searchsorted(own, [i for ids, _ in parts for i in ids])
     return own.tolist(), regroup(concat([stats for _, stats in parts]), places, len(own))
@@ -253,13 +254,6 @@ def _stats_by_key(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[P
         return names, _batch_stats(batch, terms, predicates)
     own, stats = _stats_of_chunk(pa.Table.from_batches([batch]), ids, terms, predicates, [])
     return [names[i] for i in own], stats
-
-
-def _joined_by_key(parts: Sequence[tuple[list[str], Stats]]) -> tuple[list[str], Stats]:
-    """The keys that any part has, and the statistics of each over all parts."""
-    place = {name: i for i, name in enumerate(sorted({name for names, _ in parts for name in names}))}
-    places = [place[name] for names, _ in parts for name in names]
-    return list(place), regroup(concat([stats for _, stats in parts]), places, len(place))
 
 
 def _batch_stats(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:

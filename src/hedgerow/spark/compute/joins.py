@@ -96,14 +96,19 @@ def _hinted(other: DataFrame, values: int) -> DataFrame:
 
 def check_key(table: Source, key: Reference, other: Source) -> None:
     """HedgerowError unless the other side of the key is unique, and both sides have the same types."""
-    kinds = [_types(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
-    if kinds[0] != kinds[1]:
-        mine, theirs = (", ".join(types) for types in kinds)
-        raise HedgerowError(f"the key {key} joins {mine} to {theirs}: cast one of them first")
+    check_types(table, key, other)
     if not is_unique(other, key.other_columns):
         raise HedgerowError(
             f"the key {key} leads to several rows: {', '.join(key.other_columns)} is not unique in {other.name}"
         )
+
+
+def check_types(table: Source, key: Reference, other: Source) -> None:
+    """HedgerowError unless both sides of the key have the same types."""
+    kinds = [_types(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
+    if kinds[0] != kinds[1]:
+        mine, theirs = (", ".join(types) for types in kinds)
+        raise HedgerowError(f"the key {key} joins {mine} to {theirs}: cast one of them first")
 
 
 def is_unique(source: Source, columns: Collection[str]) -> bool:

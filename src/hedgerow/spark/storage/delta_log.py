@@ -69,6 +69,16 @@ class Files:
     def place(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
 
+    def place_of(self, name: str, size: int) -> int | None:
+        """The place of the file, if it is there with this size."""
+        at = self.place.get(name)
+        return at if at is not None and int(self.sizes[at]) == size else None
+
+    def untouched(self, name: str, size: int) -> bool:
+        """Whether the file is there with this size, and none of its rows was deleted."""
+        at = self.place_of(name, size)
+        return at is not None and not self.deleted[at]
+
 
 @dataclass(frozen=True)
 class DeltaLog:

@@ -53,7 +53,7 @@ def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot, written: Snap
     places = [
         i
         for i, (name, size) in enumerate(known.sizes_by_name.items())
-        if all(_has(s, name, size) for s in (at, snapshot)) and not at.files.deleted[at.files.place[name]]
+        if at.files.untouched(name, size) and snapshot.files.place_of(name, size) is not None
     ]
     if dict(at.columns) != dict(segment.entry.columns):
         places = []  # a column of the same name may be another one now
@@ -62,21 +62,16 @@ def _repaired(log: DeltaLog, segment: Segment, snapshot: Snapshot, written: Snap
         files = [known.names[i] for i in places]
         joins.check(open_source(log.spark, at.frame(), segment.entry.joined[0].joined.steps[0].table))
         with settings_as_written(log.spark, segment.entry.settings):
-            check_settings(log.path, segment.entry.settings, settings(log.spark))
+            check_settings(f"{log.path} cannot be repaired", segment.entry.settings, settings(log.spark))
             fresh = collect_files(at.frame(files), ours, schema_at(at), file_names(files), joins=joins)
         index = with_columns(index, _spread(fresh, places, len(known)))
     entry = replace(segment.entry, joined=with_versions_of(segment.entry.joined, joins))
     return write_segment(log, entry, None, index.blocks, known)
 
 
-def _has(snapshot: Snapshot, name: str, size: int) -> bool:
-    place = snapshot.files.place.get(name)
-    return place is not None and int(snapshot.files.sizes[place]) == size
-
-
 def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
     """The statistics of some entries as those of all, where nothing is known of the rest."""
-    rest = [i for i in range(size) if i not in set(places)]
+    rest = sorted(set(range(size)) - set(places))
     unknown = Stats(np.ones(len(rest), np.int64), {}, {})
     return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)
 

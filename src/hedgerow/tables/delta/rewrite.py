@@ -279,7 +279,7 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     last, snapshot = done[-1], log.snapshot()
     segment = next((s for s in segments if s.id == last["segment"]), None)
     sizes = {} if segment is None else segment.known.sizes_by_name
-    ours = [n for n, size in sizes.items() if _is_untouched(snapshot, n, size)]
+    ours = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
     if segment is None or len(ours) < len(segment.known):
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back, for others changed its files since then: "
@@ -298,9 +298,3 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
         return replace(listed, operations=(*kept, done_now))
 
     update_list(log, with_rollback)
-
-
-def _is_untouched(snapshot: Snapshot, name: str, size: int) -> bool:
-    """Whether the file exists unchanged and none of its rows was deleted."""
-    at = snapshot.files.place.get(name)
-    return at is not None and int(snapshot.files.sizes[at]) == size and not snapshot.files.deleted[at]

@@ -129,7 +129,7 @@ class DeltaTable:
             at = [
                 (i, j)
                 for i, (name, size) in enumerate(segment.known.sizes_by_name.items())
-                if (j := snapshot.files.place.get(name)) is not None and snapshot.files.sizes[j] == size
+                if (j := snapshot.files.place_of(name, size)) is not None
             ]
             pairs = np.array(at, np.int64).reshape(-1, 2)
             places.append((pairs[:, 0], pairs[:, 1]))

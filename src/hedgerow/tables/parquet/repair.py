@@ -25,9 +25,9 @@ def repaired(table: StoredParquet) -> StoredParquet:
     items, names = table.manifest.statistics, {j.name.lower() for j in joined}
     ours = [item for item in items if mentions(item, names)]
     with step(table.spark, "collecting statistics"), settings_as_written(table.spark, table.manifest.settings):
-        check_settings(table.path, table.manifest.settings, settings(table.spark))
-        files = table.known.names
-        fresh = collect_files(table.frame(list(files)), ours, table.schema, list(files), joins=table.joins)
+        check_settings(f"{table.path} cannot be repaired", table.manifest.settings, settings(table.spark))
+        files = list(table.known.names)
+        fresh = collect_files(table.frame(files), ours, table.schema, files, joins=table.joins)
     index = with_columns(without_columns(table.stored_index, items, names), fresh)
     number = table.manifest.number + 1
     manifest = replace(table.manifest, number=number, joined=with_versions_of(joined, table.joins))

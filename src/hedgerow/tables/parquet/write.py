@@ -33,7 +33,7 @@ from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
 from hedgerow.tables.parquet.stored import StoredParquet, data_files, newest_manifest, partial_place
-from hedgerow.tables.settings_fit import difference, settings_as_written
+from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import stale, to_store
 
 if TYPE_CHECKING:
@@ -90,12 +90,8 @@ def add_rows(
     moved: list[str] = []
     try:
         with settings_as_written(table.spark, table.manifest.settings):
-            differs = difference(table.manifest.settings, settings(table.spark))
-            if differs is not None:
-                raise HedgerowError(
-                    f"nothing can be appended to {table.path} in this session: {differs[1]}. Change it back, or apply "
-                    "the layout again"
-                )
+            now = settings(table.spark)
+            check_settings(f"nothing can be appended to {table.path}", table.manifest.settings, now)
             if stale(table.manifest.joined, table.joins):
                 table.joins.check(open_source(table.spark, frame, table.name))
             went_in, index, files = write_files(
