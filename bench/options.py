@@ -17,6 +17,11 @@ ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1
 BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
 TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
 WOODBLOCK: Case = ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 300})
+_TREES: dict[str, Any] = {"criterion": "skip", "cells": 1, "recurrence": 1}
+PANDO: tuple[Case, ...] = (  # with one tree it is MTO's
+    *(("pando", {"k": k, **_TREES}) for k in (1, 2, 3, 4)),
+    ("pando", {"k": 2, "cost": "trees", **_TREES}),
+)
 LEARNED_BITS: Case = (
     "zorder_learned",
     {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},

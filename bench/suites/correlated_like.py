@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from bench.data.cache import generated
 from bench.matching import matching
 from bench.memory import InMemory, bound, measured
-from bench.options import ALGORITHM_1, Case, Options
+from bench.options import PANDO, Case, Options
 from bench.report.quality import check
 
 ROWS = {"quick": 50_000, "full": 1_000_000}
@@ -44,8 +44,11 @@ OTHERS = ("started_minute", "rows_out", "bytes_in", "cpu_ms", "memory_kb", "stag
 CASES: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # which looks at no query, so none is redrawn
     ("range", {"columns": "started_minute", "recurrence": 1}),
-    ALGORITHM_1,  # of one table, MTO is this
+    *PANDO,
+    ("qdtree", {"recurrence": 1}),
+    ("pando", {"recurrence": 1}),
     ("qdtree", {}),
+    ("pando", {}),
 )
 
 

@@ -1,4 +1,4 @@
-"""What every learner promises, whatever it learns: one suite for all nine."""
+"""What every learner promises, whatever it learns: one suite for all."""
 
 from __future__ import annotations
 

@@ -120,7 +120,9 @@ def learn(
         typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
     ] = None,
     effort: Annotated[str, typer.Option(help="How long to learn: quick, normal, or thorough.")] = "normal",
-    key: Annotated[Texts, typer.Option(metavar="A.X=B.Y", help="A foreign key, for mto; else they are found.")] = None,
+    key: Annotated[
+        Texts, typer.Option(metavar="A.X=B.Y", help="A foreign key, for mto and pando; else they are found.")
+    ] = None,
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: JsonOption = False,
 ) -> None:

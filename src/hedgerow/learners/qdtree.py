@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
-from typing import Literal as Choice
 
-import numpy as np
-
-from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.greedy import default_cells, default_eps, greedy, joined
+from hedgerow.core.learning.trees.greedy import Criterion, checked_cells, checked_eps, greedy, joined
 from hedgerow.core.learning.trees.overlap import overlapped
 
 MAX_COPIED_SHARE = 0.5  # of a block's rows: a larger leaf is not copied, because its copies cost too much
-Criterion = Choice["skip", "gain_ratio"]
 
 
 @dataclass(frozen=True)
@@ -46,16 +41,9 @@ class QdTree:
     overlap: bool = False
 
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
-        if self.criterion not in ("skip", "gain_ratio"):
-            raise LayoutError(f"a qd-tree's criterion must be skip or gain_ratio, not {self.criterion!r}")
-        if self.eps is not None and (not isinstance(self.eps, int | float) or not 0 <= self.eps < np.inf):
-            raise LayoutError(f"a qd-tree's eps must be a number of at least 0, not {self.eps!r}")
-        cells = default_cells(problem) if self.cells is None else self.cells
-        if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
-            raise LayoutError(f"a qd-tree's cells must be a whole number of at least 1, not {self.cells!r}")
+        eps, cells = checked_eps(problem, self.criterion, self.eps), checked_cells(problem, self.cells)
         if not problem.cuts:
             return TreeLayout((), ())
-        eps = -1.0 if self.criterion == "skip" else default_eps(problem) if self.eps is None else self.eps
         if self.overlap:
             least = problem.sample_block_rows
             return overlapped(greedy(problem, least, eps, False, MAX_COPIED_SHARE * least), problem)

@@ -27,7 +27,7 @@ from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import estimated_seconds
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.learner_names import make_learner
+from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, make_learner
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.several_tables import (
     Keys,
@@ -113,9 +113,10 @@ def learn(
     if isinstance(source, Mapping):
         if given or table is not None:
             raise LayoutError("of several tables neither table= nor given= can be said")
-        if params.get("overlap") and (learner == "mto" or steps):
+        if params.get("overlap") and (learner in OF_SEVERAL_TABLES or steps):
             raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
-        steps = steps if steps is not None else MAX_STEPS if learner == "mto" or keys is not None else 0
+        if steps is None:
+            steps = MAX_STEPS if learner in OF_SEVERAL_TABLES or keys is not None else 0
         if steps < 0:
             raise LayoutError(f"steps has to be at least 0, not {steps}")
         return _learned_tables(spark, source, workload, how, keys, steps)

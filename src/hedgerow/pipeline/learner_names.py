@@ -18,8 +18,10 @@ LEARNERS = {
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
     "mto": "hedgerow.learners.qdtree:QdTree",
+    "pando": "hedgerow.learners.pando:Pando",
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }
+OF_SEVERAL_TABLES = ("mto", "pando")  # these look at joined rows, if they learn from several tables
 
 
 def make_learner(name: str, **params: Any) -> Learner:

@@ -1,7 +1,7 @@
 """The block index of a written table: decides which blocks a predicate has to open.
 
 The index has several views of the table. The entries of a view cover all rows, and an entry lies in one or more
-blocks. The first view has the blocks themselves as its entries; others have finer cells or Pando's logical trees.
+blocks. The first view has the blocks themselves as its entries; others have finer cells.
 A block has to be opened only if every view requires it.
 
 If rows are stored in several blocks (an overlap), one view has parts of cells as its entries, each with its cell and

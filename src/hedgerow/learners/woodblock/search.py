@@ -24,7 +24,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.greedy import default_cells, default_eps, greedy, tree_of
+from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy, tree_of
 from hedgerow.core.progress import Progress
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.woodblock.agent import Agent, compiled
@@ -131,7 +131,7 @@ class Woodblock:
             return best
         trees = [_in_blocks(problem, best, search.block_of_leaf(best), search.cells)]
         if search.usual is not None and search.usual != best:
-            trees.append(_in_blocks(problem, search.usual, None, default_cells(problem)))
+            trees.append(_in_blocks(problem, search.usual, None, checked_cells(problem, None)))
         return min(trees, key=problem.reads)
 
 
@@ -157,7 +157,7 @@ class _Search:
         self.progress = Progress("woodblock")
         self.settings = settings
         self.problem = problem
-        self.cells = settings.cells or default_cells(problem)
+        self.cells = checked_cells(problem, settings.cells)
         least = max(1, problem.sample_block_rows // self.cells)
         self.forest = Forest.of(problem, least, settings.asked, settings.ratios)
         self.at_once = settings.at_once or max(4, min(32, MAX_LEAVES * least // max(1, self.forest.rows)))
@@ -196,7 +196,7 @@ class _Search:
         def offered(tree: TreeLayout) -> None:
             self._offer([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes])
 
-        eps, usual = default_eps(problem), default_cells(problem)
+        eps, usual = checked_eps(problem, "gain_ratio", None), checked_cells(problem, None)
         self.usual = greedy(problem, max(1, problem.sample_block_rows // usual), eps, True)
         offered(self.usual if self.cells == usual else greedy(problem, self.forest.least, eps, by_cells))
         if not self.late(0.5):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
+from typing import Literal as Choice
 
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
@@ -19,16 +21,27 @@ from hedgerow.core.workload.query_clauses import ClauseArrays
 
 MAX_WORDS_ON_ONE_CORE = 1_000_000  # that a search for the best cut looks at; a longer search uses all cores
 NO_CUT = NO_PARENT = -1
+Criterion = Choice["skip", "gain_ratio"]
 
 
-def default_eps(problem: Problem) -> float:
-    """The default number added to a split's entropy: larger if more of the queries are synthetic."""
-    return max(0.1, 0.25 - 0.2 * problem.observed_share)
+def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> float:
+    """The number that is added to a split's entropy, -1 for none; by default larger if more queries are synthetic."""
+    if criterion not in get_args(Criterion):
+        raise LayoutError(f"criterion must be {' or '.join(get_args(Criterion))}, not {criterion!r}")
+    if eps is not None and (not isinstance(eps, int | float) or not 0 <= eps < np.inf):
+        raise LayoutError(f"eps must be a number of at least 0, not {eps!r}")
+    if criterion == "skip":
+        return -1.0
+    return max(0.1, 0.25 - 0.2 * problem.observed_share) if eps is None else eps
 
 
-def default_cells(problem: Problem) -> int:
-    """The default number of leaves that make up a block: more without synthetic queries, for then queries are few."""
-    return 10 if problem.observed_share == 1 else 6
+def checked_cells(problem: Problem, cells: int | None) -> int:
+    """The number of leaves that make up a block; by default more without synthetic queries: then queries are few."""
+    if cells is None:
+        return 10 if problem.observed_share == 1 else 6
+    if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
+        raise LayoutError(f"cells must be a whole number of at least 1, not {cells!r}")
+    return cells
 
 
 def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: float = 0.0) -> TreeLayout:
@@ -40,7 +53,7 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
     clauses = problem.clauses.arrays
     nodes: list[list[int]] = []
     leaves = 0
-    todo = [(_OpenNode.root(problem), NO_PARENT, 0)]
+    todo = [(OpenNode.root(problem), NO_PARENT, 0)]
     while todo:
         here, parent, side = todo.pop()
         best = NO_CUT
@@ -92,7 +105,7 @@ def joined(problem: Problem, tree: TreeLayout) -> TreeLayout:
 
 
 @dataclass(frozen=True)
-class _OpenNode:
+class OpenNode:
     """A node that may still be cut: `bits` are the packed outcomes of the `cuts` that divide its rows; `queries` might
     skip a part of the rows; `some` and `other`, for all cuts: TRUE, not TRUE on some row."""
 
@@ -105,24 +118,24 @@ class _OpenNode:
     asked: Bools  # whether each cut occurs in one of these queries
 
     @staticmethod
-    def root(problem: Problem) -> _OpenNode:
+    def root(problem: Problem) -> OpenNode:
         truth = problem.truth
         some: Bools = np.logical_or.reduce(truth, axis=1)
         other: Bools = np.logical_or.reduce(~truth, axis=1)
         cuts = np.flatnonzero(some & other)
         every = np.arange(len(problem.clauses.needs))
         queries, asked = open_queries(every, problem.clauses.arrays, some, other)
-        return _OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
+        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
 
-    def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[_OpenNode, _OpenNode]:
+    def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
         """The two sides of a cut; with `every` they keep cuts that occur in no open query."""
         facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
         sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
 
-        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> _OpenNode:
+        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> OpenNode:
             queries, asked = open_queries(self.queries, clauses, some, other)
             kept = np.flatnonzero(some[self.cuts] & other[self.cuts] & (asked[self.cuts] | every))
             bits = part(self.bits, self.rows, best, is_left, kept)
-            return _OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked)
+            return OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked)
 
         return side(True, left, *facts[:2]), side(False, self.rows - left, *facts[2:])

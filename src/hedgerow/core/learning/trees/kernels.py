@@ -244,3 +244,96 @@ def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
             r = rows[i]
             found[k, i >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(i & 63)
     return found
+
+
+@njit(cache=True, nogil=True)
+def best_cut_beside(
+    bits: Any,
+    n: int,
+    sizes: Any,
+    cuts: Any,
+    some: Any,
+    other: Any,
+    queries: Any,
+    asked: Any,
+    clauses: Any,
+    reads: Any,
+    counts: Any,
+    least: int,
+    eps: float,
+    near: bool,
+    first: int,
+    end: int,
+) -> tuple[int, float]:
+    """As `best_cut`, among rows that query `queries[i]` reads in all other trees: `reads[i]`, so many as `counts[i]`.
+
+    All of these queries read the node in its own tree."""
+    ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
+    needs, starts, weights = clauses[2], clauses[3], clauses[4]
+    lacks = np.zeros(len(queries))
+    if near:
+        for i in range(len(queries)):
+            for at in range(starts[queries[i]], starts[queries[i] + 1]):
+                lacks[i] = max(lacks[i], _lacking(needs[at], clauses, some, other))
+    best, most = -1, LEAST_GAIN * n
+    for c in range(first, end):
+        left = sizes[c]
+        if min(left, n - left) < least:
+            continue
+        sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
+        gain = 0.0
+        for i in range(len(queries)):
+            if counts[i] == 0:
+                continue
+            q = queries[i]
+            on_left, on_right = lacks[i], lacks[i]
+            for at in range(starts[q], starts[q + 1]):
+                if near:
+                    on_left = max(on_left, _lacking(needs[at], clauses, ls, lo))
+                    on_right = max(on_right, _lacking(needs[at], clauses, rs, ro))
+                else:
+                    on_left = 1.0 if _lacks_all(needs[at], clauses, ls, lo) else on_left
+                    on_right = 1.0 if _lacks_all(needs[at], clauses, rs, ro) else on_right
+                if on_left == 1.0 and on_right == 1.0:
+                    break
+            if on_left > lacks[i] or on_right > lacks[i]:
+                both = 0.0
+                for w in range(bits.shape[1]):
+                    both += _ones(bits[c, w] & reads[i, w])
+                gain += weights[q] * ((on_left - lacks[i]) * both + (on_right - lacks[i]) * (counts[i] - both))
+        if eps >= 0:
+            share = left / n
+            gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
+        if gain > most:
+            best, most = c, gain
+    return best, most
+
+
+@njit(cache=True)
+def _ones(x: Any) -> Any:
+    """How many bits of a word are set, by sums of 2, 4 and then 8 bits."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True)
+def chosen(bits: Any, queries: Any, rows: Any) -> Any:
+    """The bits of these queries and rows, packed again."""
+    found = np.zeros((len(queries), (len(rows) + 63) // 64), np.uint64)
+    for i in range(len(queries)):
+        own = bits[queries[i]]
+        for k in range(len(rows)):
+            r = rows[k]
+            found[i, k >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
+    return found
+
+
+@njit(cache=True)
+def clear(bits: Any, queries: Any, rows: Any) -> None:
+    """Set the bits of these queries and rows to 0."""
+    for q in queries:
+        own = bits[q]
+        for r in rows:
+            own[r >> 6] &= ~(np.uint64(1) << np.uint64(r & 63))
