@@ -83,7 +83,7 @@ class InMemory:
     def noted(self) -> dict[Predicate, Bits]:
         """The outcomes that an index notes besides, whatever the layout."""
         rows = self.all_rows.rows
-        return {p: rows.evaluate(p) for p in conditions_to_note(self.predicates, self.all_rows)}
+        return {p: rows.evaluate(p) for p in conditions_to_note(self.predicates, self.all_rows.rows.distinct)}
 
     def sample(self, seed: int, each: int) -> Sample:
         n = len(self.all_rows)

@@ -341,7 +341,7 @@ def test_why_a_jvm_did_not_start() -> None:
 
 def test_everything_has_a_help_text() -> None:
     group: Any = typer.main.get_command(cli.app)
-    assert set(group.commands) == {"learn", "score", "apply", "query", "verify", "describe", "repair"}
+    assert set(group.commands) == {*("learn", "score", "apply", "query", "verify", "describe", "repair", "relearn")}
     for command in [group, *group.commands.values()]:
         assert command.help
         assert len(command.help.split("\n")[0].split(". ")[0]) < 110

@@ -157,3 +157,25 @@ def test_the_verbs_own_session_decides_how_values_are_written(
         assert footer.schema.to_arrow_schema().field("moment").type.unit == "us"
         zero = footer.row_group(0).column(footer.schema.names.index("zero"))
         assert not zero.has_dictionary_page, "-0.0 and 0.0 would be told apart"
+
+
+NEW = ["word LIKE '%3'", "number % 10 = 4", "number + price > 990"]  # each about some rows of every block of numbers
+NEW_WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in [*NEW, *NEW]])
+
+
+def test_relearn(spark: SparkSession, table: Table) -> None:
+    """Nothing of the table's files changes; the index knows the new conditions, of appended rows as well."""
+    table = table.append(things(spark, ROWS, 100).where("word NOT LIKE '%3' AND number % 10 <> 4"))
+    before, files = table.score(NEW_WORKLOAD).rows_read, table.files()
+    relearned = table.relearn(NEW_WORKLOAD)
+    assert relearned.files() == files and relearned.verify()["rows"] == table.verify()["rows"]
+    assert relearned.score(NEW_WORKLOAD).rows_read < before
+    everything = spark.read.format(table.describe().get("format", "parquet")).load(table.path)
+    for condition in (*NEW, *CONDITIONS):
+        assert answer(relearned.read(condition)) == answer(everything.where(condition)), condition
+    grown = relearned.append(things(spark, ROWS + 100, 100).where("word NOT LIKE '%3' AND number % 10 <> 4"))
+    added = set(grown.files()) - set(files)
+    assert added and not added & set(grown.files(NEW[0])) and grown.verify()["rows"] > 0
+    assert [o["operation"] for o in grown.history()] == ["append", "relearn", "append", "apply"]
+    again = grown.relearn(WORKLOAD, statistics=0)
+    assert answer(again.read(NEW[0])) == answer(grown.read(NEW[0])) and again.verify()["rows"] == grown.verify()["rows"]

@@ -202,6 +202,7 @@ def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: 
     finally:
         hr.detach(spark)
     lines = hr.table(spark, written["lines"])
+    assert lines.verify()["rows"] == lines.describe()["rows"] and 0 < lines.score(workload(Random(4))).rows_read <= 1
     with pytest.raises(hr.HedgerowError, match="orders cannot be read"):
         lines.repair()
     with pytest.raises(hr.HedgerowError, match="orders cannot be read"):

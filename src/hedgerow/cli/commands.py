@@ -330,6 +330,25 @@ def repair(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
     Output(as_json).answer(facts, summary(facts))
 
 
+@app.command()
+def relearn(
+    ctx: typer.Context,
+    directory: DirectoryArgument,
+    workload: WorkloadArgument,
+    statistics: Annotated[int, typer.Option(help="Expressions and conditions that the index describes.")] = 300,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a table's index describe what other queries ask for, without moving a row."""
+    queries = hedgerow.Workload.from_file(workload)
+    with _spark(ctx) as spark:
+        table = hedgerow.table(spark, directory)
+        before = table.score(queries).rows_read
+        after = table.relearn(queries, statistics).score(queries).rows_read
+    Output(as_json).answer(
+        {"rows_read_before": before, "rows_read": after}, {"rows read": f"{share(after)}, before {share(before)}"}
+    )
+
+
 def _answer_tables(learned: LearnedTables, out: Path, output: Output) -> None:
     """Prints what was learned of several tables."""
     found = {

@@ -13,7 +13,6 @@ from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import at_least_one
-from hedgerow.pipeline.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, tables_in
 from hedgerow.spark.compute.joins import Joins
@@ -24,6 +23,7 @@ from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.base import LacksCapability, Table
 from hedgerow.tables.delta.rewrite import Plan, rewrite
 from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.tables.parquet.replicas import replica_path
 from hedgerow.tables.parquet.table import ParquetTable
 from hedgerow.tables.parquet.write import create
@@ -123,7 +123,7 @@ def apply(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    described = items_to_index(learned, statistics)
+    described = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, statistics)
     how = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
     if place is not None:
         if where is not None:

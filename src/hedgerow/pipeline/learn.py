@@ -192,7 +192,7 @@ def learned_layout(
         named += searched(predicates) if recurrence != 1 else []
         sample, refused = draw(opened, predicates, wanted, seed, named, joins)
         sample, user_items = _without_user_functions(sample)
-    noted = conditions_to_note(predicates, sample)
+    noted = conditions_to_note(predicates, sample.rows.distinct)
     with step(spark, f"learning ({how.learner})"):
         started = perf_counter()
         described = (*needed(predicates), *noted)

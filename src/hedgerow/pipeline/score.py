@@ -116,5 +116,5 @@ def _scored(
     wanted = at_least_one("sample_rows", sample_rows) or sample_size(opened.rows, max(1, opened.rows // plain.blocks))
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms, joins)
-        noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample)
+        noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample.rows.distinct)
         return cost.score(plain, sample.noting(noted), queries, opened.name)

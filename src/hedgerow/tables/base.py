@@ -84,5 +84,8 @@ class Table(Protocol):
     def repair(self) -> Table:
         """Collect again what the index says of other tables' rows, after these tables changed."""
 
+    def relearn(self, workload: Workload, statistics: int = ...) -> Table:
+        """Let the index describe what other queries ask for; no row moves."""
+
     def rollback(self) -> Table:
         """Undo the last rewrite; LacksCapability where the format keeps no replaced files."""

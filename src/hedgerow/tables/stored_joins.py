@@ -7,7 +7,7 @@ asks for no joined row of it, until `repair` has collected the statistics again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,14 @@ def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
     return Joins(tuple(dict.fromkeys(j.joined for j in stored)), others)
 
 
+def usable(joins: Callable[[], Joins]) -> Joins:
+    """The joined rows, or none if one of their tables cannot be read any more."""
+    try:
+        return joins()
+    except HedgerowError:
+        return NO_JOINS
+
+
 def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
     """The fields of the joined rows, by the names that they have in conditions on the table."""
     return {f"{quote_name(j.name)}.{field}": Type.parse(kind) for j in stored for field, kind in j.fields.items()}
@@ -115,14 +123,9 @@ def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
 
 def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
     """The names, in lower case, of joined rows that come from other versions of their tables than the stored ones."""
-    now = _versions(joins, (j.joined for j in stored))
-    return {j.name.lower() for j in stored if j.versions != now[j.joined]}
-
-
-def with_versions_of(stored: Sequence[StoredJoin], joins: Joins) -> tuple[StoredJoin, ...]:
-    """The same joined rows in the present versions of their tables."""
-    now = _versions(joins, (j.joined for j in stored))
-    return tuple(replace(j, versions=now[j.joined]) for j in stored)
+    readable = [j.joined for j in stored if all(step.other.lower() in joins.others for step in j.joined.steps)]
+    now = _versions(joins, readable)
+    return {j.name.lower() for j in stored if j.versions != now.get(j.joined)}
 
 
 def bound_with_joins(

@@ -134,6 +134,11 @@ def test_an_append_goes_to_both(spark: SparkSession, made: tuple[str, ParquetTab
     assert sum("_hedgerow" in n for n in grown.files("price < 5 AND id > 4000")) >= 1
 
 
+def test_other_queries_for_the_index(pair: ParquetTable) -> None:
+    relearned = pair.relearn(hr.Workload.from_sql([f"SELECT * FROM {pair.name} WHERE id % 7 = 3"]))
+    assert read(relearned) and relearned.verify()["replicas"] == {"second": "as the table"}
+
+
 def test_a_replica_that_fell_behind(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,18 @@ def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
     return any(not {quote_name(c.path[0]).lower(), c.path[0].lower()}.isdisjoint(names) for c in columns_in(item))
 
 
+def only(index: BlockIndex, items: Sequence[Term | Predicate]) -> BlockIndex:
+    """The index with statistics of these items only."""
+    terms = {term_text(i) for i in items if not isinstance(i, Predicate)}
+    conditions = {predicate_text(i) for i in items if isinstance(i, Predicate)}
+    views = []
+    for view in index.views:
+        kept = {name: t for name, t in view.stats.terms.items() if name in terms}
+        noted = {name: f for name, f in view.stats.conditions.items() if name in conditions}
+        views.append(View(Stats(view.stats.rows, kept, noted), view.membership, view.parts))
+    return BlockIndex(tuple(views))
+
+
 def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:
     """The index of an unreplicated table with fresh statistics of some items."""
     view = index.views[0]

@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.without_columns import mentions, without_columns
-from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_name
@@ -33,14 +33,15 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
-from hedgerow.tables.delta.repair import repair
+from hedgerow.tables.delta.repair import relearn, repair
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
-from hedgerow.tables.stored_joins import bound_with_joins, stale
+from hedgerow.tables.stored_joins import bound_with_joins, stale, usable
 from hedgerow.tables.stored_joins import opened as opened_joins
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class DeltaTable:
     def _stale(self, segment: Segment) -> set[str]:
         """The joined rows of which the segment tells nothing, because other tables have changed."""
         if segment.id not in self._stale_names:
-            self._stale_names[segment.id] = stale(segment.entry.joined, self._joins)
+            self._stale_names[segment.id] = stale(segment.entry.joined, usable(lambda: self._joins))
         return self._stale_names[segment.id]
 
     @cached_property
@@ -185,12 +186,10 @@ class DeltaTable:
     def score(self, workload: Workload) -> Score:
         """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
         snapshot = self.snapshot()
-        files, schema = self.current(snapshot), schema_at(snapshot)
+        files = self.current(snapshot)
         rows = self._rows_of_files(snapshot)
         scores, weights = [], []
-        joined = self.newest_segment.entry.joined
-        bound = bound_with_joins(workload, self.name, schema, joined, self._joins, meaning(self.spark))
-        for query in bound:
+        for query in self._bound(workload, snapshot):
             p = query.predicate(self.name)
             opened = ~self.skipped(p, snapshot)
             row_share = float(rows[opened].sum() / max(1, rows.sum()))
@@ -198,7 +197,6 @@ class DeltaTable:
             byte_share = files.bytes_read(read, opened) / max(1, files.total(read))
             scores.append(QueryScore(query.id, row_share, float(opened.mean()), byte_share, None))
             weights.append(query.weight)
-        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
         return Score.mean(scores, weights, len(rows))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
@@ -304,13 +302,14 @@ class DeltaTable:
     def _wrong_statistics(self, segment: Segment, places: Sequence[int], snapshot: Snapshot) -> list[str]:
         """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
         names, items, lost = [segment.known.names[i] for i in places], segment.entry.statistics, self._stale(segment)
+        described = {*segment.stored.blocks.terms, *segment.stored.blocks.conditions}
         with settings_as_written(self.spark, segment.entry.settings):
             fresh = collect_files(
                 snapshot.frame(names),
-                [i for i in items if not mentions(i, lost)],
+                [i for i in items if sql_of(i) in described and not mentions(i, lost)],
                 schema_at(snapshot),
                 file_names(names),
-                joins=opened_joins(self.spark, segment.entry.joined),
+                joins=usable(lambda: opened_joins(self.spark, segment.entry.joined)),
             )
         stored = without_columns(segment.stored, items, lost).blocks
         return differences(repeat(stored, np.array(places)), fresh, names)
@@ -326,9 +325,26 @@ class DeltaTable:
     @in_own_session
     def repair(self) -> DeltaTable:
         """Collect again what the index says of other tables' rows, after these tables changed."""
-        written = {o["segment"]: int(o["version"]) for o in self.listed.operations if "segment" in o and "version" in o}
-        repair(self.log, self.segments, written)
+        repair(self.log, self.segments, self._versions())
         return open_log(self.log)
+
+    @in_own_session
+    def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> DeltaTable:
+        """Let the index describe what other queries ask for; no row moves."""
+        predicates = [query.predicate(self.name) for query in self._bound(workload, self.snapshot())]
+        relearn(self.log, self.segments, self._versions(), predicates, statistics)
+        return open_log(self.log)
+
+    def _versions(self) -> dict[str, int]:
+        """The versions of the table that the segments were written in, by their ids."""
+        return {o["segment"]: int(o["version"]) for o in self.listed.operations if "segment" in o and "version" in o}
+
+    def _bound(self, workload: Workload, snapshot: Snapshot) -> Workload:
+        """The queries with the table's types; those that cannot be bound are left out with a warning."""
+        joined, schema = self.newest_segment.entry.joined, schema_at(snapshot)
+        bound = bound_with_joins(workload, self.name, schema, joined, usable(lambda: self._joins), meaning(self.spark))
+        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+        return bound
 
     @in_own_session
     def rollback(self) -> DeltaTable:

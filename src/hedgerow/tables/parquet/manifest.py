@@ -32,6 +32,7 @@ class Manifest:
         checksum: of all rows.
         files, index: names of files in `_hedgerow/`.
         copy_of: of a replica, the list of files of the table that it equals.
+        operation: what made this state, if neither `apply` nor `append`.
         joined: the rows of other tables that the index describes as columns.
         origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
     """
@@ -47,6 +48,7 @@ class Manifest:
     index: str = ""
     copy_of: str | None = None
     written: str | None = None
+    operation: str | None = None
     joined: tuple[StoredJoin, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
 
@@ -66,6 +68,7 @@ class Manifest:
             "index": self.index,
             **({} if self.copy_of is None else {"copy_of": self.copy_of}),
             "written": self.written,
+            **({} if self.operation is None else {"operation": self.operation}),
             **({"joined": [j.to_dict() for j in self.joined]} if self.joined else {}),
         }
         return json.dumps(stored, indent=1).encode()
@@ -88,6 +91,7 @@ class Manifest:
                 checksum=Checksum(**stored.pop("checksum")),
                 copy_of=stored.pop("copy_of", None),
                 written=stored.pop("written", None),
+                operation=stored.pop("operation", None),
                 joined=tuple(map(StoredJoin.from_dict, stored.pop("joined", ()))),
                 origin=stored,
             )

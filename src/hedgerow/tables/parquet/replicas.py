@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
@@ -25,7 +25,7 @@ from hedgerow.spark.start.session import first_line, is_remote, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import KnownFiles, is_hidden
 from hedgerow.tables.parquet.stored import StoredParquet
-from hedgerow.tables.parquet.write import append_to_replica
+from hedgerow.tables.parquet.write import append_to_replica, commit
 
 REPLICAS = "_hedgerow/replicas"
 _REPLICA_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
@@ -130,7 +130,11 @@ def _catch_up(table: StoredParquet, name: str) -> None:
         if replica.manifest.copy_of == table.manifest.files:
             return
         new = _missing(table, replica)
-        if append_to_replica(replica, table.frame(new), table):
+        if not new:  # only the table's index is another
+            manifest = replace(replica.manifest, number=replica.manifest.number + 1, copy_of=table.manifest.files)
+            if commit(replica.spark, replica.path, manifest, replica.stored_index, replica.known):
+                return
+        elif append_to_replica(replica, table.frame(new), table):
             return
     raise HedgerowError("others write to it all the time")
 

@@ -37,7 +37,7 @@ from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_numbers, read_manifest
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.stored_joins import opened as opened_joins
-from hedgerow.tables.stored_joins import schema_of_joins
+from hedgerow.tables.stored_joins import schema_of_joins, usable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,6 +112,11 @@ class StoredParquet:
     def joins(self) -> Joins:
         """The rows of other tables that the layout and the index speak of, as they are now."""
         return opened_joins(self.spark, self.manifest.joined)
+
+    @cached_property
+    def usable_joins(self) -> Joins:
+        """The same, or none if a table cannot be read any more: the table's own rows can be judged without it."""
+        return usable(lambda: self.joins)
 
     @cached_property
     def side(self) -> Folder:

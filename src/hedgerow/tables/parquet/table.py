@@ -20,9 +20,10 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.parquet.manifest import manifest_numbers, read_manifest
-from hedgerow.tables.parquet.repair import repaired
+from hedgerow.tables.parquet.repair import relearned, repaired
 from hedgerow.tables.parquet.replicas import (
     Opening,
     catch_up,
@@ -97,8 +98,7 @@ class ParquetTable(StoredParquet):
     def score(self, workload: Workload) -> Score:
         """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
         scores, weights = [], []
-        joined = self.manifest.joined
-        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
+        bound = self._bound(workload)
         copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
@@ -110,7 +110,6 @@ class ParquetTable(StoredParquet):
             byte_share = known.bytes_read(read, best.opened) / max(1, self.known.total(read))
             scores.append(QueryScore(query.id, row_share, float(best.opened.mean()), byte_share, None))
             weights.append(query.weight)
-        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
         return Score.mean(scores, weights, len(self.known))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
@@ -181,14 +180,33 @@ class ParquetTable(StoredParquet):
     def repair(self) -> ParquetTable:
         """Collect again what the index says of other tables' rows, after these tables changed."""
         needs_jvm(self.spark, "repair")
-        return type(self).open(self.spark, repaired(self).path)
+        return self._of_state(repaired(self))
+
+    @in_own_session
+    def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ParquetTable:
+        """Let the index describe what other queries ask for; no row moves."""
+        needs_jvm(self.spark, "relearn")
+        predicates = [query.predicate(self.name) for query in self._bound(workload)]
+        return self._of_state(relearned(self, predicates, statistics))
+
+    def _of_state(self, state: StoredParquet) -> ParquetTable:
+        table = ParquetTable.open(self.spark, state.path)
+        warn(f"the index of {self.path} is new, but not all of its replicas follow", catch_up(table))
+        return table
+
+    def _bound(self, workload: Workload) -> Workload:
+        """The queries with the table's types; those that cannot be bound are left out with a warning."""
+        joined = self.manifest.joined
+        bound = bound_with_joins(workload, self.name, self.schema, joined, self.usable_joins, meaning(self.spark))
+        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+        return bound
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first, as long as their manifests are kept."""
         states = [read_manifest(self.side, number, self.path) for number in manifest_numbers(self.side)]
         return [
             {
-                "operation": "apply" if state.number == 1 else "append",
+                "operation": state.operation or ("apply" if state.number == 1 else "append"),
                 "version": state.number,
                 "time": state.written or state.origin.get("created"),
                 "rows": state.checksum.rows,

@@ -86,10 +86,11 @@ def _wrong_copies(table: StoredParquet) -> list[str]:
 def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
     """A sentence for each of these files whose stored statistics differ from freshly collected ones."""
     names, items = [table.known.names[i] for i in places], table.manifest.statistics
-    lost = stale(table.manifest.joined, table.joins)
+    joins = table.usable_joins
+    lost = stale(table.manifest.joined, joins)
     with settings_as_written(table.spark, table.manifest.settings):
         kept = [i for i in items if not mentions(i, lost)]
-        fresh = collect_files(table.frame(names), kept, table.schema, names, joins=table.joins)
+        fresh = collect_files(table.frame(names), kept, table.schema, names, joins=joins)
     stored = repeat(without_columns(table.stored_index, items, lost).blocks, np.array(places))
     same = agree(stored, fresh)
     same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows

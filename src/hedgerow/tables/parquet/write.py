@@ -124,7 +124,7 @@ def commit_append(
         lost = stale(table.manifest.joined, stored.joins)
         grown = concat_indexes(table.stored_index, without_columns(index, items, lost))
         total = table.manifest.checksum + went_in
-        manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total)
+        manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total, operation=None)
         if copy_of is not None:
             check_same_rows(copy_of, total)
             manifest = replace(manifest, copy_of=copy_of.manifest.files)

@@ -1,0 +1,56 @@
+"""Ranks the expressions and conditions that an index could describe, and keeps those that most queries ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, Term, columns_of, terms_of, walk
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Stats
+from hedgerow.core.workload.references import Joined
+from hedgerow.spark.compute.evaluate import Item, needed
+
+MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
+
+
+def items_to_index(
+    layout: Layout, predicates: Sequence[Predicate], noted: Sequence[Predicate], joined: Sequence[Joined], limit: int
+) -> list[Item]:
+    """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
+
+    Of those, the layout's own come first, then the ones that occur in most queries."""
+    own = [x for x in layout.features if isinstance(x, Predicate)]
+    filtered = {c for p in predicates for c in columns_of(p)}  # also inside LIKE and functions
+    filtered |= {x for x in layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
+    filtered |= {j.key_of(place) for j in joined for place in range(len(j.steps))}  # to tell of their changes
+    compound = [x for x in own if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
+    items = dict.fromkeys((*needed([*predicates, *own], filtered), *noted, *compound))
+    uses = Counter(x for p in predicates for x in {*terms_of(p), *walk(normalise(p))})
+    first = {*layout.features, *(t for p in own for t in terms_of(p))}
+    more = [x for x in items if not isinstance(x, Column)]
+    more.sort(key=lambda x: (x not in first, -uses[x], sql_of(x)))
+    return [x for x in items if isinstance(x, Column)] + more[:limit]
+
+
+def items_of_new_queries(
+    layout: Layout,
+    predicates: Sequence[Predicate],
+    known: Stats,
+    described: Sequence[Item],
+    joined: Sequence[Joined],
+    limit: int,
+) -> list[Item]:
+    """What the index of written files has to describe for other queries than before; its columns stay described."""
+
+    def distinct(term: Term) -> int:
+        of_files = known.terms.get(term_text(term))
+        few = of_files is not None and of_files.sets is not None and (of_files.sets.set_of >= 0).all()
+        return len(of_files.values) if few and of_files is not None else MAX_DISTINCT + 1
+
+    noted = conditions_to_note(predicates, distinct)
+    columns = [item for item in described if isinstance(item, Column)]
+    return list(dict.fromkeys((*columns, *items_to_index(layout, predicates, noted, joined, limit))))
