@@ -12,7 +12,7 @@ from bench import whole_queries
 from bench.data.cache import cache_folder, partial, publish
 from bench.data.tpch_texts import PLACES, queries
 from bench.data.tpch_wide import generate
-from bench.options import ALGORITHM_1, Case, Options
+from bench.options import ALGORITHM_1, PANDO, Case, Options
 from bench.record import progress
 from bench.several import Several, run, schemas_of
 
@@ -29,7 +29,7 @@ SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all 
 MTO: Case = ("mto", {"criterion": "skip", "cells": 1, "recurrence": 1})
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("range", {}), ("qdtree", {}), ("mto", {})),
-    "full": (("range", {}), ALGORITHM_1, ("qdtree", {}), MTO, ("mto", {})),
+    "full": (("range", {}), ALGORITHM_1, ("qdtree", {}), MTO, PANDO[1], ("mto", {}), ("pando", {})),
 }
 
 
