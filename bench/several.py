@@ -1,9 +1,9 @@
 """Several tables and queries that join them: all are learned and written, and all reads are added up.
 
 Tables of less than two blocks are one file. The learners `mto` and `pando` look at joins; every other learns each table
-by itself. Rows and blocks are first counted by the conditions of each query. Then the unseen queries are planned in an attached
-session, and the files that it opens are counted: with all that joins tell (`attached`), without the ranges of keys that
-other tables' open files have (`without_partners`), and without joins at all (`without_joins`).
+by itself. Rows and blocks are first counted by the conditions of each query. Then the unseen queries are planned in an
+attached session, and the files that it opens are counted: with all that joins tell (`attached`), without the ranges of
+keys that other tables' open files have (`without_partners`), and without joins at all (`without_joins`).
 """
 
 from __future__ import annotations
