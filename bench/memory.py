@@ -174,11 +174,15 @@ class _TableCounter:
         return _noted(layout.features, self.data).stats(_assigned(layout, self.data), layout.blocks)
 
 
+def counted(data: InMemory, problem: Problem) -> Problem:
+    """The problem with cells counted in all rows."""
+    return replace(problem, counter=_TableCounter(data))
+
+
 def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
     """What a learner makes of the problem, and how it came there where it tells."""
     learner, params = case
-
-    problem = replace(problem, counter=_TableCounter(data) if params.get("exact", True) else None)
+    problem = counted(data, problem) if params.get("exact", True) else replace(problem, counter=None)
     made = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_ITS_OWN})
     return made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
 

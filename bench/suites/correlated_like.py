@@ -110,16 +110,19 @@ def table(rows: int) -> Path:
     return generated("correlated-like", rows, some)
 
 
-def run(options: Options) -> Iterator[dict[str, Any]]:
+def load(options: Options) -> InMemory:
     form = options.form
     rows = pq.read_table(table(ROWS[form]))
     asked = [conditions(seed, QUERIES[form]) for seed in (options.seed, ~options.seed)]
     learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
     matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
-    blocks = ROWS[form] // BLOCKS[form]
-    data = InMemory("correlated-like", rows, learned, unseen, (matched, matched_unseen), blocks)
+    return InMemory("correlated-like", rows, learned, unseen, (matched, matched_unseen), ROWS[form] // BLOCKS[form])
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    data = load(options)
     found = []
     for case in options.cases(CASES):
-        found.append(measured(data, case, form, options.seed))
+        found.append(measured(data, case, options.form, options.seed))
         yield found[-1]
     check(found, "random", *SHARES)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 from tests.joins.star import KEYS, SCHEMAS, frame, rows_of, workload
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ def test_it_reads_less_than_tables_by_themselves(
     assert with_joins < hr.table(spark, str(tmp_path / "alone" / "lines")).score(asked).rows_read
     estimated = hr.score(spark, sources, asked, learned, exact=True)["lines"].rows_read
     assert estimated == pytest.approx(with_joins, abs=0.05)
+    simple = hr.Workload.from_sql(["SELECT * FROM lines WHERE qty < 3"])  # the layout's own cuts are about other tables
+    assert 0 < hr.score(spark, sources, simple, learned)["lines"].rows_read <= 1
+    with pytest.raises(hr.HedgerowError, match="the layout of lines looks at customers: score it together with that"):
+        hr.score(spark, {"lines": sources["lines"]}, simple, learned)
+    with pytest.raises(hr.HedgerowError, match="has no folder or table for any of"):
+        hr.apply(spark, str(tmp_path), learned, str(tmp_path / "nowhere"))
 
 
 def test_a_learned_schema_is_saved(learned: hr.LearnedTables, tmp_path: Path) -> None:
@@ -214,3 +221,26 @@ def test_a_directory_of_tables(spark: SparkSession, sources: dict[str, str], tmp
     learned = hr.learn(spark, place, workload(Random(4)), "mto", block_rows=200)
     assert set(learned) == set(sources)
     assert set(hr.apply(spark, place, learned, str(tmp_path / "out"))) == set(sources)
+
+
+def test_a_bloom_filter_does_not_hide_the_join(
+    spark: SparkSession, written: dict[str, str], learned: hr.LearnedTables
+) -> None:
+    """Spark may filter lines by the orders that match, in a subquery: then orders appears twice in the plan."""
+    runtime = "spark.sql.optimizer.runtime.bloomFilter"
+    changed = {
+        f"{runtime}.enabled": "true",
+        f"{runtime}.applicationSideScanSizeThreshold": "0",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    plainly = opened(spark)
+    with temporary_settings(spark, changed):
+        expected = spark.sql(QUERY).collect()
+        assert "might_contain" in spark.sql(QUERY)._jdf.queryExecution().optimizedPlan().toString()
+        found = opened(spark)
+        hr.attach(spark)
+        try:
+            assert spark.sql(QUERY).collect() == expected
+        finally:
+            hr.detach(spark)
+    assert found["lines"] == plainly["lines"] < len(hr.table(spark, written["lines"]).files())

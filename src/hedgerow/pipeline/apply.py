@@ -83,6 +83,8 @@ def apply(
     """
     if isinstance(layout, LearnedTables) and isinstance(source, str):
         found = tables_in(spark, source)
+        if not any(name in found for name in layout):
+            raise HedgerowError(f"{source} has no folder or table for any of {', '.join(layout)}")
         source = {name: found[name] for name in layout if name in found}
     if isinstance(layout, LearnedTables) or isinstance(source, Mapping):
         if not (isinstance(layout, LearnedTables) and isinstance(source, Mapping)):

@@ -117,8 +117,8 @@ def learn(
             raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
         if steps is None:
             steps = MAX_STEPS if learner in OF_SEVERAL_TABLES or keys is not None else 0
-        if steps < 0:
-            raise LayoutError(f"steps has to be at least 0, not {steps}")
+        if not isinstance(steps, int) or steps < 0:
+            raise LayoutError(f"steps has to be a number of at least 0, not {steps!r}")
         return _learned_tables(spark, source, workload, how, keys, steps)
     if keys is not None or steps or learner == "mto":
         raise LayoutError("joins are learned from several tables: pass them by name, or the place where they are")

@@ -12,16 +12,16 @@ from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Query, Workload
-from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import seconds_of
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, bound_to, joined_queries, opened_tables, tables_in
+from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, bound_to, opened_tables, tables_in
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
+from hedgerow.sql.joined import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,9 +88,16 @@ def _scores(
 ) -> dict[str, cost.Score]:
     tables = opened_tables(spark, tables_in(spark, source) if isinstance(source, str) else source)
     bound = bound_to(tables, workload)
+    by_name = {name.lower(): source for name, source in tables.items()}
     found = {}
     for name in (name for name in learned if name in tables):
-        queries, joins = joined_queries(bound, name, tables, learned.references, MAX_STEPS)
+        joined = learned[name].joined
+        known, others = {j.name for j in joined}, {step.other for j in joined for step in j.steps}
+        missing = sorted(other for other in others if other.lower() not in by_name)
+        if missing:
+            raise LayoutError(f"the layout of {name} looks at {missing[0]}: score it together with that")
+        queries = [with_joined(query, name, learned.references, known=known)[0] for query in bound if query.reads(name)]
+        joins = Joins(joined, {other.lower(): by_name[other.lower()] for other in others})
         if queries and learned[name].layout != WHOLE:
             found[name] = _scored(tables[name], queries, learned[name], sample_rows, seed, exact, joins)
         elif queries:

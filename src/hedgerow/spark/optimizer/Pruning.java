@@ -1183,29 +1183,52 @@ public class Pruning extends Rule {
      */
     public static class Edges {
         private final Map byRelation = new java.util.IdentityHashMap(); // relation -> relation -> list of [mine, theirs]
-        private final Map conditions = new java.util.IdentityHashMap(); // of the filters right above relations
-        private final Map appearances = new HashMap(); // of a relation's first column in the plan
+        private final Map appearances = new HashMap(); // a relation's first column -> conditions right above it, or TRUE
 
         Edges(LogicalPlan root) {
             read(root);
         }
 
         private void read(LogicalPlan plan) {
-            if (plan instanceof LogicalRelation && !plan.output().isEmpty()) {
-                Object first = ((AttributeReference) plan.output().head()).exprId();
-                Integer before = (Integer) appearances.get(first);
-                appearances.put(first, Integer.valueOf(before == null ? 1 : before.intValue() + 1));
+            if (plan instanceof LogicalRelation) {
+                appears((LogicalRelation) plan, Literal.TrueLiteral());
             } else if (plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation) {
-                conditions.put(((Filter) plan).child(), ((Filter) plan).condition());
+                appears((LogicalRelation) ((Filter) plan).child(), ((Filter) plan).condition());
+                readSubqueries(plan);
+                return;
             } else if (plan instanceof Join && ((Join) plan).condition().isDefined()) {
                 read((Join) plan, (Expression) ((Join) plan).condition().get());
             }
             for (Iterator each = plan.children().iterator(); each.hasNext();) {
                 read((LogicalPlan) each.next());
             }
+            readSubqueries(plan);
+        }
+
+        private void readSubqueries(LogicalPlan plan) {
             for (Iterator each = plan.subqueries().iterator(); each.hasNext();) {
                 read((LogicalPlan) each.next());
             }
+        }
+
+        private void appears(LogicalRelation relation, Expression condition) {
+            List before = appearances(relation);
+            if (before.isEmpty() && !relation.output().isEmpty()) {
+                before = new ArrayList();
+                appearances.put(first(relation), before);
+            }
+            if (!relation.output().isEmpty()) {
+                before.add(condition);
+            }
+        }
+
+        private List appearances(LogicalRelation relation) {
+            List found = relation.output().isEmpty() ? null : (List) appearances.get(first(relation));
+            return found == null ? Collections.EMPTY_LIST : found;
+        }
+
+        private static Object first(LogicalRelation relation) {
+            return ((AttributeReference) relation.output().head()).exprId();
         }
 
         private void read(Join join, Expression condition) {
@@ -1350,24 +1373,10 @@ public class Pruning extends Rule {
             return !from(relation).isEmpty();
         }
 
-        /** The relations that edges lead to, with the pairs of columns; of relations that appear once in the plan. */
+        /** The relations that edges lead to, with the pairs of columns; of a relation that appears once in the plan. */
         Map from(LogicalRelation relation) {
             Map edges = (Map) byRelation.get(relation);
-            Map found = new java.util.IdentityHashMap();
-            if (edges != null && isOnce(relation)) {
-                for (java.util.Iterator each = edges.entrySet().iterator(); each.hasNext();) {
-                    Map.Entry entry = (Map.Entry) each.next();
-                    if (isOnce((LogicalRelation) entry.getKey())) {
-                        found.put(entry.getKey(), entry.getValue());
-                    }
-                }
-            }
-            return found;
-        }
-
-        private boolean isOnce(LogicalRelation relation) {
-            Object first = relation.output().isEmpty() ? null : ((AttributeReference) relation.output().head()).exprId();
-            return Integer.valueOf(1).equals(appearances.get(first));
+            return edges == null || appearances(relation).size() != 1 ? Collections.EMPTY_MAP : edges;
         }
 
         /** The relations that edges over all columns of a foreign key lead to. */
@@ -1393,8 +1402,40 @@ public class Pruning extends Rule {
             return found;
         }
 
+        /**
+         * What holds on all rows of a relation that are asked for, wherever it appears: Spark repeats a relation in a
+         * subquery that makes a Bloom filter of it.
+         */
         Expression condition(LogicalRelation relation) {
-            return (Expression) conditions.get(relation);
+            List conditions = appearances(relation);
+            Expression found = null;
+            List parts = conditions.isEmpty() ? Collections.EMPTY_LIST : conjuncts((Expression) conditions.get(0));
+            for (java.util.Iterator each = parts.iterator(); each.hasNext();) {
+                Expression part = (Expression) each.next();
+                boolean isCommon = true;
+                for (int i = 1; i < conditions.size(); i++) {
+                    boolean has = false;
+                    for (java.util.Iterator other = conjuncts((Expression) conditions.get(i)).iterator(); other.hasNext();) {
+                        has |= part.semanticEquals((Expression) other.next());
+                    }
+                    isCommon &= has;
+                }
+                if (isCommon) {
+                    found = found == null ? part : new And(found, part);
+                }
+            }
+            return found;
+        }
+
+        private static List conjuncts(Expression condition) {
+            List found = new ArrayList();
+            if (condition instanceof And) {
+                found.addAll(conjuncts(((And) condition).left()));
+                found.addAll(conjuncts(((And) condition).right()));
+            } else {
+                found.add(condition);
+            }
+            return found;
         }
     }
 

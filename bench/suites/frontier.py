@@ -1,0 +1,137 @@
+"""What queries read, against what is stored and kept: the ways to read less of a table, side by side.
+
+One layout; a layout whose small leaves are copied to several blocks; two layouts, of which each query reads the better
+one; blocks made by several trees; and a finer unit of skipping inside the blocks of one layout: its cells (as if each
+was a row group that the index knows), and the same as statistics only, with whole blocks to read. `stored` is the rows
+on disk for each row of the table, `index_mb` the size of the index. The quick form looks at the first table only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from bench.data.errorlog_data import EXTERNAL, INTERNAL
+from bench.data.tpch_templates import conditions, queries
+from bench.data.tpch_wide import MONTHS, wide
+from bench.matching import matching
+from bench.memory import InMemory, bound, counted, index_of, predicates_of, problem_of
+from bench.options import Options
+from bench.record import line, progress
+from bench.suites import correlated_like, errorlog
+from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.index_file import index_bytes
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.cells.merge import merge
+from hedgerow.core.learning.complement import fit_beside, rows_read
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy
+from hedgerow.learners.pando import Pando
+from hedgerow.learners.qdtree import QdTree
+
+SCALE = {"quick": 0.1, "full": 1.0}
+BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
+PER_TEMPLATE = {"quick": (4, 8), "full": (10, 30)}
+Way = Callable[[InMemory, Problem], Sequence[BlockIndex]]  # several: each query reads the cheapest
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    for name, load in list(TABLES.items())[: 1 if options.form == "quick" else None]:
+        data = load(options)
+        problem = counted(data, problem_of(data, seed=options.seed))
+        for way, indexes_of in WAYS.items():
+            progress(f"frontier: seed {options.seed}, {name}, {way}")
+            start = time.perf_counter()
+            indexes = indexes_of(data, problem)
+            seconds = time.perf_counter() - start
+            rows = len(data.all_rows)
+            yield line(
+                suite="frontier",
+                learner=way,
+                params={"form": options.form, "table": name},
+                rows=rows,
+                blocks=int((indexes[0].blocks.rows > 0).sum()),
+                block_rows=data.block_rows,
+                queries=len(data.learned),
+                queries_unseen=len(data.unseen),
+                bound=round(data.bounds[0], 4),
+                bound_unseen=round(data.bounds[1], 4),
+                rows_read=round(_read(indexes, data, learned=True), 4),
+                rows_read_unseen=round(_read(indexes, data, learned=False), 4),
+                fit_seconds=round(seconds, 1),
+                details={
+                    "stored": round(sum(int(i.blocks.rows.sum()) for i in indexes) / rows, 3),
+                    "index_mb": round(sum(len(index_bytes(i)) for i in indexes) / 1e6, 3),
+                },
+                seed=options.seed,
+            )
+
+
+def _read(indexes: Sequence[BlockIndex], data: InMemory, learned: bool) -> float:
+    """The mean share of the table's rows that a query reads, from the index where that is least."""
+    asked = predicates_of(data.learned if learned else data.unseen)
+    read = [[int(i.blocks.rows[i.to_open(p)].sum()) for p in asked] for i in indexes]
+    return float(np.min(read, axis=0).mean()) / len(data.all_rows)
+
+
+# --- the ways ---
+
+
+def _layout(learner: Any, data: InMemory, problem: Problem) -> list[BlockIndex]:
+    return [index_of(learner.fit(problem), data)]
+
+
+def _two_layouts(data: InMemory, problem: Problem) -> list[BlockIndex]:
+    first = QdTree().fit(problem)
+    second = fit_beside(QdTree(), problem, rows_read(first, problem).tolist()).layout
+    return [index_of(first, data), index_of(second, data)]
+
+
+def _cells(data: InMemory, problem: Problem, whole_blocks: bool) -> list[BlockIndex]:
+    """The default qd-tree with statistics of every cell: read by cells, or by whole blocks."""
+    cells = checked_cells(problem, None)
+    least = max(1, problem.sample_block_rows // cells)
+    tree: Layout = greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
+    fine = index_of(tree, data)
+    if not whole_blocks:
+        return [fine]
+    block = merge(problem.cells(tree), problem.clauses, problem.block_rows)
+    coarse = index_of(tree.relabelled(block.tolist()), data)
+    return [BlockIndex((*coarse.views, View(fine.blocks, Membership.build([[b] for b in block.tolist()]))))]
+
+
+WAYS: dict[str, Way] = {
+    "one layout": partial(_layout, QdTree()),
+    "statistics of cells": partial(_cells, whole_blocks=True),
+    "cells as row groups": partial(_cells, whole_blocks=False),
+    "overlap": partial(_layout, QdTree(overlap=True)),
+    "two layouts": _two_layouts,
+    **{f"{k} trees": partial(_layout, Pando(k)) for k in (2, 3, 4)},
+}
+
+
+# --- the tables ---
+
+
+def _month(options: Options) -> InMemory:
+    scale = options.sf or SCALE[options.form]
+    table = pq.read_table(wide(scale, MONTHS[0]))
+    seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
+    learned, unseen = (bound([sql for _, sql in queries(*s)], table) for s in seeds)
+    matched, matched_unseen = (fmean(matching(table, conditions(*s))) for s in seeds)
+    rows = round(scale * BLOCK_ROWS_PER_SF[options.form])
+    return InMemory("frontier", table, learned, unseen, (matched, matched_unseen), rows)
+
+
+TABLES: dict[str, Callable[[Options], InMemory]] = {
+    "tpch-month": _month,
+    "errorlog-int": partial(errorlog.load, INTERNAL),
+    "errorlog-ext": partial(errorlog.load, EXTERNAL),
+    "correlated-like": correlated_like.load,
+}
