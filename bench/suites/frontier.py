@@ -27,7 +27,6 @@ from bench.record import line, progress
 from bench.suites import correlated_like, errorlog
 from hedgerow.core.index.block_index import BlockIndex, Membership, View
 from hedgerow.core.index.index_file import index_bytes
-from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.complement import fit_beside, rows_read
 from hedgerow.core.learning.problem import Problem
@@ -97,7 +96,7 @@ def _cells(data: InMemory, problem: Problem, whole_blocks: bool) -> list[BlockIn
     """The default qd-tree with statistics of every cell: read by cells, or by whole blocks."""
     cells = checked_cells(problem, None)
     least = max(1, problem.sample_block_rows // cells)
-    tree: Layout = greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
+    tree = greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
     fine = index_of(tree, data)
     if not whole_blocks:
         return [fine]
