@@ -10,7 +10,19 @@ from typing import Any
 
 import hedgerow as hr
 from tests.histories.model import FIELDS, WIDER, Field, Row, a_row, a_value, arrow, literal, some_rows, without_nan
-from tests.histories.world import Declined, Kept, NotNow, Table, World, a_layout, ours, registry, renamed, with_names
+from tests.histories.world import (
+    Declined,
+    Kept,
+    NotNow,
+    Table,
+    World,
+    a_layout,
+    ours,
+    registry,
+    relearned,
+    renamed,
+    with_names,
+)
 
 KINDS, step = registry()
 START = ("create", "apply")
@@ -107,6 +119,11 @@ def append_by_hedgerow(world: World, r: Random) -> str:
         hr.table(world.attached, table.path).append(world.frame(world.attached, table.fields, rows))
     table.rows += tuple(rows)
     return f"hr append of {len(rows)} rows from id {rows[0]['id']}"
+
+
+@step(3)
+def relearn(world: World, r: Random) -> str:
+    return relearned(world, r, world.attached)
 
 
 @step(2)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import hedgerow as hr
 from tests.histories import steps_delta
 from tests.histories.model import ARROW, FIELDS, WIDER, Field, Row, arrow, without_nan
-from tests.histories.world import NotNow, Table, World, a_layout, ours, registry
+from tests.histories.world import NotNow, Table, World, a_layout, ours, registry, relearned
 
 KINDS, step = registry()
 START = ("create",)
@@ -120,6 +120,11 @@ def append_by_hedgerow(world: World, r: Random) -> str:
         hr.table(world.plain, table.path).append(world.frame(world.plain, table.fields, rows))
     table.rows += tuple(rows)
     return f"hr append of {len(rows)} rows from id {rows[0]['id']}"
+
+
+@step(3)
+def relearn(world: World, r: Random) -> str:
+    return relearned(world, r, world.plain)
 
 
 @step(3)

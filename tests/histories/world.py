@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ENABLED = "hedgerow.enabled"
-LEARNERS = ("qdtree", "qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "random")
+LEARNERS = ("qdtree", "qdtree", "pando", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "random")
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
@@ -166,7 +166,7 @@ def a_layout(world: World, r: Random, table: Table, source: Any = None) -> tuple
     conditions = [a_sharp_condition(r, table.fields, table.rows, r.choice(columns)) for _ in range(3)]
     conditions += [a_sharp_condition(r, table.fields, table.rows) for _ in range(3)]
     conditions += [a_condition(r, table.fields, table.rows)]
-    given: dict[str, Any] = {} if learner in ("qdtree", "bottom_up", "random") else {"columns": columns}
+    given: dict[str, Any] = {} if learner in ("qdtree", "pando", "bottom_up", "random") else {"columns": columns}
     if learner in ("qdtree",) and table.kind == "parquet" and r.random() < 0.3:
         given["overlap"] = True
     if columns and learner in ("range", "zorder", "hilbert", "sop_zorder"):
@@ -180,6 +180,17 @@ def a_layout(world: World, r: Random, table: Table, source: Any = None) -> tuple
     world.conditions = conditions
     world.layouts.append(learned)
     return f"{learner}{given or ''} of {rows} rows for {conditions}", learned
+
+
+def relearned(world: World, r: Random, spark: SparkSession) -> str:
+    """Let the index describe other conditions."""
+    fields, rows = world.main.fields, world.main.rows
+    conditions = [a_sharp_condition(r, fields, rows) for _ in range(4)] + [a_condition(r, fields, rows)]
+    with ours():
+        table: Any = hr.table(spark, world.main.path)
+        table.relearn(hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions]), r.choice((3, 300)))
+    world.conditions = conditions
+    return f"relearn for {conditions}"
 
 
 # --- steps ------------------------------------------------------------------------------------------

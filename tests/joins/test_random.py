@@ -30,7 +30,8 @@ class World:
             rows = frame(spark, table, rows_of(table, self.random))
             rows.repartition(2).write.format(format_).save(path)
         asked = workload(self.random)
-        learned = hr.learn(spark, self.source, asked, "mto", block_rows=25, keys=KEYS, recurrence=1)
+        learner = "pando" if seed % 2 else "mto"
+        learned = hr.learn(spark, self.source, asked, learner, block_rows=25, keys=KEYS, recurrence=1)
         to = None if format_ == "delta" else str(folder / "laid out")
         hr.apply(spark, self.source, learned, to)
         self.places = {t: p if to is None else f"{to}/{t}" for t, p in self.source.items()}
@@ -69,7 +70,7 @@ class World:
         r, spark = self.random, self.spark
         table = r.choice(list(SCHEMAS))
         name = f"delta.`{self.places[table]}`"
-        match r.choice(["insert", "delete", "update", "update", "append", "repair", "broken"]):
+        match r.choice(["insert", "delete", "update", "update", "append", "repair", "relearn", "broken"]):
             case "insert":
                 first = ROWS[table] + r.randrange(1000)
                 frame(spark, table, rows_of(table, r, first, 5)).write.format("delta").mode("append").save(
@@ -88,6 +89,8 @@ class World:
                 hr.table(spark, self.places["lines"]).append(rows)
             case "repair":
                 hr.table(spark, self.places[r.choice(["lines", "orders"])]).repair()
+            case "relearn":
+                hr.table(spark, self.places[r.choice(["lines", "orders"])]).relearn(workload(r))
             case "broken":
                 spark.sql(f"DELETE FROM delta.`{self.places['orders']}` WHERE okey % 7 = {r.randrange(7)}")
         self.register()
