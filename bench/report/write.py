@@ -94,7 +94,7 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
     spread = "" if row.spread is None else " [{}, {}]".format(*(shown(figure, v).split(" ")[0] for v in row.spread))
     return (
         row.name,
-        row.size,
+        row.size + kept(row),
         shown(figure, row.value) + spread,
         shown(figure, row.unseen),
         shown("rows_read", row.bound),
@@ -103,6 +103,12 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
         str(row.seeds),
         ", ".join(row.commits),
     )
+
+
+def kept(row: Row) -> str:
+    """What is stored for each row of the table, and the size of the index, where that is compared."""
+    stored = row.details.get("stored")
+    return "" if stored is None else f", stored {stored:.2f}×, index {row.details['index_mb']:.2g} MB"
 
 
 def learning(row: Row) -> str:
