@@ -27,6 +27,7 @@ from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 MOST_CELLS, CELLS_PER_BLOCK = 10_000, 12  # the paper's limit; ours, for then blocks get better than with more cells
 MOST_TREES, LEAST_GAIN = 4, 0.01  # of k="auto": a further tree has to save this share of what is read
+PATIENCE = 2  # of k="auto": it ends when so many further trees in a row saved nothing
 Cost = Choice["statistics", "trees"]
 
 
@@ -63,10 +64,13 @@ class Pando:
         if self.k != "auto":
             return self._blocks(problem, self.k)[0]
         best, least = self._blocks(problem, 1)
+        trees = 1
         for k in range(2, MOST_TREES + 1):
+            if k - trees > PATIENCE:
+                break
             layout, read = self._blocks(problem, k)
             if read < (1 - LEAST_GAIN) * least:
-                best, least = layout, read
+                best, least, trees = layout, read, k
         return best
 
     def _blocks(self, problem: Problem, k: int) -> tuple[TreeLayout, float]:

@@ -13,6 +13,7 @@ from numba import njit
 
 LEAST_GAIN = 1e-6  # relative: a smaller gain may be nothing but rounding, and repeated for ever
 SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
+NEAREST = 256  # how many cells, at least, may follow the first one into a new block
 
 
 @njit(cache=True)
@@ -226,6 +227,21 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
 
 
 @njit(cache=True)
+def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any) -> Any:
+    """The cells that may be cheap to add to block k: the first NEAREST by a lower bound of their price for a row."""
+    rows, _, _, weight = blocks
+    n = len(size)
+    prices = np.empty(n)
+    for x in range(n):
+        joined = _at_least(blocks, k, listed, x, clauses, np.inf)
+        now = rows[k] * weight[k] + size[x] * weight[of[x]]
+        prices[x] = ((rows[k] + size[x]) * joined - now) / size[x]
+    if n <= NEAREST:
+        return np.arange(n)
+    return np.flatnonzero(prices <= np.partition(prices, NEAREST)[NEAREST])
+
+
+@njit(cache=True)
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
     """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 
@@ -255,6 +271,7 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
         regret[i] = cell_weight[i] - weight[of[i]]
     taken, spared = np.zeros(n, np.bool_), np.zeros(len(rows))
     own = np.empty(n, np.int64)
+    near: Any = own[:0]
     for seed in np.argsort(regret)[:tries]:
         if used == len(rows):
             break
@@ -279,8 +296,10 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
             _look(blocks, used, clauses)
             if rows[used] >= least:
                 break
+            if m == 1:
+                near = _nearest(blocks, used, size, of, listed, clauses)
             best, price = -1, np.inf
-            for x in range(n):
+            for x in near:
                 b = of[x]
                 if taken[x] or rows[b] - spared[b] - size[x] < least:
                     continue
