@@ -25,11 +25,12 @@ from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.learning import held_out
 from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
+from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, collect
@@ -157,11 +158,9 @@ def problem_of(
 ) -> Problem:
     """A sample of the table and the queries to learn from."""
     weights = [q.weight for q in data.learned]
-    most = amounts_of(effort)
-    drawn_from = data.sample(seed, most.rows)
-    asked, shares, sample, seen = redrawn(data.predicates, weights, drawn_from, recurrence, seed, most.draws)
-    problem = Problem.build(sample, asked, data.block_rows, shares, cuts, seed, most.cuts)
-    return replace(problem, observed_share=seen)
+    amounts = amounts_of(effort)
+    sample = data.sample(seed, amounts.rows)
+    return held_out.problem_of(sample, data.predicates, weights, data.block_rows, recurrence, cuts, seed, amounts)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ class Amounts:
     rows: int
 
 
+QUICK = Amounts(draws=3, cuts=2000, rows=50)
 NORMAL = Amounts(draws=10, cuts=2000, rows=100)
 _AMOUNTS: dict[str, Amounts] = {
-    "quick": Amounts(draws=3, cuts=2000, rows=50),
+    "quick": QUICK,
     "normal": NORMAL,
     "thorough": Amounts(draws=20, cuts=4000, rows=200),
 }

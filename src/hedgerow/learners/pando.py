@@ -21,7 +21,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.forest import Nodes, forest, product
-from hedgerow.core.learning.trees.greedy import Criterion, checked_cells, checked_eps
+from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
@@ -61,6 +61,8 @@ class Pando:
             raise LayoutError(f"cost must be {' or '.join(get_args(Cost))}, not {self.cost!r}")
         if not problem.cuts:
             return TreeLayout((), ())
+        if self.cells is None and cells_by_trial(problem, lambda part, n: replace(self, k=1, cells=n).fit(part)):
+            return replace(self, cells=1).fit(problem)
         if self.k != "auto":
             return self._blocks(problem, self.k)[0]
         best, least = self._blocks(problem, 1)

@@ -6,13 +6,13 @@ joined into blocks by statistics of all rows. `QdTree("skip", cells=1)` is the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.greedy import Criterion, checked_cells, checked_eps, greedy, joined
+from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps, greedy, joined
 from hedgerow.core.learning.trees.overlap import overlapped
 
 MAX_COPIED_SHARE = 0.5  # of a block's rows: a larger leaf is not copied, because its copies cost too much
@@ -44,6 +44,8 @@ class QdTree:
         eps, cells = checked_eps(problem, self.criterion, self.eps), checked_cells(problem, self.cells)
         if not problem.cuts:
             return TreeLayout((), ())
+        if self.cells is None and not self.overlap:
+            cells = cells_by_trial(problem, lambda part, n: replace(self, cells=n).fit(part)) or cells
         if self.overlap:
             least = problem.sample_block_rows
             return overlapped(greedy(problem, least, eps, False, MAX_COPIED_SHARE * least), problem)

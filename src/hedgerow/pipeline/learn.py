@@ -13,10 +13,10 @@ from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
-from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.held_out import problem_of
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn, searched
+from hedgerow.core.learning.synthetic_queries import Recurrence, searched
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -198,17 +198,17 @@ def learned_layout(
         described = (*needed(predicates), *noted)
         counter = TableCounter(opened, described, None if how.exact else MAX_COUNTED_ROWS, seed, joins=joins)
         observed = [q.weight for q in queries]
-        to_learn, weights, sample, seen = redrawn(predicates, observed, sample, recurrence, seed, amounts.draws)
-        problem = Problem.build(sample, to_learn, least, weights, how.cuts, seed, amounts.cuts)
-        problem = replace(problem, observed_share=seen, counter=None if how.exact is False else counter)
-        paired = fit_beside(made_learner, problem, best_of(given_tables, to_learn)) if given_tables else None
+        problem = problem_of(sample, predicates, observed, least, recurrence, how.cuts, seed, amounts)
+        problem = replace(problem, counter=None if how.exact is False else counter)
+        given = best_of(given_tables, problem.predicates) if given_tables else None
+        paired = fit_beside(made_learner, problem, given) if given is not None else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
         order = best_order(layout, problem)
         seconds = perf_counter() - started - counter.seconds
     with step(spark, "estimating seconds"):
         estimate, advice = None, None
         if alone:  # the speed of a join is not that of a scan
-            estimate, advice = estimated_seconds(opened, queries, layout, sample.noting(noted))
+            estimate, advice = estimated_seconds(opened, queries, layout, problem.sample.noting(noted))
     provenance = {
         "source": opened.origin,
         "learner": how.learner,

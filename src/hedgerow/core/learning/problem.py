@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +23,15 @@ from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
 
 
+class Trial(Protocol):
+    """A problem of a part of the queries, and what the queries held out read in a layout that was learned from it."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    def reads(self, layout: Layout) -> float: ...
+
+
 @dataclass(frozen=True)
 class Problem:
     """A table to lay out: a sample, weighted predicates, the cuts that may be used, and the least rows of a block.
@@ -38,6 +48,7 @@ class Problem:
     seed: int = 0
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
     counter: BlockCounter | None = None  # of all rows; without it, the sample's rows are counted
+    trials: Callable[[], Sequence[Trial]] = tuple  # for learners that choose by queries held out
 
     @staticmethod
     def build(

@@ -238,13 +238,20 @@ class _Group:
             elif family is not None:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
-                    shifts[family] = _shift(atom.literal.value, [v for (v,) in seen], r)
+                    bounds = [v for (v,) in seen]
+                    again = r.random() < _repeats(bounds)
+                    shifts[family] = _shift(atom.literal.value, [r.choice(bounds)] if again else bounds, r)
                 value = _moved(atom.literal.value, shifts[family])
                 new.append(replace(atom, literal=replace(atom.literal, value=value)))
             else:
                 new.append(domains.other(atom, seen, others, r))
         parts = iter(new)
         return normalise(_with_atoms(self.predicates[i], lambda: next(parts)))
+
+
+def _repeats(seen: Sequence[Any]) -> float:
+    """The share of the literals seen that were seen before."""
+    return 1 - len(set(seen)) / len(seen)
 
 
 def _is_empty(p: Predicate) -> bool:
@@ -262,7 +269,7 @@ def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
         return Decimal(_shift(whole[0], whole[1:], r)).scaleb(unit, _WIDE)
     if isinstance(value, int):
         low, high = min(seen), max(seen)
-        step = reduce(gcd, (v - low for v in seen))
+        step = reduce(gcd, (v - low for v in seen)) or 1
         steps = (high - low) // step
         return low + step * r.randint(-(steps // len(seen)), steps + steps // len(seen)) - value
     if not all(isinstance(v, float) and isfinite(v) for v in (value, *seen)):
@@ -305,7 +312,7 @@ class _Domains:
                 domain = [v for v in self._domain(term) if v]
                 return Prefix(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
             case Opaque(sql, (column,)):
-                return self._like(atom, column, sql, r)
+                return self._like(atom, column, sql, [v[0] for v in seen if v], r)
         return atom
 
     def _domain(self, term: Term) -> Sequence[Any]:
@@ -320,7 +327,7 @@ class _Domains:
         if len(domain) < 2:
             return old
         all_seen = [v for values in seen for v in values]
-        again = 1 - len(set(all_seen)) / len(all_seen)
+        again = _repeats(all_seen)
         for value in (v for v in old if (kind, v) not in known):
             taken = {v for (k, _), v in known.items() if k == kind}
             for _ in range(_MAX_PICKS):
@@ -345,7 +352,7 @@ class _Domains:
             return Compare(term, ">=", Literal(kind, value))
         return conjunction(Compare(term, ">=", Literal(kind, value)), Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Opaque, column: Term, sql: str, r: Random) -> Predicate:
+    def _like(self, atom: Opaque, column: Term, sql: str, seen: Sequence[str], r: Random) -> Predicate:
         match_ = _LIKE_WORD.fullmatch(sql)
         domain = self._domain(column)
         if match_ is None or not domain or not isinstance(domain[0], str) or match_["column"] != term_text(column):
@@ -353,7 +360,7 @@ class _Domains:
         words, chances = self._words_of(column, domain, r)
         if not words:
             return atom
-        word = r.choices(words, chances)[0]
+        word = r.choice(seen) if r.random() < _repeats(seen) else r.choices(words, chances)[0]
         new = Opaque(f"{term_text(column)} LIKE {quote_string(f'%{word}%')}", atom.columns)
         if new not in self.truths and new not in self._rows.truths:
             ranked = self._rows.ranks(column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 from typing import Literal as Choice
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
@@ -42,6 +43,21 @@ def checked_cells(problem: Problem, cells: int | None) -> int:
     if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
         raise LayoutError(f"cells must be a whole number of at least 1, not {cells!r}")
     return cells
+
+
+def cells_by_trial(problem: Problem, fit: Callable[[Problem, int], Layout]) -> int | None:
+    """1 if queries held out read less in a layout whose blocks are single leaves; else None, the default.
+
+    Blocks that are joined from small leaves fit the queries learned from more closely, at the cost of others.
+    """
+    trials = problem.trials()
+    if not trials:
+        return None
+    single, joined = (
+        sum(trial.reads(fit(trial.problem, cells or checked_cells(trial.problem, None))) for trial in trials)
+        for cells in (1, None)
+    )
+    return 1 if single <= joined else None
 
 
 def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: float = 0.0) -> TreeLayout:

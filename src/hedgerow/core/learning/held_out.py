@@ -1,0 +1,117 @@
+"""Queries held out: what is learned from a part of the queries is judged on the rest.
+
+Some ways to learn fit the queries seen closely, others loosely. How much the next queries resemble the ones seen, only
+the workload can tell:
+
+    queries of one shape, as they came   1 2 3 4 5 6 7 8 9
+    first trial: learned from            1 2 3 4 5 6         judged on 7 8 9, the latest
+    second trial                         1 2 3       7 8 9   judged on 4 5 6
+
+A trial is cheap: it learns from half of the sample's rows, with fewer synthetic queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hedgerow.core.effort import NORMAL, QUICK, Amounts
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.score import index_of_assignment
+from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
+from hedgerow.core.predicates.nodes import Predicate, atoms_of
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.queries import shape
+
+THIRDS = 3
+LEAST_HELD_OUT = 20  # fewer queries prove nothing
+
+
+def problem_of(
+    sample: Sample,
+    predicates: Sequence[Predicate],
+    weights: Sequence[float],
+    block_rows: int,
+    recurrence: Recurrence = "auto",
+    cuts: Kind = "atoms",
+    seed: int = 0,
+    amounts: Amounts = NORMAL,
+) -> Problem:
+    """What to learn from the queries: they, synthetic ones like them, and trials on queries held out."""
+    asked, shares, noted, seen = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
+    problem = Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts)
+
+    problem = replace(problem, observed_share=seen)
+    if recurrence == 1:
+        return problem
+    return replace(problem, trials=lambda: _trials(sample, predicates, weights, block_rows, recurrence, cuts, seed))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A problem of a part of the queries; the others, held out, are asked of an index of all the sample's rows.
+
+    `noted`: the conditions that an index would note whatever the layout, had the problem's queries been all.
+    """
+
+    problem: Problem
+    queries: tuple[Predicate, ...]
+    weights: tuple[float, ...]
+    sample: Sample
+    noted: tuple[Predicate, ...]
+
+    def reads(self, layout: Layout) -> float:
+        """The share of rows that a query held out reads in a layout, as a weighted mean."""
+        rows = self.sample.rows
+        known = (*self.noted, *(f for f in layout.features if isinstance(f, Predicate)))
+        described = replace(self.sample, rows=Rows(rows.columns, {p: rows.evaluate(p) for p in known}))
+        index = index_of_assignment(layout.assign(rows), layout.blocks, described)
+        read = [index.blocks.rows[index.to_open(p)].sum() for p in self.queries]
+        return float(np.dot(read, self.weights)) / (sum(self.weights) * len(rows))
+
+
+def _trials(
+    sample: Sample,
+    predicates: Sequence[Predicate],
+    weights: Sequence[float],
+    block_rows: int,
+    recurrence: Recurrence,
+    cuts: Kind,
+    seed: int,
+) -> list[HeldOut]:
+    trials = []
+    for held_out in _held_out(predicates):
+        others = sorted({*range(len(predicates))} - {*held_out})
+        asked, judged = [predicates[i] for i in others], [predicates[i] for i in held_out]
+        own, of_judged = [weights[i] for i in others], [weights[i] for i in held_out]
+        if len(held_out) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
+            continue
+        drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
+        rows = drawn.sample.rows
+        half = replace(sample, rows=rows.take(np.arange(0, len(rows), 2)))
+        problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
+        counter = RowCounter(rows, 1 / sample.fraction)
+        problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
+        engines = [p for p in {a: None for q in asked for a in atoms_of(q)} if p in sample.rows.truths]
+        noted = (*engines, *conditions_to_note(asked, rows.distinct))
+        trials.append(HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted))
+    return trials
+
+
+def _held_out(predicates: Sequence[Predicate]) -> list[list[int]]:
+    """For each trial the places of the queries held out: a third of each shape's, the latest first."""
+    by_shape: dict[str, list[int]] = {}
+    for i, p in enumerate(predicates):
+        by_shape.setdefault(shape(p), []).append(i)
+    enough = [places for places in by_shape.values() if len(places) >= THIRDS]
+    return [
+        sorted(i for places in enough for i in places[k * len(places) // THIRDS : (k + 1) * len(places) // THIRDS])
+        for k in (2, 1)
+    ]
