@@ -14,6 +14,7 @@ from bench.suites import (
     apply,
     attach,
     correlated_like,
+    draws,
     errorlog,
     fig3,
     fig4,
@@ -46,6 +47,7 @@ SUITES: dict[str, Suite] = {
     "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
     "fig8": Suite(fig8.run, "How a learner by trial gets better, tree by tree", 15),
     "tpch-month": Suite(tpch_month.run, "TPC-H in one wide table, the lines of one month", 20),
+    "draws": Suite(draws.run, "TPC-H's month, with literals drawn in four ways", 4),
     "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 25),
     "errorlog-ext": Suite(
         partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45

@@ -7,7 +7,7 @@ best tree read of the sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -43,17 +43,29 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def load(month: str, options: Options) -> InMemory:
+    # Learned seeds are 0 and more, so these are never among them.
+    seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
+    texts, asked = ([[sql for _, sql in queries(*s)] for s in seeds], [conditions(*s) for s in seeds])
+    return in_memory("fig8", month, options, texts, asked)
+
+
+def in_memory(
+    suite: str,
+    month: str,
+    options: Options,
+    texts: Sequence[Sequence[str]],
+    asked: Sequence[Sequence[str]],
+    **params: Any,
+) -> InMemory:
+    """A month with the SQL texts and the conditions of the queries to learn from, and of the unseen ones."""
     scale = options.sf or SCALE[options.form]
     folder = wide(scale, month)
     schema = as_schema(pq.read_schema(next(folder.glob("*.parquet"))))
-    # Learned seeds are 0 and more, so these are never among them.
-    seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
-    learned, unseen = (
-        Workload.from_sql([sql for _, sql in queries(*s)]).on("tpch").bind({"tpch": schema}) for s in seeds
-    )
-    asked = {c.path[0] for p in (*predicates_of(learned), *predicates_of(unseen)) for c in columns_of(p)}
-    table = pq.read_table(folder, columns=sorted(asked))
-    matched, matched_unseen = (fmean(matching(table, conditions(*s))) for s in seeds)
+    learned, unseen = (Workload.from_sql(some).on("tpch").bind({"tpch": schema}) for some in texts)
+    columns = {c.path[0] for p in (*predicates_of(learned), *predicates_of(unseen)) for c in columns_of(p)}
+    table = pq.read_table(folder, columns=sorted(columns))
+    matched, matched_unseen = (fmean(matching(table, some)) for some in asked)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
-    fields = {"sf": scale, "month": month}
-    return InMemory("fig8", table, learned, unseen, (matched, matched_unseen), block_rows, fields)
+    return InMemory(
+        suite, table, learned, unseen, (matched, matched_unseen), block_rows, {"sf": scale, "month": month}, params
+    )

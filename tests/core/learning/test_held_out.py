@@ -1,0 +1,146 @@
+"""Queries held out: which they are, what a trial knows, what it reads, and what a learner makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench.matching import outcomes
+from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.held_out import LEAST_HELD_OUT, problem_of
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.trees.greedy import cells_by_trial, greedy
+from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, atoms_of, col, lit
+from hedgerow.core.predicates.sql_text import quote_string
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.qdtree import QdTree
+
+ROWS, BLOCK_ROWS = 2_000, 100
+SEEDS = 0, 1  # of which one takes single leaves and one joins them
+WORDS = ("amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath")
+everywhere = TreeLayout((), ())
+
+
+def a_table(random: Random) -> pa.Table:
+    return pa.table(
+        {
+            "x": [random.randrange(1_000) for _ in range(ROWS)],
+            "y": [random.randrange(1_000) for _ in range(ROWS)],
+            "note": [" ".join(random.sample(WORDS, 2)) for _ in range(ROWS)],
+        }
+    )
+
+
+def about(column: str, start: int, width: int) -> Predicate:
+    return And((Compare(col(column), ">=", lit(start)), Compare(col(column), "<", lit(start + width))))
+
+
+def searching(word: str) -> Opaque:
+    return Opaque(f"note LIKE {quote_string(f'%{word}%')}", (col("note"),))
+
+
+def sampled(table: pa.Table, queries: list[Predicate]) -> Sample:
+    """All rows, with the outcomes of the searches, which only an engine evaluates."""
+    sample = Sample.of_table(table)
+    searches = list(dict.fromkeys(a for q in queries for a in atoms_of(q) if isinstance(a, Opaque)))
+    return replace(sample, rows=Rows(sample.rows.columns, outcomes(table, searches)))
+
+
+def learned_from(table: pa.Table, queries: list[Predicate], **options: object) -> Problem:
+    return problem_of(sampled(table, queries), queries, [1.0] * len(queries), BLOCK_ROWS, **options)  # type: ignore[arg-type]
+
+
+def some_queries(random: Random, n: int) -> list[Predicate]:
+    kinds = (
+        lambda: about("x", random.randrange(900), 50),
+        lambda: And((about("y", random.randrange(900), 80), searching(random.choice(WORDS)))),
+    )
+    return [kinds[i % 2]() for i in range(n)]
+
+
+def test_a_third_of_each_shape_is_held_out_the_latest_first() -> None:
+    queries = [about(column, 10 * i, 30) for i in range(30) for column in ("x", "y")]
+    latest, middle = (trial.queries for trial in learned_from(a_table(Random(0)), queries).trials())
+    assert latest == tuple(about(column, 10 * i, 30) for i in range(20, 30) for column in ("x", "y"))
+    assert middle == tuple(about(column, 10 * i, 30) for i in range(10, 20) for column in ("x", "y"))
+
+
+def test_few_queries_prove_nothing() -> None:
+    table = a_table(Random(0))
+    for asked, trials in ((60, 2), (58, 1), (57, 0)):  # a third of 57 queries are 19
+        assert LEAST_HELD_OUT == 20
+        assert len(learned_from(table, [about("x", 10 * i, 30) for i in range(asked)]).trials()) == trials
+    of_their_own = [Compare(col("x"), op, lit(i)) for i, op in enumerate(("<", ">", "=", "<=", ">="))]
+    assert not learned_from(table, [*of_their_own]).trials()
+
+
+def test_whoever_repeats_the_queries_gets_no_trial() -> None:
+    queries = [about("x", 10 * i, 30) for i in range(60)]
+    assert not learned_from(a_table(Random(0)), queries, recurrence=1).trials()
+
+
+def test_a_trial_knows_nothing_of_the_queries_held_out() -> None:
+    """With other queries in the last third, the first trial's problem is the same."""
+    random, table = Random(0), a_table(Random(0))
+    queries, others = some_queries(random, 90), some_queries(random, 90)
+    (of_one, *_), (of_other, *_) = (
+        learned_from(table, [*queries[:60], *last[60:]]).trials() for last in (queries, others)
+    )
+    assert of_one.queries != of_other.queries
+    assert of_one.problem.predicates == of_other.problem.predicates
+    assert of_one.problem.cuts == of_other.problem.cuts
+    assert of_one.noted == of_other.noted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_query_held_out_reads_no_less_than_its_rows(seed: int) -> None:
+    random = Random(seed)
+    table, queries = a_table(random), some_queries(random, 90)
+    for trial in learned_from(table, queries).trials():
+        layout = greedy(trial.problem, BLOCK_ROWS // 2, 0.2, False)
+        shares = [trial.sample.selectivity(q) or 0.0 for q in trial.queries]
+        assert np.mean(shares) <= trial.reads(layout) + 1e-12 <= 1 + 1e-9
+        assert trial.reads(everywhere) == pytest.approx(1)
+
+
+def test_blocks_that_answer_the_queries_held_out_are_all_they_read() -> None:
+    table = pa.table({"x": list(range(ROWS))})
+    queries: list[Predicate] = [about("x", 100 * (i % 20), 100) for i in range(60)]
+    layout = TreeLayout((Compare(col("x"), "<", lit(ROWS // 2)),), ((0, ~0, ~1),))
+    for trial in learned_from(table, queries, recurrence=0.5).trials():
+        assert trial.reads(layout) == pytest.approx(0.5)
+
+
+def test_single_leaves_are_taken_only_if_they_read_clearly_less() -> None:
+    """The answer is that of the two layouts, made and asked one by one."""
+    chosen = set()
+    for seed in SEEDS:
+        random = Random(seed)
+        problem = learned_from(a_table(random), some_queries(random, 120))
+        of_leaves, of_cells = (
+            sum(trial.reads(QdTree(cells=n).fit(trial.problem)) for trial in problem.trials()) for n in (1, 6)
+        )
+        found = cells_by_trial(problem, lambda part, n: QdTree(cells=n).fit(part))
+        assert found == (1 if of_leaves < 0.99 * of_cells else None)
+        learned = QdTree().fit(problem)
+        assert layout_to_json(learned) == layout_to_json(QdTree(cells=found).fit(problem))
+        assert layout_to_json(learned) == layout_to_json(QdTree().fit(problem))
+        chosen.add(found)
+    assert chosen == {1, None}
+
+
+def test_literals_that_recur_are_drawn_as_often_as_they_recurred() -> None:
+    table = a_table(Random(0))
+    starts = [0, 0, 0, 0, 0, 0, 0, 500]
+    queries = [about("x", start, 50) for start in starts]
+    problem = learned_from(table, queries, recurrence=0)
+    drawn = [p for p in problem.predicates if p not in queries]
+    again = sum(w for p, w in zip(problem.predicates, problem.weights, strict=True) if p in queries)
+    assert drawn, "other bounds are drawn too"
+    assert again / sum(problem.weights) > 0.25 + 0.75 * 0.5  # seven of eight had the bounds of one before
