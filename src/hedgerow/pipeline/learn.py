@@ -96,7 +96,8 @@ def learn(
         recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1, only the queries of
             the workload count; below, similar queries count too. By default it is estimated from repeated literals.
         exact: where a learner's cells are counted: in all rows (True), or in the sample that it learns from (False).
-            By default in a second sample of up to a million rows, which is all rows of a smaller table.
+            By default in a second sample of up to a million rows, which is all rows of a smaller table. With True a
+            qd-tree always joins cells, so that all blocks have `block_rows`.
         effort: "quick" learns in about half the time, from fewer synthetic queries and sample rows; "thorough" takes
             two to three times as long.
         given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
@@ -200,6 +201,8 @@ def learned_layout(
         observed = [q.weight for q in queries]
         problem = problem_of(sample, predicates, observed, least, recurrence, how.cuts, seed, amounts)
         problem = replace(problem, counter=None if how.exact is False else counter)
+        if how.exact:  # blocks of single leaves have the minimum size on the sample only
+            problem = replace(problem, trials=tuple)
         given = best_of(given_tables, problem.predicates) if given_tables else None
         paired = fit_beside(made_learner, problem, given) if given is not None else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
