@@ -46,9 +46,7 @@ def problem_of(
 ) -> Problem:
     """What to learn from the queries: they, synthetic ones like them, and trials on queries held out."""
     asked, shares, noted, seen = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
-    problem = Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts)
-
-    problem = replace(problem, observed_share=seen)
+    problem = replace(Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts), observed_share=seen)
     if recurrence == 1:
         return problem
     return replace(problem, trials=lambda: _trials(sample, predicates, weights, block_rows, recurrence, cuts, seed))
@@ -92,15 +90,15 @@ def _trials(
         asked, judged = [predicates[i] for i in others], [predicates[i] for i in held_out]
         own, of_judged = [weights[i] for i in others], [weights[i] for i in held_out]
         if len(held_out) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
-            continue
+            continue  # of queries without weight there is no mean
         drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
         rows = drawn.sample.rows
         half = replace(sample, rows=rows.take(np.arange(0, len(rows), 2)))
         problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
         counter = RowCounter(rows, 1 / sample.fraction)
         problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
-        engines = [p for p in {a: None for q in asked for a in atoms_of(q)} if p in sample.rows.truths]
-        noted = (*engines, *conditions_to_note(asked, rows.distinct))
+        atoms = {atom for query in asked for atom in atoms_of(query)}
+        noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, rows.distinct))
         trials.append(HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted))
     return trials
 
