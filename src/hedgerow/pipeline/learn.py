@@ -202,7 +202,7 @@ def learned_layout(
         problem = problem_of(sample, predicates, observed, least, recurrence, how.cuts, seed, amounts)
         problem = replace(problem, counter=None if how.exact is False else counter)
         if how.exact:  # blocks of single leaves have the minimum size on the sample only
-            problem = replace(problem, trials=tuple)
+            problem = replace(problem, trial=None)
         given = best_of(given_tables, problem.predicates) if given_tables else None
         paired = fit_beside(made_learner, problem, given) if given is not None else None
         layout = made_learner.fit(problem) if paired is None else paired.layout

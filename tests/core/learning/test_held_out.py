@@ -12,7 +12,7 @@ import pytest
 from bench.matching import outcomes
 from hedgerow.core.layouts.base import layout_to_json
 from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.core.learning.held_out import LEAST_HELD_OUT, problem_of
+from hedgerow.core.learning.held_out import LEAST_HELD_OUT, HeldOut, problem_of
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.trees.greedy import cells_by_trial, greedy
@@ -64,57 +64,59 @@ def some_queries(random: Random, n: int) -> list[Predicate]:
     return [kinds[i % 2]() for i in range(n)]
 
 
-def test_a_third_of_each_shape_is_held_out_the_latest_first() -> None:
+def a_trial(table: pa.Table, queries: list[Predicate], **options: object) -> HeldOut | None:
+    problem = learned_from(table, queries, **options)
+    return problem.trial() if problem.trial else None  # type: ignore[return-value]
+
+
+def test_the_last_third_of_each_shape_is_held_out() -> None:
     queries = [about(column, 10 * i, 30) for i in range(30) for column in ("x", "y")]
-    latest, middle = (trial.queries for trial in learned_from(a_table(Random(0)), queries).trials())
-    assert latest == tuple(about(column, 10 * i, 30) for i in range(20, 30) for column in ("x", "y"))
-    assert middle == tuple(about(column, 10 * i, 30) for i in range(10, 20) for column in ("x", "y"))
+    assert a_trial(a_table(Random(0)), queries).queries == tuple(queries[40:])  # type: ignore[union-attr]
 
 
-def test_few_queries_prove_nothing() -> None:
-    table = a_table(Random(0))
-    for asked, trials in ((60, 2), (58, 1), (57, 0)):  # a third of 57 queries are 19
-        assert LEAST_HELD_OUT == 20
-        assert len(learned_from(table, [about("x", 10 * i, 30) for i in range(asked)]).trials()) == trials
-    of_their_own = [Compare(col("x"), op, lit(i)) for i, op in enumerate(("<", ">", "=", "<=", ">="))]
-    assert not learned_from(table, [*of_their_own]).trials()
+@pytest.mark.parametrize("shapes", [1, 2])
+def test_few_queries_prove_nothing(shapes: int) -> None:
+    table, least = a_table(Random(0)), 3 * LEAST_HELD_OUT
+    queries = [about("xy"[i % shapes], 10 * i, 30) for i in range(least)]
+    assert a_trial(table, queries) is not None
+    assert a_trial(table, queries[: least - 1]) is None
+    assert a_trial(table, [Compare(col("x"), op, lit(1)) for op in ("<", ">", "=", "<=", ">=")]) is None
 
 
-def test_whoever_repeats_the_queries_gets_no_trial() -> None:
-    queries = [about("x", 10 * i, 30) for i in range(60)]
-    assert not learned_from(a_table(Random(0)), queries, recurrence=1).trials()
+def test_with_recurrence_1_only_the_queries_seen_count() -> None:
+    assert a_trial(a_table(Random(0)), [about("x", 10 * i, 30) for i in range(60)], recurrence=1) is None
 
 
 def test_a_trial_knows_nothing_of_the_queries_held_out() -> None:
-    """With other queries in the last third, the first trial's problem is the same."""
+    """With other queries in the last third, the trial's problem is the same."""
     random, table = Random(0), a_table(Random(0))
     queries, others = some_queries(random, 90), some_queries(random, 90)
-    (of_one, *_), (of_other, *_) = (
-        learned_from(table, [*queries[:60], *last[60:]]).trials() for last in (queries, others)
-    )
-    assert of_one.queries != of_other.queries
-    assert of_one.problem.predicates == of_other.problem.predicates
-    assert of_one.problem.cuts == of_other.problem.cuts
-    assert of_one.noted == of_other.noted
+    one, other = (a_trial(table, [*queries[:60], *last[60:]]) for last in (queries, others))
+    assert one is not None and other is not None
+    assert one.queries != other.queries
+    assert one.problem.predicates == other.problem.predicates
+    assert one.problem.cuts == other.problem.cuts
+    assert one.noted == other.noted
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_query_held_out_reads_no_less_than_its_rows(seed: int) -> None:
     random = Random(seed)
-    table, queries = a_table(random), some_queries(random, 90)
-    for trial in learned_from(table, queries).trials():
-        layout = greedy(trial.problem, BLOCK_ROWS // 2, 0.2, False)
-        shares = [trial.sample.selectivity(q) or 0.0 for q in trial.queries]
-        assert np.mean(shares) <= trial.reads(layout) + 1e-12 <= 1 + 1e-9
-        assert trial.reads(everywhere) == pytest.approx(1)
+    trial = a_trial(a_table(random), some_queries(random, 90))
+    assert trial is not None
+    layout = greedy(trial.problem, BLOCK_ROWS // 2, 0.2, False)
+    shares = [trial.sample.selectivity(q) or 0.0 for q in trial.queries]
+    assert np.mean(shares) <= trial.reads(layout) + 1e-12 <= 1 + 1e-9
+    assert trial.reads(everywhere) == pytest.approx(1)
 
 
 def test_blocks_that_answer_the_queries_held_out_are_all_they_read() -> None:
     table = pa.table({"x": list(range(ROWS))})
     queries: list[Predicate] = [about("x", 100 * (i % 20), 100) for i in range(60)]
-    layout = TreeLayout((Compare(col("x"), "<", lit(ROWS // 2)),), ((0, ~0, ~1),))
-    for trial in learned_from(table, queries, recurrence=0.5).trials():
-        assert trial.reads(layout) == pytest.approx(0.5)
+    trial = a_trial(table, queries, recurrence=0.5)
+    assert trial is not None
+    half = TreeLayout((Compare(col("x"), "<", lit(ROWS // 2)),), ((0, ~0, ~1),))
+    assert trial.reads(half) == pytest.approx(0.5)
 
 
 def test_single_leaves_are_taken_only_if_they_read_clearly_less() -> None:
@@ -122,14 +124,14 @@ def test_single_leaves_are_taken_only_if_they_read_clearly_less() -> None:
     chosen = set()
     for seed in SEEDS:
         random = Random(seed)
-        problem = learned_from(a_table(random), some_queries(random, 120))
-        of_leaves, of_cells = (
-            sum(trial.reads(QdTree(cells=n).fit(trial.problem)) for trial in problem.trials()) for n in (1, 6)
-        )
+        table, queries = a_table(random), some_queries(random, 120)
+        trial, problem = a_trial(table, queries), learned_from(table, queries)
+        assert trial is not None
+        of_leaves, of_cells = (trial.reads(QdTree(cells=n).fit(trial.problem)) for n in (1, 6))
         found = cells_by_trial(problem, lambda part, n: QdTree(cells=n).fit(part))
         assert found == (1 if of_leaves < 0.99 * of_cells else None)
         learned = QdTree().fit(problem)
-        assert layout_to_json(learned) == layout_to_json(QdTree(cells=found).fit(problem))
+        assert layout_to_json(learned) == layout_to_json(QdTree(cells=found).fit(replace(problem, trial=None)))
         assert layout_to_json(learned) == layout_to_json(QdTree().fit(problem))
         chosen.add(found)
     assert chosen == {1, None}

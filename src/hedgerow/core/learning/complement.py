@@ -84,11 +84,11 @@ def _first_choices(problem: Problem, given: Shares, weights: Shares) -> Iterable
 
 
 def _only(problem: Problem, chosen: Bools) -> Problem:
-    """The problem of the chosen queries; its trials would be judged on all."""
+    """The problem of the chosen queries; its trial would be judged on all."""
     places = np.flatnonzero(chosen).tolist()
     return replace(
         problem,
         predicates=tuple(problem.predicates[i] for i in places),
         weights=tuple(problem.weights[i] for i in places),
-        trials=tuple,
+        trial=None,
     )

@@ -1,11 +1,11 @@
-"""Queries held out: what is learned from a part of the queries is judged on the rest.
+"""Queries held out: what is learned from the earlier queries is judged on the later ones.
 
 Some ways to learn fit the queries seen closely, others loosely. How much the next queries resemble the ones seen, only
 the workload can tell:
 
     queries of one shape, as they came   1 2 3 4 5 6 7 8 9
-    first trial: learned from            1 2 3 4 5 6         judged on 7 8 9, the latest
-    second trial                         1 2 3       7 8 9   judged on 4 5 6
+    learned from                         1 2 3 4 5 6
+    judged on                                        7 8 9
 
 A trial is cheap: it learns from half of the sample's rows, with fewer synthetic queries.
 """
@@ -30,7 +30,7 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import shape
 
-THIRDS = 3
+HELD_OUT = 3  # one of so many queries of a shape is held out
 LEAST_HELD_OUT = 20  # fewer queries prove nothing
 
 
@@ -44,12 +44,12 @@ def problem_of(
     seed: int = 0,
     amounts: Amounts = NORMAL,
 ) -> Problem:
-    """What to learn from the queries: they, synthetic ones like them, and trials on queries held out."""
+    """What to learn from the queries: they, synthetic ones like them, and a trial on queries held out."""
     asked, shares, noted, seen = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
     problem = replace(Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts), observed_share=seen)
     if recurrence == 1:
         return problem
-    return replace(problem, trials=lambda: _trials(sample, predicates, weights, block_rows, recurrence, cuts, seed))
+    return replace(problem, trial=lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed))
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class HeldOut:
         return float(np.dot(read, self.weights)) / (sum(self.weights) * len(rows))
 
 
-def _trials(
+def _trial(
     sample: Sample,
     predicates: Sequence[Predicate],
     weights: Sequence[float],
@@ -83,33 +83,28 @@ def _trials(
     recurrence: Recurrence,
     cuts: Kind,
     seed: int,
-) -> list[HeldOut]:
-    trials = []
-    for held_out in _held_out(predicates):
-        others = sorted({*range(len(predicates))} - {*held_out})
-        asked, judged = [predicates[i] for i in others], [predicates[i] for i in held_out]
-        own, of_judged = [weights[i] for i in others], [weights[i] for i in held_out]
-        if len(held_out) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
-            continue  # of queries without weight there is no mean
-        drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
-        rows = drawn.sample.rows
-        half = replace(sample, rows=rows.take(np.arange(0, len(rows), 2)))
-        problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
-        counter = RowCounter(rows, 1 / sample.fraction)
-        problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
-        atoms = {atom for query in asked for atom in atoms_of(query)}
-        noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, rows.distinct))
-        trials.append(HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted))
-    return trials
+) -> HeldOut | None:
+    """None if too few queries can be held out."""
+    later = _later(predicates)
+    earlier = sorted({*range(len(predicates))} - {*later})
+    asked, judged = [predicates[i] for i in earlier], [predicates[i] for i in later]
+    own, of_judged = [weights[i] for i in earlier], [weights[i] for i in later]
+    if len(later) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
+        return None  # of queries without weight there is no mean
+    drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
+    rows = drawn.sample.rows
+    half = replace(sample, rows=rows.take(np.arange(0, len(rows), 2)))
+    problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
+    counter = RowCounter(rows, 1 / sample.fraction)
+    problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
+    atoms = {atom for query in asked for atom in atoms_of(query)}
+    noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, rows.distinct))
+    return HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted)
 
 
-def _held_out(predicates: Sequence[Predicate]) -> list[list[int]]:
-    """For each trial the places of the queries held out: a third of each shape's, the latest first."""
+def _later(predicates: Sequence[Predicate]) -> list[int]:
+    """The places of the last third of each shape's queries."""
     by_shape: dict[str, list[int]] = {}
     for i, p in enumerate(predicates):
         by_shape.setdefault(shape(p), []).append(i)
-    enough = [places for places in by_shape.values() if len(places) >= THIRDS]
-    return [
-        sorted(i for places in enough for i in places[k * len(places) // THIRDS : (k + 1) * len(places) // THIRDS])
-        for k in (2, 1)
-    ]
+    return sorted(i for places in by_shape.values() for i in places[len(places) - len(places) // HELD_OUT :])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,7 +48,7 @@ class Problem:
     seed: int = 0
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
     counter: BlockCounter | None = None  # of all rows; without it, the sample's rows are counted
-    trials: Callable[[], Sequence[Trial]] = tuple  # for learners that choose by queries held out
+    trial: Callable[[], Trial | None] | None = None  # for learners that choose by queries held out
 
     @staticmethod
     def build(

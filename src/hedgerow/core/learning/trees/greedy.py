@@ -51,13 +51,10 @@ def cells_by_trial(problem: Problem, fit: Callable[[Problem, int], Layout]) -> i
 
     Blocks that are joined from small leaves fit the queries learned from more closely, sometimes at the cost of others.
     """
-    trials = problem.trials()
-    if not trials:
+    trial = problem.trial() if problem.trial else None
+    if trial is None:
         return None
-    single, joined = (
-        sum(trial.reads(fit(trial.problem, cells or checked_cells(trial.problem, None))) for trial in trials)
-        for cells in (1, None)
-    )
+    single, joined = (trial.reads(fit(trial.problem, n)) for n in (1, checked_cells(trial.problem, None)))
     return 1 if single < (1 - CLEARLY_LESS) * joined else None
 
 
