@@ -109,9 +109,7 @@ _OTHER: dict[int, Callable[[random.Random], Literals]] = {
     4: _period(20, 120),
     5: lambda r: {"region": r.choice(list(REGIONS)), **_period(60, 400)(r)},
     6: _q6,
-    8: lambda r: {
-        **{"nation": r.choice(list(NATIONS)), "region": r.choice(list(REGIONS)), "type": r.choice(TYPES)},
-    },
+    8: lambda r: {"nation": r.choice(list(NATIONS)), "region": r.choice(list(REGIONS)), "type": r.choice(TYPES)},
     10: _period(20, 150),
     12: _q12,
     14: _period(5, 40),

@@ -200,11 +200,9 @@ def learned_layout(
         counter = TableCounter(opened, described, None if how.exact else MAX_COUNTED_ROWS, seed, joins=joins)
         observed = [q.weight for q in queries]
         problem = problem_of(sample, predicates, observed, least, recurrence, how.cuts, seed, amounts)
-        problem = replace(problem, counter=None if how.exact is False else counter)
-        if how.exact:  # blocks of single leaves have the minimum size on the sample only
-            problem = replace(problem, trial=None)
-        given = best_of(given_tables, problem.predicates) if given_tables else None
-        paired = fit_beside(made_learner, problem, given) if given is not None else None
+        trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
+        problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
+        paired = fit_beside(made_learner, problem, best_of(given_tables, problem.predicates)) if given_tables else None
         layout = made_learner.fit(problem) if paired is None else paired.layout
         order = best_order(layout, problem)
         seconds = perf_counter() - started - counter.seconds
