@@ -1,7 +1,7 @@
 """What whole queries over several tables take: attached, beside the source and beside tables sorted by hand.
 
 One unseen query of each template. Each runs once on all tables, which warms their caches and shows that the answers are
-equal; then three times, each time in another order of the tables, and the median counts.
+equal; then some more times, each time in another order of the tables, and the median counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.several import Several
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TURNS = 3
+TURNS = {"quick": 3, "full": 2}
 CASES: tuple[Case, ...] = (("mto", {}),)
 
 
@@ -73,8 +73,8 @@ def _measured(
     tables = hedgerow.apply(spark, sources, learned, str(folder), overwrite=True)
     applied_at = time.perf_counter()
     ways = {"source": sources, "sorted": in_order, "attached": {name: t.path for name, t in tables.items()}}
-    took, files = _timed(spark, data, ways)
-    middle = {way: {t: median(own[1:]) for t, own in of.items()} for way, of in took.items()}
+    took, files = _timed(spark, data, ways, TURNS[options.form])
+    middle = {way: {t: median(own) for t, own in of.items()} for way, of in took.items()}
     total = {way: sum(of.values()) for way, of in middle.items()}
     return line(
         suite=f"{data.suite}-physical",
@@ -100,31 +100,28 @@ def _measured(
 
 
 def _timed(
-    spark: SparkSession, data: Several, ways: Mapping[str, Mapping[str, str]]
+    spark: SparkSession, data: Several, ways: Mapping[str, Mapping[str, str]], turns: int
 ) -> tuple[dict[str, dict[int, list[float]]], dict[int, tuple[int, int]]]:
     """By way and template the seconds of each turn, and the files that attached queries open, of all."""
     import hedgerow
 
+    sessions = {way: spark.newSession() for way in ways}
+    hedgerow.attach(sessions["attached"])
+    for way, session in sessions.items():
+        for name, path in ways[way].items():
+            session.read.parquet(path).createOrReplaceTempView(name)
     took: dict[str, dict[int, list[float]]] = {way: {t: [] for t, _ in data.asked} for way in ways}
-    answers: dict[int, list[str]] = {}
     files: dict[int, tuple[int, int]] = {}
-    for turn in range(TURNS + 1):
-        for way in rotated(list(ways), turn):
-            progress(f"{data.suite}: {len(data.asked)} queries, turn {turn} of {TURNS}, {way}")
-            for name, path in ways[way].items():
-                spark.read.parquet(path).createOrReplaceTempView(name)
-            if way == "attached":
-                hedgerow.attach(spark)
-            for template, sql in data.asked:
-                if not turn:
-                    found = sorted(map(comparable, spark.sql(sql).collect()))
-                    assert answers.setdefault(template, found) == found, f"{way} gives another answer: {sql}"
+    for template, sql in data.asked:
+        progress(f"{data.suite}: template {template}")
+        answers = {way: sorted(map(comparable, session.sql(sql).collect())) for way, session in sessions.items()}
+        different = [way for way in ways if answers[way] != answers["source"]]
+        assert not different, f"{different[0]} gives another answer: {sql}"
+        for turn in range(turns):
+            for way in rotated(list(ways), turn):
                 begun = time.perf_counter()
-                spark.sql(sql)._jdf.queryExecution().toRdd().count()
+                sessions[way].sql(sql)._jdf.queryExecution().toRdd().count()
                 took[way][template].append(time.perf_counter() - begun)
-                if way == "attached":
-                    scans = hedgerow.last_query(spark)
-                    files[template] = sum(s.files_opened for s in scans), sum(s.files for s in scans)
-            if way == "attached":
-                hedgerow.detach(spark)
+        scans = hedgerow.last_query(sessions["attached"])
+        files[template] = sum(s.files_opened for s in scans), sum(s.files for s in scans)
     return took, files

@@ -17,21 +17,25 @@ SCHEMAS: dict[str, str] = {
     "customers": "ckey INT, nkey INT, seg STRING, balance DOUBLE",
     "nations": "nkey INT, name STRING",
     "parts": "pkey INT, psup INT, brand STRING, size INT",
+    "suppliers": "psup INT, city STRING, rating INT",
 }
 KEYS = [
     ("lines.okey", "orders.okey"),
     (("lines.pkey", "lines.psup"), ("parts.pkey", "parts.psup")),
     ("orders.ckey", "customers.ckey"),
     ("customers.nkey", "nations.nkey"),
+    ("parts.psup", "suppliers.psup"),
 ]
-ROWS = {"lines": 1500, "orders": 300, "customers": 60, "nations": 8, "parts": 50}
+ROWS = {"lines": 1500, "orders": 300, "customers": 60, "nations": 8, "parts": 50, "suppliers": 4}
 _ON = {
     ("lines", "orders"): "{0}.okey = {1}.okey",
     ("lines", "parts"): "{0}.pkey = {1}.pkey AND {0}.psup = {1}.psup",
     ("orders", "customers"): "{0}.ckey = {1}.ckey",
     ("customers", "nations"): "{0}.nkey = {1}.nkey",
+    ("parts", "suppliers"): "{0}.psup = {1}.psup",
 }
 TOP = {"lines": "qty", "orders": "total", "customers": "ckey", "nations": "nkey", "parts": "size"}
+TOP["suppliers"] = "rating"
 
 
 def rows_of(table: str, r: Random, first: int = 0, n: int | None = None) -> list[tuple[Any, ...]]:
@@ -44,7 +48,7 @@ def rows_of(table: str, r: Random, first: int = 0, n: int | None = None) -> list
         return f"19{r.randrange(92, 99)}-{r.randrange(1, 13):02d}-{r.randrange(1, 29):02d}"
 
     def pair() -> tuple[int | None, int]:
-        return (None if r.random() < 0.05 else r.randrange(28)), r.randrange(2)
+        return (None if r.random() < 0.05 else r.randrange(14)), r.randrange(5)
 
     def word() -> str | None:
         return r.choice(["quick fox", "slow fox", "lazy dog", None, ""])
@@ -54,7 +58,8 @@ def rows_of(table: str, r: Random, first: int = 0, n: int | None = None) -> list
         "orders": lambda i: (i, key("customers"), r.randrange(1000), day(), r.choice("FOP")),
         "customers": lambda i: (i, key("nations"), r.choice(["AUTO", "BUILD", None]), r.uniform(-9, 9)),
         "nations": lambda i: (i, r.choice(["FRANCE", "GERMANY", "CHINA", "PERU"]) + str(i % 2)),
-        "parts": lambda i: (i // 2, i % 2, f"Brand#{r.randrange(1, 6)}", r.choice([r.randrange(50), None])),
+        "parts": lambda i: (i // 5, i % 5, f"Brand#{r.randrange(1, 6)}", r.choice([r.randrange(50), None])),
+        "suppliers": lambda i: (i, r.choice(["LIMA", "PARIS", None]), r.randrange(9)),
     }
     count = ROWS[table] if n is None else n
     return [makers[table](i) for i in range(first, first + count)]
@@ -96,6 +101,7 @@ def _atom(r: Random, table: str, a: str) -> str:
                 *(f"{a}.brand = 'Brand#{r.randrange(1, 6)}'", f"{a}.size {op} {r.randrange(50)}"),
                 *(f"{a}.size IS NULL", f"{a}.brand LIKE '%{r.randrange(1, 6)}'"),
             ],
+            "suppliers": [f"{a}.city = '{r.choice(['LIMA', 'PARIS'])}'", f"{a}.city IS NULL", f"{a}.rating {op} 4"],
         }[table]
     )
 
@@ -110,7 +116,7 @@ def _types(schema: str) -> dict[str, str]:
 
 
 def _inner(r: Random) -> str:
-    tables = ["lines", "orders", *r.choice([[], ["customers"], ["customers", "nations"], ["parts"]])]
+    tables = ["lines", "orders", *r.choice([[], ["customers"], ["customers", "nations"], ["parts"], ["parts", "suppliers"]])]
     where = [on.format(a, b) for (a, b), on in _ON.items() if a in tables and b in tables]
     where += [a_condition(r, t, t) for t in tables if r.random() < 0.7]
     return f"SELECT count(*), sum(lines.qty) FROM {', '.join(tables)} WHERE {' AND '.join(where)}"
@@ -238,11 +244,13 @@ def _chain(r: Random) -> str:
     kinds = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "JOIN", "LEFT SEMI JOIN"]
     text = "lines l"
     names = [("lines", "l")]
-    for table, name, on in (
+    far = (
         ("orders", "o", "l.okey = o.okey"),
         ("customers", "c", "o.ckey = c.ckey"),
         ("nations", "n", "c.nkey = n.nkey"),
-    ):
+    )
+    near = (("parts", "p", "l.pkey = p.pkey AND l.psup = p.psup"), ("suppliers", "s", "p.psup = s.psup"))
+    for table, name, on in r.choice([far, near]):
         kind = r.choice(kinds)
         if kind == "LEFT SEMI JOIN":
             text += f" LEFT SEMI JOIN {table} {name} ON {on} AND {a_condition(r, table, name)}"

@@ -61,6 +61,7 @@ def test_keys_are_found(learned: hr.LearnedTables) -> None:
         "lines.pkey, psup -> parts.pkey, psup",
         "orders.ckey -> customers.ckey",
         "customers.nkey -> nations.nkey",
+        "parts.psup -> suppliers.psup",
     }
     assert learned.in_order().index("orders") < learned.in_order().index("lines")
 

@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BLOCK = helper_name("block")
-# Characters; Spark fails to compile a longer expression into one method for the stage. A join is in that method too.
-_MAX_COMPILED_SQL, _MAX_COMPILED_SQL_AFTER_JOIN = 40_000, 5_000
+_MAX_COMPILED_SQL = 40_000  # characters; Spark fails to compile a longer expression into one method for the stage
 
 
-def settings_for(layout: Layout, joins: Joins = NO_JOINS) -> dict[str, int | bool]:
+def settings_for(layout: Layout) -> dict[str, int | bool]:
     """The settings, for `configured`, under which Spark routes rows fast."""
-    most = _MAX_COMPILED_SQL_AFTER_JOIN if joins.needed(layout.features) else _MAX_COMPILED_SQL
-    is_too_long = len(layout.assign_sql() or "") > most
+    is_too_long = len(layout.assign_sql() or "") > _MAX_COMPILED_SQL
     whole_stage = {"codegen__wholeStage": False} if is_too_long else {}
     return {**whole_stage, **settings_of(layout.features)}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_name
@@ -50,10 +51,15 @@ class Joins:
 
     def widened(self, frame: DataFrame, items: Iterable[Item]) -> DataFrame:
         """The frame with those joined rows that the items mention."""
-        return self._with_rows(frame, (), self.needed(items))
+        wanted: dict[Steps, dict[str, list[str]]] = {}
+        for steps, fields in self.needed(items).items():
+            wanted.setdefault(shortest(steps), {})[Joined(steps).name] = fields
+        return _compiled_apart(self._with_rows(frame, (), wanted)) if wanted else frame
 
-    def _with_rows(self, frame: DataFrame, before: Steps, wanted: Mapping[Steps, Collection[str]]) -> DataFrame:
-        """Joins the other tables among themselves first: they are smaller than the table that refers to them."""
+    def _with_rows(self, frame: DataFrame, before: Steps, wanted: Mapping[Steps, Mapping[str, list[str]]]) -> DataFrame:
+        """Joins the other tables among themselves first: they are smaller than the table that refers to them.
+
+        `wanted`: the structs that each chain of keys fills, with their fields."""
         from pyspark.sql import functions as f
 
         at = len(before)
@@ -62,10 +68,9 @@ class Joins:
             other = self._with_rows(self.others[step.other.lower()].frame, steps, wanted)
             keys = {helper_name(f"key_{at}_{i}"): name for i, name in enumerate(step.other_columns)}
             columns = [f.expr(quote_name(name)).alias(key) for key, name in keys.items()]
-            if steps in wanted:
-                fields = [f.expr(quote_name(name)).alias(name) for name in wanted[steps]]
-                columns.append(f.struct(*fields).alias(Joined(steps).name))
-            deeper = [Joined(s).name for s in wanted if len(s) > len(steps) and s[: len(steps)] == steps]
+            for struct, fields in wanted.get(steps, {}).items():
+                columns.append(f.struct(*(f.expr(quote_name(name)).alias(name) for name in fields)).alias(struct))
+            deeper = [name for s, structs in wanted.items() if s[: len(steps)] == steps != s for name in structs]
             right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
             right = _hinted(right, self.others[step.other.lower()].rows * len(columns))
             on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
@@ -85,6 +90,39 @@ class Joins:
 
 
 NO_JOINS = Joins()
+
+
+def shortest(steps: Steps) -> Steps:
+    """The chain without those tables of which only the key's own columns lead on.
+
+    From lineitem over partsupp's key (part, supplier) to supplier is a join with supplier. Where partsupp lacks the
+    key, this finds a row and the whole chain none. But no query asks about such rows: conditions are carried over a
+    chain of partners only, so what an index says of rows without partners does not matter.
+
+    >>> pair = Reference("lineitem", ("l_partkey", "l_suppkey"), "partsupp", ("ps_partkey", "ps_suppkey"))
+    >>> [str(step) for step in shortest((pair, Reference("partsupp", ("ps_suppkey",), "supplier", ("s_suppkey",))))]
+    ['lineitem.l_suppkey -> supplier.s_suppkey']
+    """
+    found: list[Reference] = []
+    for step in steps:
+        while found:
+            before = found[-1]
+            mine = dict(zip(before.other_columns, before.columns, strict=True))
+            if not set(step.columns) <= set(mine):
+                break
+            columns = tuple(mine[name] for name in step.columns)
+            step = Reference(found.pop().table, columns, step.other, step.other_columns)
+        found.append(step)
+    return tuple(found)
+
+
+def _compiled_apart(joined: DataFrame) -> DataFrame:
+    """The same rows. Spark compiles what follows a join into the join's own code, and none of it if that is long.
+
+    It cannot compile the counting of rows by `observe`, so here the compiled code ends."""
+    from pyspark.sql import functions as f
+
+    return joined.observe(helper_name(f"joined_{uuid4().hex}"), f.count(f.lit(1)).alias("rows"))
 
 
 def _hinted(other: DataFrame, values: int) -> DataFrame:

@@ -38,7 +38,7 @@ def write_blocks(
     spark = frame.sparkSession
     with (
         exact_writing(spark, schema),
-        configured(spark, **settings_for(layout, joins)),
+        configured(spark, **settings_for(layout)),
         observed(frame) as (watched, checksums),
     ):
         routed = with_block(watched, layout, schema, joins).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)

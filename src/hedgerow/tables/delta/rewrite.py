@@ -98,7 +98,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         with (
             step(log.spark, "writing"),
             _exact_writing(snapshot),
-            configured(log.spark, **settings_for(plan.layout, plan.joins)),
+            configured(log.spark, **settings_for(plan.layout)),
         ):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
@@ -245,7 +245,7 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     if stale(segment.entry.joined, joins):
         joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
     try:
-        with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout, joins)):
+        with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least, joins)
             rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
