@@ -106,9 +106,9 @@ def _atom(r: Random, table: str, a: str) -> str:
     )
 
 
-def workload(r: Random, n: int = 30) -> Workload:
+def workload(r: Random, n: int = 30, also: Sequence[str] = ()) -> Workload:
     """Inner joins with conditions on tables that foreign keys lead to."""
-    return Workload.from_sql([_inner(r) for _ in range(n)], {t: _types(s) for t, s in SCHEMAS.items()})
+    return Workload.from_sql([*(_inner(r) for _ in range(n)), *also], {t: _types(s) for t, s in SCHEMAS.items()})
 
 
 def _types(schema: str) -> dict[str, str]:
@@ -116,7 +116,11 @@ def _types(schema: str) -> dict[str, str]:
 
 
 def _inner(r: Random) -> str:
-    tables = ["lines", "orders", *r.choice([[], ["customers"], ["customers", "nations"], ["parts"], ["parts", "suppliers"]])]
+    tables = [
+        "lines",
+        "orders",
+        *r.choice([[], ["customers"], ["customers", "nations"], ["parts"], ["parts", "suppliers"]]),
+    ]
     where = [on.format(a, b) for (a, b), on in _ON.items() if a in tables and b in tables]
     where += [a_condition(r, t, t) for t in tables if r.random() < 0.7]
     return f"SELECT count(*), sum(lines.qty) FROM {', '.join(tables)} WHERE {' AND '.join(where)}"

@@ -80,7 +80,13 @@ class World:
                 some = f"hash({TOP[table]}) % 3 = {r.randrange(3)}"
                 spark.sql(f"DELETE FROM {name} AS t WHERE {a_condition(r, table, 't')} AND {some}")
             case "update":
-                columns = {"lines": "qty", "orders": "total", "customers": "balance", "parts": "size", "suppliers": "rating"}
+                columns = {
+                    "lines": "qty",
+                    "orders": "total",
+                    "customers": "balance",
+                    "parts": "size",
+                    "suppliers": "rating",
+                }
                 column = columns.get(table)
                 change = "name = 'PERU1'" if column is None else f"{column} = {column} + {r.randrange(1, 900)}"
                 spark.sql(f"UPDATE {name} AS t SET {change} WHERE {a_condition(r, table, 't')}")
