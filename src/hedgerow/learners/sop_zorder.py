@@ -14,22 +14,29 @@ import numpy as np
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.learning.correlation import Graph, Policy, conditions_alike, primary, terms_alike
 from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.rows.clustering import chained
+from hedgerow.core.learning.rows.features import named
 from hedgerow.core.learning.rows.groups import Cost, RowGroups
 from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
+
+MAX_CANDIDATES = 24  # terms that are compared with each other, in all pairs
+MAX_ROWS_ORDERED = 5_000  # about: of the sample, to see whether two terms order rows alike
 
 
 @dataclass(frozen=True)
 class SopZOrder:
     """Z-orders by `columns` and by row groups.
 
-    By default the columns are the `most` terms most often filtered on, of those compared with at least `points` values.
+    By default the columns are the `most` terms most often filtered on, of those compared with at least `points` values;
+    of terms that order rows alike within `alike`, a share of pairs, one speaks for the others (`policy`: which).
     All other conditions may become features of the row groups, with the parameters of `RowGroups`; a group has at least
     `part` times the rows of a block. With `cost="queries"`, groups by both choices of features and no groups are tried,
-    and the layout that reads least of the sample is taken.
+    and the layout that reads least of the sample is taken. With `cost="sop"`, of conditions that hold on the same rows
+    one is a feature.
     """
 
     columns: tuple[str, ...] = ()
@@ -40,13 +47,20 @@ class SopZOrder:
     tuned: bool = False
     cost: Cost = "queries"
     part: float = 1.0
+    alike: float = 0.1
+    policy: Policy = "frequency"
 
     def fit(self, problem: Problem) -> CurveLayout:
         if not isinstance(self.part, int | float) or not self.part > 0:
             raise LayoutError(f"part must be a number above 0, the size of a group in blocks, not {self.part!r}")
+        if not isinstance(self.alike, int | float) or not 0 <= self.alike < 0.5:
+            raise LayoutError(f"alike must be a share of the pairs of rows, below 0.5, not {self.alike!r}")
         along = named_terms(problem, self.columns) or self._changing(problem)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
         left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms_of(cut))]
+        if self.cost == "sop":
+            often = named(problem, left)
+            left = [left[i] for i in self._primary(conditions_alike(problem.truth[left], self.alike), often, len(left))]
         least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, left)]
         if self.cost == "queries":
@@ -67,8 +81,15 @@ class SopZOrder:
                     points.setdefault(term_text(term), set()).update(x.value for x in literals)
                 case Prefix(term, prefix):
                     points.setdefault(term_text(term), set()).add(prefix)
-        often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
-        return often[: self.most]
+        weights = filtered_terms(problem)
+        often = [t for t in weights if len(points.get(term_text(t), ())) >= self.points][:MAX_CANDIDATES]
+        step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
+        columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in often]
+        graph = terms_alike(columns, self.alike)
+        return [often[i] for i in self._primary(graph, [weights[term] for term in often], self.most)]
+
+    def _primary(self, graph: Graph, often: Sequence[float], most: int) -> list[int]:
+        return primary(graph, often, most, self.policy)
 
 
 def _interleaved(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:

@@ -22,7 +22,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
-from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.bottom_up import BottomUp
@@ -145,6 +145,36 @@ def test_terms_of_few_literals_and_named_columns() -> None:
         SopZOrder(columns=("nothing",)).fit(few)
     with pytest.raises(LayoutError, match="part"):
         SopZOrder(part=0).fit(few)
+    with pytest.raises(LayoutError, match="alike must be a share of the pairs of rows"):
+        SopZOrder(alike=0.7).fit(few)
+
+
+def test_of_terms_that_order_rows_alike_one_is_in_the_curve() -> None:
+    """As of year and items sold (thesis, 4.2.2): the other's place is free for a term that says something else."""
+    r = np.random.default_rng(1)
+    shipped = r.integers(0, 2500, ROWS)
+    dates = {"shipped": shipped, "received": shipped + r.integers(1, 30, ROWS), "due": -shipped}
+    sample = Sample.of_table(pa.table({**dates, "price": r.integers(0, 2500, ROWS)}))
+    asked_for = {"shipped": 20, "received": 40, "due": 30, "price": 12}
+    queries = tuple(Compare(col(name), "<", lit(50 * i)) for name, n in asked_for.items() for i in range(n))
+    problem = Problem.build(sample, queries, 128)
+
+    def axes(learner: SopZOrder) -> list[str]:
+        return [term_text(axis.term) for axis in learner.fit(problem).axes if isinstance(axis, Axis)]
+
+    assert axes(SopZOrder(most=2)) == ["received", "price"]
+    assert axes(SopZOrder(most=2, alike=0)) == ["received", "due"]
+
+
+def test_of_conditions_on_the_same_rows_one_is_a_feature() -> None:
+    r = np.random.default_rng(2)
+    country, weight = r.choice(["FR", "US"], ROWS), r.integers(0, 9, ROWS)
+    table = pa.table({"country": country, "currency": np.where(country == "FR", "EUR", "USD"), "weight": weight})
+    conditions = [Compare(col("country"), "=", lit("FR")), Compare(col("currency"), "=", lit("EUR"))]
+    conditions += [Compare(col("weight"), "=", lit(3))]
+    queries = tuple(c for n, c in zip((4, 3, 2), conditions, strict=True) for _ in range(n))
+    layout = SopZOrder(cost="sop").fit(Problem.build(Sample.of_table(table), queries, 128))
+    assert set(layout.features) == {conditions[0], conditions[2]}
 
 
 def test_no_queries_one_block() -> None:

@@ -50,9 +50,7 @@ def frequent(
     Each serves further queries with at least the share `threshold` of the weight. With `skip` they are chosen by the
     rows that queries skip, each for at least the share `threshold` of all rows that the queries would read.
     """
-    weight_of: dict[Predicate, float] = {}
-    for p, weight in zip(problem.predicates, problem.weights, strict=True):
-        weight_of[normalise(p)] = weight_of.get(normalise(p), 0.0) + weight
+    weight_of = _weights(problem)
     weights = np.array(list(weight_of.values()), np.float64)
     least = threshold * weights.sum()
     share = problem.truth.mean(axis=1)
@@ -67,8 +65,21 @@ def frequent(
         kept = [problem.cuts[c] for c in cuts]
         chosen = _one_by_one(serves, weights, implied(kept, kept), most, least)
     features: list[int] = cuts[chosen].tolist()
-    named = [sum(w for p, w in weight_of.items() if _has(p, problem.cuts[c])) for c in features]
-    return Frequent(features, serves[chosen] @ weights, np.array(named, np.float64))
+    return Frequent(features, serves[chosen] @ weights, np.array(named(problem, features), np.float64))
+
+
+def named(problem: Problem, cuts: Sequence[int]) -> list[float]:
+    """Of each cut the weight of the queries that have it as a condition."""
+    weight_of = _weights(problem)
+    return [sum(w for p, w in weight_of.items() if _has(p, problem.cuts[c])) for c in cuts]
+
+
+def _weights(problem: Problem) -> dict[Predicate, float]:
+    """The different queries, each with its weight."""
+    weight_of: dict[Predicate, float] = {}
+    for p, weight in zip(problem.predicates, problem.weights, strict=True):
+        weight_of[normalise(p)] = weight_of.get(normalise(p), 0.0) + weight
+    return weight_of
 
 
 def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least: float) -> Ints:
