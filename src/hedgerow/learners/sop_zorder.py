@@ -55,9 +55,11 @@ class SopZOrder:
             raise LayoutError(f"part must be a number above 0, the size of a group in blocks, not {self.part!r}")
         if not isinstance(self.alike, int | float) or not 0 <= self.alike < 0.5:
             raise LayoutError(f"alike must be a share of the pairs of rows, below 0.5, not {self.alike!r}")
-        along = named_terms(problem, self.columns) or self._changing(problem)
+        compared = named_terms(problem, self.columns) or self._changing(problem)
+        along = compared if self.columns else self._apart(problem, compared)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
-        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, along) for a in atoms_of(cut))]
+        for_curve = compared if self.cost == "sop" else along
+        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
         if self.cost == "sop":
             often = named(problem, left)
             left = [left[i] for i in self._primary(conditions_alike(problem.truth[left], self.alike), often, len(left))]
@@ -71,7 +73,7 @@ class SopZOrder:
         return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)
 
     def _changing(self, problem: Problem) -> list[Term]:
-        """The terms that queries filter on most often, of those compared with many values."""
+        """The terms that are compared with many values, those that queries filter on most often first."""
         points: dict[str, set[object]] = {}
         for atom in (a for p in problem.predicates for a in atoms_of(p)):
             match atom:
@@ -81,12 +83,16 @@ class SopZOrder:
                     points.setdefault(term_text(term), set()).update(x.value for x in literals)
                 case Prefix(term, prefix):
                     points.setdefault(term_text(term), set()).add(prefix)
+        often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
+        return often[:MAX_CANDIDATES]
+
+    def _apart(self, problem: Problem, terms: Sequence[Term]) -> list[Term]:
+        """The `most` terms most often filtered on, one of those that order rows alike."""
         weights = filtered_terms(problem)
-        often = [t for t in weights if len(points.get(term_text(t), ())) >= self.points][:MAX_CANDIDATES]
         step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
-        columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in often]
+        columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in terms]
         graph = terms_alike(columns, self.alike)
-        return [often[i] for i in self._primary(graph, [weights[term] for term in often], self.most)]
+        return [terms[i] for i in self._primary(graph, [weights[term] for term in terms], self.most)]
 
     def _primary(self, graph: Graph, often: Sequence[float], most: int) -> list[int]:
         return primary(graph, often, most, self.policy)
