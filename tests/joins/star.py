@@ -34,8 +34,10 @@ _ON = {
     ("customers", "nations"): "{0}.nkey = {1}.nkey",
     ("parts", "suppliers"): "{0}.psup = {1}.psup",
 }
-TOP = {"lines": "qty", "orders": "total", "customers": "ckey", "nations": "nkey", "parts": "size"}
-TOP["suppliers"] = "rating"
+TOP = {
+    **{"lines": "qty", "orders": "total", "customers": "ckey", "nations": "nkey"},
+    **{"parts": "size", "suppliers": "rating"},
+}
 
 
 def rows_of(table: str, r: Random, first: int = 0, n: int | None = None) -> list[tuple[Any, ...]]:

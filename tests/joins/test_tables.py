@@ -105,8 +105,9 @@ def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: 
     rows = frame(spark, "orders", rows_of("orders", Random(5), 1000, 3))
     hr.table(spark, written["orders"]).append(rows)
     register(spark, written)
-    stale = opened(spark)
-    assert before["lines"] < stale["lines"]
+    with temporary_settings(spark, {"hedgerow.partners": "false"}):  # the ranges of keys do without the index of joins
+        stale = opened(spark)
+    assert before["lines"] < 0.9 * len(table.known) <= stale["lines"]  # a file without any key is never needed
     assert hr.table(spark, written["lines"]).score(workload(Random(4))).rows_read > 0.5
     table.verify()
     repaired = table.repair()

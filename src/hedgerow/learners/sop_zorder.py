@@ -6,7 +6,7 @@ SOP       conditions that recur                         info['courier'] = 'DHL',
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from hedgerow.core.learning.correlation import Graph, Policy, conditions_alike, 
 from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.rows.clustering import chained
-from hedgerow.core.learning.rows.features import named
+from hedgerow.core.learning.rows.features import different_queries, named
 from hedgerow.core.learning.rows.groups import Cost, RowGroups
 from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
@@ -55,13 +55,13 @@ class SopZOrder:
             raise LayoutError(f"part must be a number above 0, the size of a group in blocks, not {self.part!r}")
         if not isinstance(self.alike, int | float) or not 0 <= self.alike < 0.5:
             raise LayoutError(f"alike must be a share of the pairs of rows, below 0.5, not {self.alike!r}")
-        compared = named_terms(problem, self.columns) or self._changing(problem)
-        along = compared if self.columns else self._apart(problem, compared)
+        changing = {} if self.columns else self._changing(problem)
+        along = named_terms(problem, self.columns) or self._apart(problem, changing)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
-        for_curve = compared if self.cost == "sop" else along
+        for_curve = {*along, *changing} if self.cost == "sop" else along
         left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
         if self.cost == "sop":
-            often = named(problem, left)
+            often = named(different_queries(problem), [problem.cuts[i] for i in left])
             left = [left[i] for i in self._primary(conditions_alike(problem.truth[left], self.alike), often, len(left))]
         least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, left)]
@@ -72,8 +72,8 @@ class SopZOrder:
             layouts.append(GroupLayout((), {}))
         return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)
 
-    def _changing(self, problem: Problem) -> list[Term]:
-        """The terms that are compared with many values, those that queries filter on most often first."""
+    def _changing(self, problem: Problem) -> dict[Term, float]:
+        """The terms compared with many values, the most frequent first; each with the weight of its queries."""
         points: dict[str, set[object]] = {}
         for atom in (a for p in problem.predicates for a in atoms_of(p)):
             match atom:
@@ -83,16 +83,17 @@ class SopZOrder:
                     points.setdefault(term_text(term), set()).update(x.value for x in literals)
                 case Prefix(term, prefix):
                     points.setdefault(term_text(term), set()).add(prefix)
-        often = [t for t in filtered_terms(problem) if len(points.get(term_text(t), ())) >= self.points]
-        return often[:MAX_CANDIDATES]
-
-    def _apart(self, problem: Problem, terms: Sequence[Term]) -> list[Term]:
-        """The `most` terms most often filtered on, one of those that order rows alike."""
         weights = filtered_terms(problem)
+        often = [t for t in weights if len(points.get(term_text(t), ())) >= self.points]
+        return {t: weights[t] for t in often[:MAX_CANDIDATES]}
+
+    def _apart(self, problem: Problem, weights: Mapping[Term, float]) -> list[Term]:
+        """The `most` terms most often filtered on, one of those that order rows alike."""
+        terms = list(weights)
         step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
         columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in terms]
         graph = terms_alike(columns, self.alike)
-        return [terms[i] for i in self._primary(graph, [weights[term] for term in terms], self.most)]
+        return [terms[i] for i in self._primary(graph, list(weights.values()), self.most)]
 
     def _primary(self, graph: Graph, often: Sequence[float], most: int) -> list[int]:
         return primary(graph, often, most, self.policy)

@@ -21,18 +21,11 @@ Policy = Literal["frequency", "degree", "both"]
 Graph = list[set[int]]  # of each feature its neighbours
 
 
-def sort_index(values: Ints) -> float:
-    """The share of pairs in which the later value is larger: 1 if all values ascend, 0 if none does.
-
-    >>> sort_index(np.array([1, 3, 5, 2, 4]))
-    0.7
-    """
-    pairs = len(values) * (len(values) - 1) // 2
-    return ascending_pairs(values) / pairs if pairs else 0.0
-
-
 def ascending_pairs(values: Ints) -> int:
-    """The number of pairs in which the later value is larger.
+    """The number of pairs in which the later value is larger; as a share of all pairs, the thesis' sort index.
+
+    >>> ascending_pairs(np.array([1, 3, 5, 2, 4])) / 10
+    0.7
 
     Two values first differ in one bit of their ranks. For each bit, from the highest on, rows are kept together that
     agree in all bits above it; a row with the bit set then makes a pair with each earlier row of its group without.
@@ -72,24 +65,10 @@ def terms_alike(columns: Sequence[Ints], tolerance: float) -> Graph:
     return graph
 
 
-def contingency(first: Ints, second: Ints) -> float:
-    """The mean-square contingency of two columns of categories: 0 if they are independent.
-
-    At most the smaller number of categories less one, and that if one column determines the other.
-
-    >>> numbers = np.arange(1, 101)
-    >>> round(contingency(numbers, numbers % 2), 9)
-    1.0
-    """
-    rows, columns = (np.unique(c, return_inverse=True)[1].reshape(-1) for c in (first, second))
-    together = np.zeros((rows.max(initial=-1) + 1, columns.max(initial=-1) + 1))
-    np.add.at(together, (rows, columns), 1 / max(1, len(rows)))
-    expected = np.outer(together.sum(axis=1), together.sum(axis=0))
-    return float(((together - expected) ** 2 / expected).sum())
-
-
 def conditions_alike(truth: Bools, tolerance: float) -> Graph:
-    """An edge between two conditions whose contingency is above 1 - tolerance. `truth`: conditions x rows."""
+    """An edge between two conditions whose mean-square contingency is above 1 - tolerance. `truth`: conditions x rows.
+
+    It is 0 if they are independent, 1 if one tells the other; of two values, the square of their correlation."""
     hold = truth.astype(np.float64)
     share = hold.mean(axis=1)
     spread = share * (1 - share)

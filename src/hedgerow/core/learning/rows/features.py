@@ -12,7 +12,7 @@ row. So by default the next feature is the one that lets queries skip the most f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ def frequent(
     Each serves further queries with at least the share `threshold` of the weight. With `skip` they are chosen by the
     rows that queries skip, each for at least the share `threshold` of all rows that the queries would read.
     """
-    weight_of = _weights(problem)
+    weight_of = different_queries(problem)
     weights = np.array(list(weight_of.values()), np.float64)
     least = threshold * weights.sum()
     share = problem.truth.mean(axis=1)
@@ -65,21 +65,22 @@ def frequent(
         kept = [problem.cuts[c] for c in cuts]
         chosen = _one_by_one(serves, weights, implied(kept, kept), most, least)
     features: list[int] = cuts[chosen].tolist()
-    return Frequent(features, serves[chosen] @ weights, np.array(named(problem, features), np.float64))
+    return Frequent(
+        features, serves[chosen] @ weights, np.array(named(weight_of, [problem.cuts[c] for c in features]), np.float64)
+    )
 
 
-def named(problem: Problem, cuts: Sequence[int]) -> list[float]:
-    """Of each cut the weight of the queries that have it as a condition."""
-    weight_of = _weights(problem)
-    return [sum(w for p, w in weight_of.items() if _has(p, problem.cuts[c])) for c in cuts]
-
-
-def _weights(problem: Problem) -> dict[Predicate, float]:
+def different_queries(problem: Problem) -> dict[Predicate, float]:
     """The different queries, each with its weight."""
     weight_of: dict[Predicate, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
         weight_of[normalise(p)] = weight_of.get(normalise(p), 0.0) + weight
     return weight_of
+
+
+def named(weight_of: Mapping[Predicate, float], cuts: Sequence[Predicate]) -> list[float]:
+    """Of each cut the weight of the queries that have it as a condition."""
+    return [sum(w for p, w in weight_of.items() if _has(p, cut)) for cut in cuts]
 
 
 def _one_by_one(serves: Bools, weights: Weights, under: Bools, most: int, least: float) -> Ints:
