@@ -1,4 +1,4 @@
-"""`make demo`: makes 18 million rows of TPC-H's lineitem, learns a layout, rewrites the table and times queries."""
+"""`make demo`: makes 12 million rows of TPC-H's lineitem, learns a layout, rewrites the table and times queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hedgerow.spark.start.session import local_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCALE, BLOCK_BYTES = 3, "8MB"
+SCALE, BLOCK_BYTES = 2, "8MB"
 LEARNED, UNSEEN, TIMED = 100, 100, 12
 
 
