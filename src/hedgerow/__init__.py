@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.core.learning.score import Score as Score
     from hedgerow.pipeline.apply import apply as apply
+    from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
     from hedgerow.pipeline.learned import Learned as Learned
+    from hedgerow.pipeline.log import Log as Log
+    from hedgerow.pipeline.log import log as log
+    from hedgerow.pipeline.log import logged as logged
     from hedgerow.pipeline.open import open_table as table
     from hedgerow.pipeline.open import read as read
     from hedgerow.pipeline.route import attach as attach
@@ -31,14 +35,18 @@ _PUBLIC = {
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
     "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
+    "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
+    "import_log": "hedgerow.pipeline.import_log:import_log",
     "learn": "hedgerow.pipeline.learn:learn",
     "local_session": "hedgerow.spark.start.session:local_session",
+    "log": "hedgerow.pipeline.log:log",
+    "logged": "hedgerow.pipeline.log:logged",
     "read": "hedgerow.pipeline.open:read",
     "route": "hedgerow.pipeline.route:route",
     "score": "hedgerow.pipeline.score:score",
@@ -50,15 +58,19 @@ __all__ = [
     "HedgerowWarning",
     "Learned",
     "LearnedTables",
+    "Log",
     "Score",
     "Workload",
     "__version__",
     "apply",
     "attach",
     "detach",
+    "import_log",
     "last_query",
     "learn",
     "local_session",
+    "log",
+    "logged",
     "read",
     "route",
     "score",

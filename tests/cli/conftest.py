@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.cli import commands as cli
+from hedgerow.cli import app as shared_by_commands
+from hedgerow.cli.commands import app
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,8 +21,8 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     """Runs `hedgerow` with these words, and leaves the session alive."""
 
     @contextmanager
-    def shared(options: cli.Options) -> Iterator[SparkSession]:
+    def shared(options: shared_by_commands.Options) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(cli, "_session", shared)
-    return lambda *words: CliRunner().invoke(cli.app, [str(word) for word in words], prog_name="hedgerow")
+    monkeypatch.setattr(shared_by_commands, "_session", shared)
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words], prog_name="hedgerow")

@@ -39,9 +39,10 @@ def shape(text: str) -> str:
 
 def test_commands(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (program,), (queries,) = blocks("python"), blocks("sql")
+    (program,), (queries, history) = blocks("python"), blocks("sql")
     exec(compile(program, "cli.md", "exec"), {})
     Path("shop/queries.sql").write_text(queries)
+    Path("shop/history.sql").write_text(history)
     for command, shown in commands():
         first, *words = shlex.split(command.replace("shop/", f"{tmp_path}/shop/"))  # Spark does not change directory
         assert first == "hedgerow"

@@ -1,4 +1,5 @@
 """How does the command `hedgerow` read and print?
 
-`commands` reads the arguments and calls the pipeline, `output` prints the answer.
+`app` holds what all commands share, `commands` and `log_commands` read the arguments and call the pipeline, `output`
+prints the answer.
 """

@@ -7,24 +7,29 @@ command runs, so that asking for help is quick.
 from __future__ import annotations
 
 import json
-import logging
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields
-from io import StringIO
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperGroup
 
 import hedgerow
+from hedgerow.cli.app import (
+    DirectoryArgument,
+    JsonOption,
+    SourceArgument,
+    Texts,
+    WorkloadArgument,
+    app,
+    is_log,
+    key_value,
+    spark_of,
+)
+from hedgerow.cli.log_commands import import_log, log
 from hedgerow.cli.output import Output, all_or, paired_share, seconds_shown, share, summary
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.jvm_output import jvm_output, start_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,70 +39,6 @@ if TYPE_CHECKING:
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
     from hedgerow.pipeline.several_tables import LearnedTables
-
-
-class Commands(TyperGroup):
-    """Prints a foreseen error in one line; any other error is a bug and keeps its traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if (sentence := _one_sentence(error)) is None:
-                raise
-            Output.line("error", sentence)
-            raise typer.Exit(1) from None
-
-
-# Plain help: rich would draw boxes and is slow to import.
-app = typer.Typer(
-    cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-)
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of every command, for its Spark session."""
-
-    master: str = "local[*]"
-    memory: str = "4g"
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def wants_log(self) -> bool:
-        """Whether Spark's log is printed; by default it is off, because failures are raised as errors."""
-        return "spark.log.level" in self.conf
-
-
-Texts = list[str] | None
-SourceArgument = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")
-]
-WorkloadArgument = Annotated[
-    Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, or a saved .jsonl file.")
-]
-DirectoryArgument = Annotated[
-    str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote; also the name of a Delta table.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"hedgerow {hedgerow.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main_options(
-    ctx: typer.Context,
-    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
-    memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
-    conf: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-) -> None:
-    """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""
-    ctx.obj = Options(master, memory, dict(_key_value("--conf", text) for text in conf or ()))
 
 
 @app.command()
@@ -131,16 +72,16 @@ def learn(
     With --learner mto, SOURCE is a directory with a folder for each table, or a database: queries may join them.
     """
     params = _params(learner, param or ())
-    queries = hedgerow.Workload.from_file(workload)
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     if not out.absolute().parent.is_dir():  # not after an hour of learning
         raise HedgerowError(f"the layout cannot be written to {out}: there is no such directory")
     if out.is_dir():
         raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         learned = hedgerow.learn(
             spark,
             source,
-            queries,
+            hedgerow.logged(spark, source, table) if queries is None else queries,
             learner,
             block_rows,
             sample_rows,
@@ -190,11 +131,12 @@ def score(
 
     Without --layout the answer is exact, and comes from the index alone.
     """
-    queries = hedgerow.Workload.from_file(workload)
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     from hedgerow.pipeline.several_tables import loaded
 
     learned = None if layout is None else loaded(layout)
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
+        queries = queries or hedgerow.logged(spark, source)
         result: Score | dict[str, Score]
         if learned is None:
             result = hedgerow.table(spark, source).score(queries)
@@ -245,7 +187,7 @@ def apply(
     from hedgerow.pipeline.several_tables import loaded
 
     learned = loaded(layout)
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         written = hedgerow.apply(
             spark,
             source,
@@ -282,7 +224,7 @@ def query(
     That goes for tables that apply wrote; others are read as ever.
     """
     output = Output(as_json)
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         if explain:
             _explain(spark, sql, output)
         else:
@@ -295,7 +237,7 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
 
     Compares all files, rows and columns, and the index's statistics of some files.
     """
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         report = hedgerow.table(spark, directory).verify()
     compared = all_or(report.get("rows_compared", report["rows"]), report["rows"])
     Output(as_json).answer(
@@ -314,7 +256,7 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
 @app.command()
 def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
     """Tell what a table is and where it came from."""
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         facts = hedgerow.table(spark, directory).describe()
     Output(as_json).answer(facts, summary(facts))
 
@@ -325,7 +267,7 @@ def repair(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
 
     What the index says of their rows holds for one version of them.
     """
-    with _spark(ctx) as spark:
+    with spark_of(ctx) as spark:
         facts = hedgerow.table(spark, directory).repair().describe()
     Output(as_json).answer(facts, summary(facts))
 
@@ -339,8 +281,9 @@ def relearn(
     as_json: JsonOption = False,
 ) -> None:
     """Let a table's index describe what other queries ask for, without moving a row."""
-    queries = hedgerow.Workload.from_file(workload)
-    with _spark(ctx) as spark:
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    with spark_of(ctx) as spark:
+        queries = queries or hedgerow.logged(spark, directory)
         table = hedgerow.table(spark, directory)
         before = table.score(queries).rows_read
         after = table.relearn(queries, statistics).score(queries).rows_read
@@ -371,63 +314,6 @@ def _key(text: str) -> tuple[list[str], list[str]]:
     return sides[0], sides[1]
 
 
-@contextmanager
-def _spark(ctx: typer.Context) -> Iterator[SparkSession]:
-    """A session; while it lives, Hedgerow's warnings are printed as single lines."""
-    options: Options = ctx.obj
-
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, hedgerow.HedgerowWarning):
-            Output.line("warning", str(message))
-        else:
-            usual(message, category, *where, **more)
-
-    with warnings.catch_warnings():
-        usual, warnings.showwarning = warnings.showwarning, show
-        warnings.simplefilter("always", hedgerow.HedgerowWarning)
-        with _session(options) as spark:
-            # Otherwise PySpark also logs a failed query, with Java's whole stack trace.
-            logging.disable(logging.NOTSET if options.wants_log else logging.CRITICAL)
-            try:
-                yield spark
-            finally:
-                logging.disable(logging.NOTSET)
-
-
-@contextmanager
-def _session(options: Options) -> Iterator[SparkSession]:
-    """A new session, stopped at the end; tests replace this function."""
-    from hedgerow.spark.start.session import session, spark_errors
-
-    with nullcontext(StringIO()) if options.wants_log else jvm_output() as held:
-        try:
-            spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
-        except spark_errors() as error:
-            raise HedgerowError(f"Spark did not start: {start_failure(held) or _one_sentence(error)}") from error
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-def _one_sentence(error: Exception) -> str | None:
-    """One sentence for an error of Hedgerow or Spark; None for any other."""
-    if isinstance(error, HedgerowError):
-        return str(error)
-    if "pyspark" in sys.modules:
-        from hedgerow.spark.start.session import first_line, spark_errors
-
-        return first_line(error) if isinstance(error, spark_errors()) else None
-    return None
-
-
-def _key_value(option: str, text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
-    return key, value
-
-
 def _recurrence(value: str) -> Recurrence:
     try:
         return "auto" if value == "auto" else float(value)
@@ -442,7 +328,7 @@ def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:
     cls: Any = type(make_learner(learner))
     kinds = {f.name: get_type_hints(cls)[f.name] for f in fields(cls)}
     params = {}
-    for key, value in (_key_value("--param", text) for text in given):
+    for key, value in (key_value("--param", text) for text in given):
         if key not in kinds:
             raise HedgerowError(f"the learner {learner} takes {', '.join(kinds) or 'no parameters'}, not {key!r}")
         try:
@@ -491,6 +377,10 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
         path, _, name = file.rpartition("/")
         names.setdefault(path, []).append(name)
     return names
+
+
+app.command()(log)
+app.command(name="import-log")(import_log)
 
 
 def main() -> None:

@@ -22,14 +22,17 @@ import java.time.LocalDate;
 import java.time.ZoneId;
 import java.time.zone.ZoneOffsetTransition;
 import java.time.zone.ZoneRulesProvider;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
@@ -42,7 +45,10 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.BinaryExpression;
 import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Contains;
+import org.apache.spark.sql.catalyst.expressions.EndsWith;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
@@ -56,10 +62,12 @@ import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -77,6 +85,16 @@ import org.apache.spark.sql.delta.actions.AddFile; // Delta
 import org.apache.spark.sql.delta.stats.DataSize; // Delta
 import org.apache.spark.sql.delta.stats.DeltaScan; // Delta
 import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex; // Delta
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.ProjectExec;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -99,7 +117,9 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.util.QueryExecutionListener;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.AccumulatorV2;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -1932,6 +1952,219 @@ public class Pruning extends Rule {
 
         public String toString() {
             return "Hedgerow(" + files.size() + " other files with the rows of " + base + ")";
+        }
+    }
+
+    // --- the log of queries ---
+
+    /** Notes what finished queries read of some tables. Spark calls it after each query, on a thread of its own. */
+    public static class Heard implements QueryExecutionListener {
+        static final int MAX_WAITING = 100000; // queries that nobody has taken yet
+        private final List roots = new ArrayList();
+        private final ArrayDeque waiting = new ArrayDeque();
+        private long lost;
+
+        /** From now on, scans of files below this folder are noted. */
+        public synchronized void watch(String root) {
+            roots.add(root);
+        }
+
+        public synchronized void forget(String root) {
+            roots.remove(root);
+        }
+
+        /** Takes out the oldest notes, each as JSON; the first number says how many were lost. */
+        public synchronized String taken(int most) {
+            StringBuilder out = new StringBuilder("[").append(lost);
+            lost = 0;
+            for (int i = 0; i < most && !waiting.isEmpty(); i++) {
+                out.append(",").append((String) waiting.poll());
+            }
+            return out.append("]").toString();
+        }
+
+        public void onFailure(String name, QueryExecution query, Exception error) {
+        }
+
+        public void onSuccess(String name, QueryExecution query, long nanos) {
+            try {
+                Map scans = new LinkedHashMap();
+                find(query.executedPlan(), null, scans);
+                if (!scans.isEmpty()) {
+                    note("{\"at\":" + (System.currentTimeMillis() - nanos / 1000000) + ",\"seconds\":" + nanos / 1e9
+                        + ",\"scans\":[" + String.join(",", (Iterable) scans.values()) + "]}");
+                }
+            } catch (Exception error) {
+                LOG.info("Hedgerow does not log a query: " + error);
+            } catch (LinkageError error) {
+                LOG.info("Hedgerow does not log a query: " + error);
+            }
+        }
+
+        private synchronized void note(String text) {
+            if (waiting.size() == MAX_WAITING) {
+                lost++;
+            } else {
+                waiting.add(text);
+            }
+        }
+
+        private synchronized String[] watched() {
+            return (String[]) roots.toArray(new String[0]);
+        }
+
+        /** `filter`: the filter above the plan, if nothing stands between that changes the number of rows. */
+        private void find(SparkPlan plan, FilterExec filter, Map scans) throws Exception {
+            if (plan instanceof AdaptiveSparkPlanExec) {
+                find(((AdaptiveSparkPlanExec) plan).executedPlan(), null, scans);
+                // Spark has replaced parts of the plan that turned out to have no rows.
+                find(((AdaptiveSparkPlanExec) plan).initialPlan(), null, scans);
+            } else if (plan instanceof QueryStageExec) {
+                find(((QueryStageExec) plan).plan(), null, scans);
+            } else if (plan instanceof FileSourceScanExec) {
+                add((FileSourceScanExec) plan, filter, scans);
+            }
+            boolean keeps = plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec
+                || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
+            FilterExec above = plan instanceof FilterExec ? (FilterExec) plan : keeps ? filter : null;
+            for (Iterator each = plan.children().iterator(); each.hasNext();) {
+                find((SparkPlan) each.next(), above, scans);
+            }
+            for (Iterator each = plan.subqueries().iterator(); each.hasNext();) {
+                find((SparkPlan) each.next(), null, scans);
+            }
+        }
+
+        private void add(FileSourceScanExec scan, FilterExec filter, Map scans) {
+            String root = rootOf(scan.relation().location());
+            if (root == null) {
+                return;
+            }
+            Set columns = new TreeSet();
+            for (Iterator each = scan.output().iterator(); each.hasNext();) {
+                AttributeReference column = (AttributeReference) each.next();
+                if (isData(column)) {
+                    columns.add(column.name());
+                }
+            }
+            List conditions = new ArrayList();
+            collect(scan.partitionFilters(), conditions);
+            collect(scan.dataFilters(), conditions);
+            Set used = new HashSet(); // columns of conditions that are not TRUE on NULL anyway
+            for (int i = 0; i < conditions.size(); i++) {
+                Expression condition = (Expression) conditions.get(i);
+                for (Iterator each = condition.references().iterator(); each.hasNext();) {
+                    Attribute column = (Attribute) each.next();
+                    columns.add(column.name());
+                    if (!(condition instanceof IsNotNull)) {
+                        used.add(column.exprId());
+                    }
+                }
+            }
+            StringBuilder out = new StringBuilder("{\"root\":");
+            quote(root, out);
+            out.append(",\"where\":[");
+            String comma = "";
+            for (int i = 0; i < conditions.size(); i++) {
+                Expression condition = (Expression) conditions.get(i);
+                if (condition instanceof IsNotNull && ((IsNotNull) condition).child() instanceof Attribute
+                        && used.contains(((Attribute) ((IsNotNull) condition).child()).exprId())) {
+                    continue; // Spark adds these by itself
+                }
+                out.append(comma);
+                quote(((Expression) condition.transform(new Written())).sql(), out);
+                comma = ",";
+            }
+            out.append("],\"columns\":");
+            names(columns, out);
+            String asked = out.toString();
+            long rows = metric(scan, "numOutputRows");
+            out.append(",\"files\":").append(metric(scan, "numFiles"));
+            out.append(",\"bytes\":").append(metric(scan, "filesSize")).append(",\"rows\":").append(rows);
+            out.append(",\"kept\":").append(filter == null ? rows : metric(filter, "numOutputRows"));
+            scans.putIfAbsent(asked, out.append("}").toString());
+        }
+
+        private static void collect(Seq filters, List found) {
+            for (Iterator each = filters.iterator(); each.hasNext();) {
+                Expression filter = (Expression) each.next();
+                HasSubquery has = new HasSubquery();
+                filter.transform(has);
+                if (!has.found && filter.deterministic()) {
+                    found.add(filter);
+                }
+            }
+        }
+
+        /** The watched folder in which the files lie, the deepest; null if there is none, or they are no rows of it. */
+        private String rootOf(FileIndex location) {
+            String[] known = watched();
+            String found = null;
+            for (Iterator each = location.rootPaths().iterator(); each.hasNext();) {
+                String path = each.next().toString() + "/";
+                for (int i = 0; i < known.length; i++) {
+                    boolean isBelow = path.startsWith(known[i] + "/");
+                    if (isBelow && (path.startsWith(known[i] + "/_hedgerow/") || path.startsWith(known[i] + "/_delta_log/"))) {
+                        return null;
+                    }
+                    if (isBelow && (found == null || found.length() < known[i].length())) {
+                        found = known[i];
+                    }
+                }
+            }
+            return found;
+        }
+
+        private static long metric(SparkPlan plan, String name) {
+            Option found = plan.metrics().get(name);
+            Long value = found.isDefined() ? (Long) ((AccumulatorV2) found.get()).value() : null;
+            return value == null ? 0L : Math.max(0L, value.longValue());
+        }
+    }
+
+    /** Finds conditions that only the running query knows; changes nothing. */
+    public static class HasSubquery extends AbstractPartialFunction {
+        boolean found;
+
+        public boolean isDefinedAt(Object node) {
+            found |= node instanceof PlanExpression || node.getClass().getSimpleName().startsWith("DynamicPruning");
+            return false;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            isDefinedAt(node);
+            return otherwise.apply(node);
+        }
+    }
+
+    /** Writes conditions as users do: columns without their table, and LIKE instead of what Spark makes of it. */
+    public static class Written extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return node instanceof AttributeReference || pattern(node) != null;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            if (node instanceof AttributeReference) {
+                return ((AttributeReference) node).withQualifier(CollectionConverters.asScala(new ArrayList()).toSeq());
+            }
+            String pattern = pattern(node);
+            return pattern == null ? otherwise.apply(node) : new Like(
+                (Expression) ((BinaryExpression) node).left(),
+                new Literal(UTF8String.fromString(pattern), DataTypes.StringType), '\\');
+        }
+
+        private static String pattern(Object node) {
+            boolean isOpenLeft = node instanceof Contains || node instanceof EndsWith;
+            boolean isOpenRight = node instanceof Contains || node instanceof StartsWith;
+            if (!isOpenLeft && !isOpenRight) {
+                return null;
+            }
+            Object word = ((BinaryExpression) node).right();
+            if (!(word instanceof Literal) || !(((Literal) word).value() instanceof UTF8String)) {
+                return null;
+            }
+            String text = ((Literal) word).value().toString().replaceAll("([\\\\%_])", "\\\\$1");
+            return (isOpenLeft ? "%" : "") + text + (isOpenRight ? "%" : "");
         }
     }
 

@@ -1,0 +1,150 @@
+"""What the sub-commands share: the app, their common arguments, and the Spark session they run in."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import hedgerow
+from hedgerow.cli.output import Output
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.jvm_output import jvm_output, start_failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Commands(TyperGroup):
+    """Prints a foreseen error in one line; any other error is a bug and keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if (sentence := one_sentence(error)) is None:
+                raise
+            Output.line("error", sentence)
+            raise typer.Exit(1) from None
+
+
+# Plain help: rich would draw boxes and is slow to import.
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of every command, for its Spark session."""
+
+    master: str = "local[*]"
+    memory: str = "4g"
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wants_log(self) -> bool:
+        """Whether Spark's log is printed; by default it is off, because failures are raised as errors."""
+        return "spark.log.level" in self.conf
+
+
+Texts = list[str] | None
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")
+]
+WorkloadArgument = Annotated[
+    Path, typer.Argument(metavar="WORKLOAD", help="SQL split by semicolons, a saved .jsonl file, or the word log.")
+]
+DirectoryArgument = Annotated[
+    str, typer.Argument(metavar="DIRECTORY", help="Where a table is that apply wrote; also the name of a Delta table.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hedgerow {hedgerow.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main_options(
+    ctx: typer.Context,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
+    conf: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""
+    ctx.obj = Options(master, memory, dict(key_value("--conf", text) for text in conf or ()))
+
+
+@contextmanager
+def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
+    """A session; while it lives, Hedgerow's warnings are printed as single lines."""
+    options: Options = ctx.obj
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, hedgerow.HedgerowWarning):
+            Output.line("warning", str(message))
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        usual, warnings.showwarning = warnings.showwarning, show
+        warnings.simplefilter("always", hedgerow.HedgerowWarning)
+        with _session(options) as spark:
+            # Otherwise PySpark also logs a failed query, with Java's whole stack trace.
+            logging.disable(logging.NOTSET if options.wants_log else logging.CRITICAL)
+            try:
+                yield spark
+            finally:
+                logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _session(options: Options) -> Iterator[SparkSession]:
+    """A new session, stopped at the end; tests replace this function."""
+    from hedgerow.spark.start.session import session, spark_errors
+
+    with nullcontext(StringIO()) if options.wants_log else jvm_output() as held:
+        try:
+            spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
+        except spark_errors() as error:
+            raise HedgerowError(f"Spark did not start: {start_failure(held) or one_sentence(error)}") from error
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def one_sentence(error: Exception) -> str | None:
+    """One sentence for an error of Hedgerow or Spark; None for any other."""
+    if isinstance(error, HedgerowError):
+        return str(error)
+    if "pyspark" in sys.modules:
+        from hedgerow.spark.start.session import first_line, spark_errors
+
+        return first_line(error) if isinstance(error, spark_errors()) else None
+    return None
+
+
+def key_value(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
+    return key, value
+
+
+def is_log(workload: Path) -> bool:
+    """Whether the queries are those in the table's own log."""
+    return str(workload) == "log" and not workload.exists()

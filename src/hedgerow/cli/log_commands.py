@@ -1,0 +1,80 @@
+"""The sub-commands about the log of a table's queries."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import hedgerow
+from hedgerow.cli.app import JsonOption, SourceArgument, spark_of
+from hedgerow.cli.output import Output, share
+
+if TYPE_CHECKING:
+    from hedgerow.pipeline.log import LogReport
+
+
+def log(
+    ctx: typer.Context,
+    source: SourceArgument,
+    since: Annotated[str | None, typer.Option(help="Only queries from this time on, such as 2026-11-01.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what the logged queries of SOURCE filter on, and how much of what they scan they keep.
+
+    hedgerow.log writes the log in the session that runs the queries; import-log brings past ones into it.
+    """
+    from hedgerow.pipeline.log import report
+
+    with spark_of(ctx) as spark:
+        found = report(spark, source, since)
+    Output(as_json).answer(asdict(found), _shown(found))
+
+
+def import_log(
+    ctx: typer.Context,
+    source: SourceArgument,
+    queries: Annotated[Path, typer.Argument(metavar="QUERIES", help="Event logs of Spark, or .sql or .jsonl.")],
+    table: Annotated[str | None, typer.Option(help="The name that SQL texts have for SOURCE.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring past queries of SOURCE into its log.
+
+    A .sql file has a line `-- at 2026-11-01 12:00:00` before each statement; a line of .jsonl is {"at":..., "sql":...}.
+    """
+    with spark_of(ctx) as spark:
+        found = hedgerow.import_log(spark, source, queries, table)
+    output = Output(as_json)
+    for remark in found.skipped:
+        output.line("note", remark)
+    output.answer(
+        {"imported": found.entries, "skipped": list(found.skipped)}, {"imported": f"{found.entries:,} queries"}
+    )
+
+
+def _shown(found: LogReport) -> dict[str, str | None]:
+    asked = found.workload
+    points = [f"{name} {count:,}" for name, count in list(asked.points.items())[:4]]
+    return {
+        "queries": f"{asked.queries:,.0f}, {asked.conditions:,} different conditions",
+        "logged": f"{found.first} to {found.last}",
+        "filtered": f"{share(asked.filtered).strip()} of the queries",
+        "by columns": f"{share(asked.simple).strip()}, comparing columns with literals only",
+        "otherwise": f"{share(asked.complex).strip()}, with other conditions too",
+        "partitions": f"{share(asked.on_partitions).strip()} filter on {', '.join(found.partitions)}"
+        if found.partitions
+        else None,
+        "often on": ", ".join(f"{name} {share(part).strip()}" for name, part in asked.frequent.items()) or None,
+        "literals": ", ".join(points) or None,
+        "kept": f"{share(found.kept).strip()} of {found.rows:,} scanned rows" if found.rows else None,
+        "could skip": f"{share(found.filter_most).strip()} of the queries drop three quarters of what they scan, "
+        f"{share(found.filter_nearly_all).strip()} nine tenths"
+        if found.rows
+        else None,
+        "files": f"{found.files:,} opened, {found.mean_file_bytes / (1 << 20):,.1f} MB on average"
+        if found.files
+        else None,
+        "seconds": f"{found.seconds:,.1f} in all" if found.seconds else None,
+    }

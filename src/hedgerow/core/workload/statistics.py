@@ -1,0 +1,107 @@
+"""What the queries on one table filter on, in numbers: which columns, how often, with how many different literals.
+
+The questions are those of the thesis' chapter 2: would another layout help, and which kind of layout?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from hedgerow.core.predicates.nodes import (
+    Column,
+    Compare,
+    Const,
+    In,
+    IsNull,
+    Predicate,
+    Prefix,
+    Term,
+    atoms_of,
+    columns_in,
+    terms_of,
+)
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.workload.queries import Query
+
+_FREQUENT = 4  # terms whose share of the queries is told
+
+
+@dataclass(frozen=True)
+class WorkloadStatistics:
+    """Shares are of the queries, each as often as it ran.
+
+    `simple`: those that filter only by comparing columns with literals; `complex`: those with any other condition.
+    `frequent`: the terms that most queries filter on, with their share. `points`: for each term, the number of
+    different literals that it was compared with.
+    """
+
+    queries: float
+    filtered: float
+    simple: float
+    complex: float
+    on_partitions: float
+    conditions: int
+    frequent: dict[str, float]
+    points: dict[str, int]
+
+
+def statistics(queries: Iterable[Query], table: str, partitions: Collection[str] = ()) -> WorkloadStatistics:
+    """Numbers about the queries on a table; `partitions`: the columns by which it is divided into folders.
+
+    >>> from hedgerow.core.predicates.nodes import Compare, col, lit
+    >>> from hedgerow.core.workload.queries import Workload
+    >>> found = statistics(Workload.of("t", [Compare(col("x"), "<", lit(n)) for n in (5, 6)]), "t")
+    >>> found.simple, found.conditions, found.frequent, found.points
+    (1.0, 2, {'x': 1.0}, {'x': 2})
+    """
+    total = filtered = simple = on_partitions = 0.0
+    conditions: set[str] = set()
+    shares: dict[str, float] = {}
+    literals: dict[str, set[object]] = {}
+    divided = {name.lower() for name in partitions}
+    for query in queries:
+        atoms = [atom for atom in atoms_of(query.predicate(table)) if not isinstance(atom, Const)]
+        total += query.weight
+        filtered += query.weight * bool(atoms)
+        simple += query.weight * (bool(atoms) and all(map(_is_simple, atoms)))
+        columns = {column.path[0].lower() for atom in atoms for column in columns_in(atom)}
+        on_partitions += query.weight * bool(columns & divided)
+        conditions.update(map(predicate_text, atoms))
+        for name in {term_text(term) for atom in atoms for term in _filtered_on(atom)}:
+            shares[name] = shares.get(name, 0.0) + query.weight
+        for atom in atoms:
+            for term, values in _compared(atom):
+                literals.setdefault(term_text(term), set()).update(values)
+    n = total or 1.0
+    often = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return WorkloadStatistics(
+        total,
+        filtered / n,
+        simple / n,
+        (filtered - simple) / n,
+        on_partitions / n,
+        len(conditions),
+        {name: share / n for name, share in often[:_FREQUENT]},
+        {name: len(values) for name, values in sorted(literals.items(), key=lambda item: (-len(item[1]), item[0]))},
+    )
+
+
+def _is_simple(atom: Predicate) -> bool:
+    """Whether minimum and maximum of a column can exclude it."""
+    return isinstance(atom, Compare | In | IsNull | Prefix) and all(isinstance(t, Column) for t in terms_of(atom))
+
+
+def _filtered_on(atom: Predicate) -> Collection[Term]:
+    return terms_of(atom) or columns_in(atom)
+
+
+def _compared(atom: Predicate) -> list[tuple[Term, set[object]]]:
+    match atom:
+        case Compare(term, _, literal):
+            return [(term, {literal.value})]
+        case In(term, some):
+            return [(term, {literal.value for literal in some})]
+        case Prefix(term, prefix):
+            return [(term, {prefix})]
+    return []

@@ -1,0 +1,188 @@
+"""import_log: bring past queries into a table's log, from event logs of Spark, files of SQL, or a DataFrame."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid5
+
+from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
+from hedgerow.spark.storage.source import open_source
+from hedgerow.sql.plan_text import conditions_of
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.query_log import NAMES, QueryLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STATEMENT_TIME = re.compile(r"^--\s*at:?\s+(\S.*)$", re.MULTILINE)
+Entry = dict[str, Any]
+
+
+def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame, name: str | None = None) -> Imported:
+    """Bring past queries of a table into its log, as if `log` had heard them; importing them again changes nothing.
+
+    `queries`: the event logs of Spark, a folder or a file; a `.jsonl` file of {"at": "2026-11-01 12:00:00", "sql":
+    "..."} with "seconds" if known; a `.sql` file of statements, each after a line `-- at 2026-11-01 12:00:00`; or a
+    DataFrame with such columns. `name`: what SQL texts call the table.
+    """
+    source = open_source(spark, table, name)
+    log = QueryLog.of(spark, table)
+    if isinstance(queries, str | Path):
+        path = Path(queries)
+        if not path.exists():
+            raise HedgerowError(f"there are no queries at {path}")
+        if path.suffix not in (".sql", ".jsonl"):
+            return _added(log, *_from_events(past_queries(path), log.root, source.schema, str(path)))
+        texts, origin = _texts_of(path), str(path)
+    else:
+        texts, origin = _texts_of_frame(queries), "a DataFrame"
+    return _added(log, *_from_sql(texts, source.name, source.schema, origin))
+
+
+class Imported:
+    """What an import found: `entries` were added to the log; `skipped` has a sentence for each thing left out."""
+
+    def __init__(self, entries: int, skipped: Sequence[str]) -> None:
+        self.entries, self.skipped = entries, tuple(skipped)
+
+    def __repr__(self) -> str:
+        return f"{self.entries:,} queries imported, {len(self.skipped):,} remarks"
+
+
+def _added(log: QueryLog, entries: Sequence[Entry], skipped: Sequence[str]) -> Imported:
+    """Adds those entries that the log does not have yet."""
+    known = log.ids() if entries else set()
+    fresh = list({entry["query"]: entry for entry in entries if entry["query"] not in known}.values())
+    if fresh:
+        log.append(fresh)
+    return Imported(len(fresh), skipped)
+
+
+def _from_events(
+    past: Iterator[PastQuery], root: str, schema: Mapping[str, Type], origin: str
+) -> tuple[list[Entry], list[str]]:
+    entries: list[Entry] = []
+    unread = 0
+    place = _plain(root)
+    for query in past:
+        scans = [scan for scan in query.scans if _is_below(_plain(scan.place), place)]
+        if scans:
+            read = [conditions_of(scan.condition, schema) if scan.condition else ([], 0) for scan in scans]
+            unread += sum(failed for _, failed in read)
+            conditions = [" AND ".join(found) or "TRUE" for found, _ in read]
+            entries.append(_entry(query.at, query.seconds, conditions, scans, origin))
+    skipped = [f"{unread:,} conditions of event logs could not be read, and count as TRUE"] if unread else []
+    return entries, skipped
+
+
+def _plain(place: str) -> str:
+    """A place without its scheme where that names a local disk: Spark prints it in several ways."""
+    return re.sub(r"^file:/+", "/", place)
+
+
+def _is_below(place: str, root: str) -> bool:
+    inside = place.removeprefix(root)
+    return place.startswith(root) and (
+        not inside or (inside[0] == "/" and not inside.startswith(("/_delta_log", "/_hedgerow")))
+    )
+
+
+def _entry(at: int, seconds: float | None, conditions: list[str], scans: Sequence[PastScan], origin: str) -> Entry:
+    columns = sorted({column for scan in scans for column in scan.columns})
+    counts = {name: sum(scan.counts.get(name, 0) for scan in scans) for name in ("files", "bytes", "rows", "kept")}
+    return {
+        "query": _identity(at, conditions, columns),
+        "at": at * 1000,
+        "source": origin,
+        "conditions": conditions,
+        "columns": columns,
+        **{name: counts[name] for name in ("files", "bytes", "rows")},
+        "rows_kept": counts["kept"],
+        "seconds": seconds,
+        "redacted": False,
+    }
+
+
+def _identity(at: int, conditions: Sequence[str], columns: Sequence[str]) -> str:
+    """The same for the same past query, so that none is imported twice."""
+    return str(uuid5(NAMES, json.dumps([at, list(conditions), list(columns)])))
+
+
+def _from_sql(
+    texts: Iterator[tuple[int, str, float | None]], table: str, schema: Mapping[str, Type], origin: str
+) -> tuple[list[Entry], list[str]]:
+    entries: list[Entry] = []
+    skipped: list[str] = []
+    for at, sql, seconds in texts:
+        try:
+            read = Workload.from_sql(sql, {table: schema})
+        except WorkloadError as error:
+            skipped.append(str(error))
+            continue
+        skipped += read.skipped
+        for query in read:
+            scans = [scan for scan in query.scans if scan.table.lower() == table.lower()]
+            if scans:
+                names = list(schema)
+                read_columns = [scan.columns if scan.columns is not None else names for scan in scans]
+                conditions = [predicate_text(scan.predicate) for scan in scans]
+                past = [PastScan("", "", [c for c in columns if "." not in c], {}) for columns in read_columns]
+                entries.append(_entry(at, seconds, conditions, past, origin))
+    return entries, skipped
+
+
+def _texts_of(path: Path) -> Iterator[tuple[int, str, float | None]]:
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HedgerowError(f"the queries {path} cannot be read: {error}") from error
+    if path.suffix == ".jsonl":
+        for number, line in enumerate(content.splitlines(), 1):
+            if line.strip():
+                try:
+                    entry = json.loads(line)
+                    yield _milliseconds(entry["at"]), str(entry["sql"]), entry.get("seconds")
+                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    raise HedgerowError(f'line {number} of {path} is not {{"at": ..., "sql": ...}}: {error}') from error
+        return
+    times = list(_STATEMENT_TIME.finditer(content))
+    if not times:
+        raise HedgerowError(f"{path} does not say when its statements ran: begin each with -- at 2026-11-01 12:00:00")
+    ends = [*(match.start() for match in times[1:]), len(content)]
+    for match, end in zip(times, ends, strict=True):
+        try:
+            at = _milliseconds(match[1].strip())
+        except ValueError as error:
+            raise HedgerowError(f"{path} has a time that cannot be read: {error}") from error
+        yield at, content[match.end() : end], None
+
+
+def _milliseconds(time: str) -> int:
+    """A time as ISO writes it; in UTC unless it says otherwise."""
+    at = datetime.fromisoformat(time)
+    return round((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+
+
+def _texts_of_frame(frame: DataFrame) -> Iterator[tuple[int, str, float | None]]:
+    from pyspark.sql import functions as f
+
+    missing = {"at", "sql"} - set(frame.columns)
+    if missing:
+        raise HedgerowError(f"a history of queries needs the columns at and sql; {min(missing)} is missing")
+    seconds = f.col("seconds").cast("double") if "seconds" in frame.columns else f.lit(None).cast("double")
+    at = f.unix_millis(f.col("at").cast("timestamp"))
+    try:
+        rows = frame.select(at, f.col("sql").cast("string"), seconds).where("sql IS NOT NULL").toLocalIterator()
+        for time, sql, took in rows:
+            yield time or 0, sql, took
+    except spark_errors() as error:
+        raise HedgerowError(f"the history of queries cannot be read: {first_line(error)}") from error

@@ -1,0 +1,141 @@
+"""Reads from Spark's event logs what past queries scanned: filter, columns, files, bytes and rows of each scan.
+
+A log is a file of JSON lines, or a folder of such files; plain, or compressed with zstd, as Spark does by default.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hedgerow.core.errors import HedgerowError
+
+_EVENT = "org.apache.spark.sql.execution.ui.SparkListener"
+_LOCATION = re.compile(r"\[(.*?)[,\]]")
+_FIELD = re.compile(r"([A-Za-z_][\w ]*)#\d+")
+# Plan nodes that stand between a filter and its scan, and keep the number of rows.
+_TRANSPARENT = ("Project", "ColumnarToRow", "WholeStageCodegen", "InputAdapter")
+_METRICS = {"files": "number of files read", "bytes": "size of files read", "rows": "number of output rows"}
+
+
+@dataclass
+class PastScan:
+    """`place`: the first folder or file that was read; `condition`: the filter above the scan as Spark prints it."""
+
+    place: str
+    condition: str
+    columns: list[str]
+    counts: dict[str, int]
+
+
+@dataclass
+class PastQuery:
+    at: int  # milliseconds since 1970
+    seconds: float
+    scans: list[PastScan]
+
+
+@dataclass
+class _Running:
+    """`plans`: as it was planned, and as it ran. Spark replaces parts that turn out to have no rows."""
+
+    at: int
+    plans: list[Mapping[str, Any]]
+    values: dict[int, int] = field(default_factory=dict)
+
+
+def past_queries(path: Path) -> Iterator[PastQuery]:
+    """The queries of all event logs at a path that ended well; damaged lines are passed over."""
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    if not path.exists():
+        raise HedgerowError(f"there is no event log at {path}")
+    is_log = False
+    for file in files:
+        if file.name.startswith((".", "appstatus")):
+            continue
+        if file.suffix in (".lz4", ".snappy", ".lzf"):
+            raise HedgerowError(f"the event log {file} is compressed with {file.suffix[1:]}: only zstd can be read")
+        running: dict[int, _Running] = {}
+        totals: dict[int, int] = {}
+        for event in _events(file):
+            is_log = True
+            yield from _followed(event, running, totals)
+    if not is_log:
+        raise HedgerowError(f"{path} holds no event log of Spark")
+
+
+def _events(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with pa.OSFile(str(file)) as raw:
+            stream = pa.CompressedInputStream(raw, "zstd") if file.suffix in (".zstd", ".zst") else raw
+            for line in _lines(stream):
+                with suppress(ValueError):
+                    event = json.loads(line)
+                    if isinstance(event, dict) and isinstance(event.get("Event"), str):
+                        yield event
+    except OSError as error:
+        raise HedgerowError(f"the event log {file} cannot be read: {error}") from error
+
+
+def _lines(stream: Any) -> Iterator[bytes]:
+    """Whole lines; what a program that was killed left of the last one is passed over."""
+    rest = b""
+    with suppress(OSError):  # the end of a compressed file may be missing
+        while piece := stream.read(1 << 20):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from whole
+    yield rest
+
+
+def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[int, int]) -> Iterator[PastQuery]:
+    """Notes what the event tells; the query, if it ends one."""
+    with suppress(KeyError, TypeError, ValueError):
+        match event["Event"].removeprefix(_EVENT):
+            case "SQLExecutionStart":
+                running[event["executionId"]] = _Running(event["time"], [event["sparkPlanInfo"]])
+            case "SQLAdaptiveExecutionUpdate":
+                running[event["executionId"]].plans[1:] = [event["sparkPlanInfo"]]
+            case "DriverAccumUpdates":
+                running[event["executionId"]].values.update((key, value) for key, value in event["accumUpdates"])
+            case "SparkListenerStageCompleted":
+                for metric in event["Stage Info"]["Accumulables"]:
+                    with suppress(KeyError, TypeError, ValueError):
+                        totals[metric["ID"]] = int(metric["Value"])
+            case "SQLExecutionEnd":
+                query = running.pop(event["executionId"])
+                if not event.get("errorMessage"):
+                    values = {**totals, **query.values}
+                    scans: dict[Any, PastScan] = {}
+                    for plan in reversed(query.plans):
+                        for scan in _scans(plan, "", None, values):
+                            scans.setdefault((scan.place, scan.condition, *scan.columns), scan)
+                    yield PastQuery(query.at, (event["time"] - query.at) / 1000, list(scans.values()))
+
+
+def _scans(plan: Mapping[str, Any], condition: str, above: Any, values: Mapping[int, int]) -> Iterator[PastScan]:
+    """`condition`, `above`: of the filter over the plan, if nothing stands between that changes the rows."""
+    name = plan["nodeName"].strip()
+    if name.startswith("Scan ") and "Location" in plan.get("metadata", {}):
+        place = _LOCATION.search(plan["metadata"]["Location"])
+        columns = _FIELD.findall(plan["simpleString"].partition("] Batched")[0])
+        counts = {key: _metric(plan, metric, values) for key, metric in _METRICS.items()}
+        counts["kept"] = counts["rows"] if above is None else _metric(above, _METRICS["rows"], values)
+        if place is not None:
+            yield PastScan(place[1], condition, columns, counts)
+    if name == "Filter":
+        condition, above = plan["simpleString"].removeprefix("Filter "), plan
+    elif not name.startswith(_TRANSPARENT):
+        condition, above = "", None
+    for child in plan["children"]:
+        yield from _scans(child, condition, above, values)
+
+
+def _metric(plan: Mapping[str, Any], name: str, values: Mapping[int, int]) -> int:
+    return sum(max(0, values.get(m["accumulatorId"], 0)) for m in plan["metrics"] if m["name"] == name)

@@ -1,0 +1,206 @@
+"""The log of a table's queries, `_hedgerow/log/` in the table: one entry for each query, of what it read of the table.
+
+It is a Delta table where the table is one, else a folder of Parquet files. Entries wait in a file on this machine until
+they are appended: a process that is killed loses only what it had not written there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import gettempdir
+from typing import IO, TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
+from hedgerow.spark.storage.delta_log import delta_log, is_delta
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.known_files import SIDE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Entry = Mapping[str, Any]
+SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),  # of all logs, only this entry has this id
+        ("at", pa.timestamp("us", "UTC")),  # when the query started
+        ("source", pa.string()),  # session, or the file that it was imported from
+        ("conditions", pa.list_(pa.string())),  # for each scan of the table, what its rows had to satisfy, as SQL
+        ("columns", pa.list_(pa.string())),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("rows", pa.int64()),  # that the scans gave
+        ("rows_kept", pa.int64()),  # by the filters above them
+        ("seconds", pa.float64()),  # of the whole query
+        ("redacted", pa.bool_()),
+    ]
+)
+NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # of imported queries
+_FOLDER = f"{SIDE}/log"
+
+
+@dataclass(frozen=True)
+class QueryLog:
+    """The log of the table whose files lie in `root`."""
+
+    spark: SparkSession
+    root: str
+    is_delta: bool
+
+    @staticmethod
+    def of(spark: SparkSession, table: str) -> QueryLog:
+        """The log of a table, Parquet or Delta, that is given by its path or its name in the catalog."""
+        needs_jvm(spark, "log queries")
+        if is_delta(spark, table):
+            return QueryLog(spark, _root(spark, delta_log(spark, table).path, is_path=True), True)
+        is_path = "/" in table or table.endswith(".parquet") or not spark.catalog.tableExists(table)
+        return QueryLog(spark, _root(spark, table, is_path), False)
+
+    @property
+    def folder(self) -> str:
+        return f"{self.root}/{_FOLDER}"
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Writes entries; all or, if it fails, none."""
+        rows = pa.Table.from_pylist(list(entries), SCHEMA)
+        try:
+            if self.is_delta:
+                frame = self.spark.createDataFrame(rows).coalesce(1)
+                frame.write.format("delta").mode("append").save(self.folder)
+            else:
+                file = BytesIO()
+                pq.write_table(rows, file)
+                Folder(self.spark, self.folder).write(f"{uuid4().hex}.parquet", file.getvalue())
+        except spark_errors() as error:
+            raise HedgerowError(f"the log {self.folder} cannot be written: {first_line(error)}") from error
+
+    def partitions(self, table: str, files: Sequence[str]) -> list[str]:
+        """The columns by which the table's files are divided into folders."""
+        if self.is_delta:
+            return delta_log(self.spark, table).snapshot().partition_columns
+        folders = files[0].split("/")[:-1] if files else []
+        return [folder.partition("=")[0] for folder in folders if "=" in folder]
+
+    def ids(self) -> set[str]:
+        """The ids of all entries."""
+        return {row.query for row in self.frame().select("query").collect()} if self.exists() else set()
+
+    def exists(self) -> bool:
+        return Folder(self.spark, self.folder).exists()
+
+    def frame(self) -> DataFrame:
+        """All entries, each once: an append that was tried again may have written some twice."""
+        if not self.exists():
+            raise HedgerowError(f"no queries of {self.root} were logged: start with hedgerow.log")
+        try:
+            if self.is_delta:
+                frame = self.spark.read.format("delta").load(self.folder)
+            else:
+                names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
+                reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
+                frame = reader.option("ignoreCorruptFiles", True).parquet(self.folder)
+            return frame.dropDuplicates(["query"])
+        except spark_errors() as error:
+            raise HedgerowError(f"the log {self.folder} cannot be read: {first_line(error)}") from error
+
+
+def _spark_type(kind: pa.DataType) -> str:
+    names = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+    if pa.types.is_list(kind):
+        return f"ARRAY<{_spark_type(kind.value_type)}>"
+    return names.get(kind, "TIMESTAMP")
+
+
+def _root(spark: SparkSession, table: str, is_path: bool) -> str:
+    """The folder of a table's files, as Spark writes it."""
+    jvm: Any = spark._jvm
+    try:
+        session = spark._jsparkSession.sessionState()
+        if is_path:
+            path = jvm.org.apache.hadoop.fs.Path(table)
+        else:
+            name = session.sqlParser().parseTableIdentifier(table)
+            path = jvm.org.apache.hadoop.fs.Path(session.catalog().getTableMetadata(name).location())
+        conf = session.newHadoopConf()
+        found = path.getFileSystem(conf).makeQualified(path)
+        if not found.getFileSystem(conf).getFileStatus(found).isDirectory():
+            raise HedgerowError(f"{table} is no table whose queries can be logged: it is a single file")
+    except spark_errors() as error:
+        raise HedgerowError(f"the table {table} cannot be read: {first_line(error)}") from error
+    return str(found.toString())
+
+
+class Waiting:
+    """The entries of one log that wait on this machine, in a file that only this process writes."""
+
+    def __init__(self, log: QueryLog, folder: Path | None = None) -> None:
+        self._folder = folder or Path(gettempdir()) / "hedgerow-log" / f"{crc32(log.root.encode()):08x}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._path = self._folder / f"{uuid4().hex}.jsonl"
+        self._file = self._path.open("a", encoding="utf-8")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        if entries:
+            self._file.write("".join(json.dumps(entry) + "\n" for entry in entries))
+            self._file.flush()
+
+    def append_to(self, log: QueryLog) -> int:
+        """Moves what waits to the log, also what processes left behind that are gone; returns how many entries."""
+        with self._left_behind() as others:
+            entries = _read(self._path) + [entry for path in others for entry in _read(path)]
+            if entries:
+                log.append([{**entry, "at": entry["at"] * 1000} for entry in entries])
+            self._file.truncate(0)
+            for path in others:
+                path.unlink()
+        return len(entries)
+
+    @contextmanager
+    def _left_behind(self) -> Iterator[list[Path]]:
+        """The files of processes that are gone: nobody holds their locks. They are locked meanwhile."""
+        held: list[IO[str]] = []
+        found = []
+        try:
+            for path in sorted(self._folder.glob("*.jsonl")):
+                if path == self._path:
+                    continue
+                with suppress(OSError):
+                    file: IO[str] = path.open(encoding="utf-8")
+                    held.append(file)
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    found.append(path)
+            yield found
+        finally:
+            for file in held:
+                file.close()
+
+    def close(self) -> None:
+        """Forgets the file, unless entries still wait in it."""
+        self._file.close()
+        with suppress(OSError):
+            if not self._path.stat().st_size:
+                self._path.unlink()
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The entries of a file; a line that is not whole, or is none of ours, is left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError, TypeError, KeyError, pa.ArrowException):
+            entry = json.loads(line)
+            pa.Table.from_pylist([{**entry, "at": entry["at"] * 1000}], SCHEMA)
+            if set(entry) == set(SCHEMA.names):
+                found.append(entry)
+    return found

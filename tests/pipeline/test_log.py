@@ -1,0 +1,334 @@
+"""The log of queries: what it says is what the queries did, and nothing that went wrong damages it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import hedgerow as hr
+from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.pipeline.log import report
+from hedgerow.spark.start.session import temporary_settings
+from hedgerow.tables.query_log import QueryLog, Waiting
+from tests.support.events_table import conditions, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DELTA = "events_log_delta"
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_events(spark, str(tmp_path_factory.mktemp("log") / "events"))
+
+
+@pytest.fixture
+def copy(spark: SparkSession, events: str, tmp_path: Path) -> str:
+    """A table without a log."""
+    (tmp_path / "events").mkdir()
+    for file in Path(events).glob("*.parquet"):
+        (tmp_path / "events" / file.name).write_bytes(file.read_bytes())
+    return str(tmp_path / "events")
+
+
+def entries(spark: SparkSession, table: str) -> list[Any]:
+    return QueryLog.of(spark, table).frame().orderBy("at", "query").collect()
+
+
+def test_conditions_select_the_rows_that_the_queries_kept(spark: SparkSession, copy: str) -> None:
+    spark.read.parquet(copy).createOrReplaceTempView("events")
+    # Spark answers the others without a look at the table.
+    asked = [c for c in conditions(7, 25) if spark.sql(f"SELECT id FROM events WHERE {c}").inputFiles()]
+    with hr.log(spark, copy):
+        kept = [spark.sql(f"SELECT id FROM events WHERE {condition}").collect() for condition in asked]
+    logged = entries(spark, copy)
+    assert [entry.rows_kept for entry in logged] == list(map(len, kept))
+    for entry in logged:
+        (condition,) = entry.conditions
+        assert spark.sql(f"SELECT id FROM events WHERE {condition}").count() == entry.rows_kept
+    workload = hr.logged(spark, copy, "events")
+    assert not workload.skipped and sum(query.weight for query in workload) == len(asked)
+    direct = hr.Workload.from_sql([f"SELECT id FROM events WHERE {condition}" for condition in asked])
+    assert report(spark, copy).workload.filtered == 1
+    layout = hr.learn(spark, copy, workload, block_rows=500, table="events")
+    usual = hr.learn(spark, copy, direct, block_rows=500, table="events")
+    read = [hr.score(spark, copy, direct, one, exact=True).rows_read for one in (layout, usual)]
+    assert read[0] <= read[1] + 0.1  # what Spark made of the queries serves as well as their texts
+
+
+def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
+    spark.read.parquet(copy).createOrReplaceTempView("events")
+    size = sum(file.stat().st_size for file in Path(copy).glob("*.parquet"))
+    with hr.log(spark, copy) as log:
+        before = datetime.now(timezone.utc)
+        spark.sql("SELECT a.id FROM events a JOIN events b ON a.id = b.id WHERE a.id < 10 AND b.id < 0").collect()
+        spark.sql("SELECT count(*) FROM events WHERE id < 5 AND id >= (SELECT min(id) FROM events)").collect()
+        spark.range(5).collect()
+        assert log.flush() == 2 and log.flush() == 0 and log.lost == 0
+    joined, nested = entries(spark, copy)
+    assert len(joined.conditions) == 2 and joined.rows_kept <= 10 and joined.columns == ["id"]
+    assert any("id < 5" in condition for condition in nested.conditions) and "TRUE" in nested.conditions
+    assert nested.files > 0 and 0 < nested.bytes <= 2 * size and nested.seconds > 0 and not nested.redacted
+    assert joined.at.timestamp() >= before.timestamp() - 1
+
+
+@pytest.mark.parametrize("form", ["path", "name", "parquet name"])
+def test_tables_of_all_kinds(spark: SparkSession, delta: SparkSession, tmp_path: Path, form: str) -> None:
+    name = f"logged_{form.replace(' ', '_')}"
+    kind = "parquet" if form == "parquet name" else "delta"
+    place = str(tmp_path / "d")
+    frame = spark.range(100).selectExpr("id", "id % 5 AS five").write.format(kind).partitionBy("five")
+    frame.save(place) if form == "path" else frame.mode("overwrite").saveAsTable(name)
+    table, read = (place, f"delta.`{place}`") if form == "path" else (name, name)
+    try:
+        with hr.log(spark, {"t": table}):
+            assert spark.sql(f"SELECT id FROM {read} WHERE five = 3 AND id > 50").count() == 10
+        (entry,) = entries(spark, table)
+        assert entry.rows_kept == 10 and entry.columns == ["five", "id"] and entry.files <= 2
+        found = report(spark, table)
+        assert found.partitions == ["five"] and found.workload.on_partitions == 1
+        assert spark.sql(f"SELECT count(*) FROM {read}").first()[0] == 100  # the log is no part of the table
+    finally:
+        if form != "path":
+            spark.sql(f"DROP TABLE {name}")
+
+
+def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 20)])
+    place = str(tmp_path / "managed")
+    table = hr.apply(spark, events, hr.learn(spark, events, workload, block_rows=500), place)
+    spark.read.parquet(place).createOrReplaceTempView("managed")
+    hr.attach(spark)
+    try:
+        with hr.log(spark, place):
+            found = spark.sql("SELECT id FROM managed WHERE id < 20").collect()
+            scan = hr.last_query(spark)[0]
+    finally:
+        hr.detach(spark)
+    (entry,) = entries(spark, place)
+    assert (entry.files, entry.rows_kept) == (scan.files_opened, len(found))
+    table.verify()  # the log lies beside the index and belongs to neither
+    assert hr.table(spark, place).describe()["unknown_files"] == []
+
+
+def test_redacted(spark: SparkSession, copy: str) -> None:
+    spark.read.parquet(copy).createOrReplaceTempView("events")
+    for _ in range(2):
+        with hr.log(spark, copy, redact="our key"):
+            spark.sql("SELECT id FROM events WHERE id = 77 AND id <> 78").collect()
+    first, second = entries(spark, copy)
+    assert first.redacted and first.conditions == second.conditions and "#" in first.conditions[0]
+    assert "77" not in first.conditions[0].replace("#", "") or "77" in first.conditions[0].partition("#")[2]
+    with pytest.raises(WorkloadError, match="its literals were redacted"):
+        hr.logged(spark, copy)
+
+
+def test_a_process_that_is_killed(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    """Another process runs queries and is killed; what it had taken from the JVM is in the next log."""
+    program = f"""
+import time
+import hedgerow as hr
+from hedgerow.pipeline import log
+log._TAKEN_EVERY = 0.1
+spark = hr.local_session("1g", "local[1]")
+heard = hr.log(spark, {copy!r})
+spark.read.parquet({copy!r}).createOrReplaceTempView("events")
+spark.sql("SELECT count(*) FROM events WHERE id < 11").collect()
+heard._heard.wait()
+time.sleep(2)
+print("now", flush=True)
+time.sleep(100)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGKILL)
+    with hr.log(spark, copy):
+        pass
+    (entry,) = entries(spark, copy)
+    assert entry.conditions == ["(id < 11L)"]
+
+
+def entry_of(number: int) -> dict[str, Any]:
+    counts = dict.fromkeys(("files", "bytes", "rows", "rows_kept"), 1)
+    texts = {"query": f"q{number}", "source": "session", "conditions": [f"id < {number}"], "columns": ["id"]}
+    return {**texts, **counts, "at": 1_700_000_000_000 + number, "seconds": 0.1, "redacted": False}
+
+
+def test_rubbish_is_passed_over(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    """Spilled lines that are not whole, and files in the log's folder that are none of ours."""
+    log, folder = QueryLog.of(spark, copy), tmp_path / "waiting"
+    folder.mkdir()
+    lines: Sequence[str] = [json.dumps(entry_of(1)), '{"query": "q', "[1, 2]", json.dumps({**entry_of(2), "at": "x"})]
+    lines = [*lines, json.dumps({**entry_of(3), "conditions": 5}), "null", '{"at": 3}', json.dumps(entry_of(4))[:-9]]
+    (folder / "left.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    waiting = Waiting(log, folder)
+    waiting.add([entry_of(5), entry_of(5)])
+    assert waiting.append_to(log) == 3
+    waiting.close()
+    assert not list(folder.iterdir())
+    side = Path(copy) / "_hedgerow" / "log"
+    (side / "x.parquet").write_bytes(b"no parquet at all")
+    (side / "y.parquet.ab.partial").write_bytes(b"half")
+    assert [entry.query for entry in entries(spark, copy)] == ["q1", "q5"]
+
+
+def test_a_log_that_cannot_be_written_loses_nothing(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    log, folder = QueryLog.of(spark, copy), tmp_path / "waiting"
+    side = Path(copy) / "_hedgerow"
+    side.write_text("a file where a folder has to be")
+    waiting = Waiting(log, folder)
+    waiting.add([entry_of(1)])
+    with pytest.raises(HedgerowError, match=r"the log .* cannot be written"):
+        waiting.append_to(log)
+    waiting.close()
+    side.unlink()
+    again = Waiting(log, folder)
+    assert again.append_to(log) == 1
+    again.close()
+    assert [entry.query for entry in entries(spark, copy)] == ["q1"]
+
+
+def test_two_logs_at_once(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    """Neither takes over what the other still holds."""
+    log = QueryLog.of(spark, copy)
+    one, other = Waiting(log, tmp_path), Waiting(log, tmp_path)
+    one.add([entry_of(1)])
+    other.add([entry_of(2)])
+    assert (one.append_to(log), other.append_to(log)) == (1, 1)
+    one.close(), other.close()
+    assert len(entries(spark, copy)) == 2
+
+
+def test_what_is_refused(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    for words, message in [
+        ((copy, 0), "above 0"),
+        ((str(tmp_path / "no"),), "cannot be read"),
+        (([],), "at least one"),
+    ]:
+        with pytest.raises(HedgerowError, match=message):
+            hr.log(spark, *words)
+    with pytest.raises(HedgerowError, match=r"no queries of .* were logged"):
+        hr.logged(spark, copy)
+    file = next(Path(copy).glob("*.parquet"))
+    with pytest.raises(HedgerowError, match="single file"):
+        hr.log(spark, str(file))
+    QueryLog.of(spark, copy).append([{**entry_of(1), "at": 0}])
+    with pytest.raises(WorkloadError, match="has no queries since 2026"):
+        hr.logged(spark, copy, since="2026-01-01")
+
+
+# --- past queries ---
+
+
+@pytest.fixture(scope="module")
+def event_logs(events: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Spark's own logs of another session; queries with texts that look like syntax."""
+    place = tmp_path_factory.mktemp("eventlog")
+    asked = [*conditions(11, 15), "word <> 'a) AND (b'", "word IN ('x, y', 'ab1') OR word LIKE '%it''s%'"]
+    program = f"""
+import hedgerow as hr
+conf = {{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:{place}"}}
+spark = hr.local_session("1g", "local[1]", **conf)
+spark.read.parquet({events!r}).createOrReplaceTempView("events")
+for condition in {asked!r}:
+    print(spark.sql("SELECT id FROM events WHERE " + condition).count())
+spark.stop()
+"""
+    counts = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    (place / "counts").write_text(counts)
+    return place
+
+
+def test_event_logs(spark: SparkSession, events: str, event_logs: Path) -> None:
+    counts = [int(line) for line in (event_logs / "counts").read_text().splitlines()]
+    spark.read.parquet(events).createOrReplaceTempView("events")
+    found = hr.import_log(spark, events, event_logs)
+    assert found.entries == len(counts)
+    logged = entries(spark, events)
+    assert [entry.rows_kept for entry in logged] == counts
+    whole = 0
+    for entry, count in zip(logged, counts, strict=True):
+        (condition,) = entry.conditions
+        selected = spark.sql(f"SELECT id FROM events WHERE {condition}").count()
+        assert selected >= count  # a part that cannot be read counts as TRUE
+        whole += selected == count
+    assert whole >= 0.8 * len(counts)
+    assert hr.import_log(spark, events, event_logs).entries == 0
+    (event_logs / "torn").write_bytes(
+        b'{"Event":"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"}\n{"Ev'
+    )
+    assert hr.import_log(spark, events, event_logs).entries == 0
+
+
+def test_sql_with_times(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    sql, lines = tmp_path / "history.sql", tmp_path / "history.jsonl"
+    sql.write_text(
+        "-- at 2026-11-01 12:00:00\nSELECT id FROM events WHERE id < 5;\n"
+        "-- at: 2026-11-02T00:00:00+01:00\nSELECT id FROM events WHERE id > 9\n-- at 2026-11-03\nSELEC nonsense FROM"
+    )
+    found = hr.import_log(spark, copy, sql)
+    assert (found.entries, len(found.skipped)) == (2, 1)
+    lines.write_text('{"at": "2026-11-04 01:00:00", "sql": "SELECT 1 FROM events WHERE id = 3", "seconds": 2.5}\n\n')
+    assert hr.import_log(spark, copy, str(lines)).entries == 1
+    with temporary_settings(spark, {"spark.sql.session.timeZone": "UTC"}):
+        history = spark.sql("SELECT TIMESTAMP '2026-11-05 00:00:00' AS at, 'SELECT id FROM events WHERE id = 4' AS sql")
+        assert hr.import_log(spark, copy, history).entries == 1
+    asked = [(e.at.timestamp(), e.conditions, e.seconds) for e in entries(spark, copy)]
+    start = datetime(2026, 11, 1, 12, tzinfo=timezone.utc).timestamp()
+    assert [(at - start) / 3600 for at, _, _ in asked] == [0, 11, 61, 84]
+    assert [c for _, c, _ in asked] == [["id < 5"], ["id >= 10"], ["id = 3"], ["id = 4"]]
+    assert [s for _, _, s in asked] == [None, None, 2.5, None]
+    assert len(hr.logged(spark, copy, "events", since="2026-11-04")) == 2
+    sql.write_text("SELECT id FROM events")
+    with pytest.raises(HedgerowError, match="does not say when"):
+        hr.import_log(spark, copy, sql)
+    lines.write_text('{"sql": "SELECT 1"}')
+    with pytest.raises(HedgerowError, match="line 1 of"):
+        hr.import_log(spark, copy, lines)
+    with pytest.raises(HedgerowError, match="at is missing"):
+        hr.import_log(spark, copy, spark.sql("SELECT 'x' AS sql"))
+
+
+@pytest.mark.long
+def test_logging_costs_little(spark: SparkSession, events: str) -> None:
+    """Pairs of the same hundred queries, with and without a log."""
+    spark.read.parquet(events).createOrReplaceTempView("events")
+    asked = [f"SELECT id FROM events WHERE {c}" for c in conditions(3, 100)]
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        for sql in asked:
+            spark.sql(sql).collect()
+        return time.perf_counter() - start
+
+    seconds()
+    ratios = []
+    for turn in range(6):
+        took = {}
+        for logs in (True, False) if turn % 2 else (False, True):
+            if logs:
+                with hr.log(spark, events):
+                    took[logs] = seconds()
+            else:
+                took[logs] = seconds()
+        ratios.append(took[True] / took[False])
+    assert sorted(ratios)[2] < 1.02, ratios
+
+
+def test_the_file_is_parquet_that_anybody_reads(spark: SparkSession, copy: str) -> None:
+    log = QueryLog.of(spark, copy)
+    log.append([entry_of(1)])
+    (file,) = (Path(copy) / "_hedgerow" / "log").glob("*.parquet")
+    assert pq.read_table(file).to_pylist()[0]["conditions"] == ["id < 1"]
