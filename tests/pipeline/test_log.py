@@ -122,6 +122,22 @@ def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> No
     assert hr.table(spark, place).describe()["unknown_files"] == []
 
 
+def test_a_log_does_not_make_a_table_look_half_written(spark: SparkSession, copy: str) -> None:
+    """Or another table could be written over it. When that is asked for, the log stays."""
+    QueryLog.of(spark, copy).append([entry_of(1)])
+    before = spark.read.parquet(copy).count()
+    layout = hr.learn(spark, copy, hr.Workload.from_sql(["SELECT id FROM events WHERE id < 99"]), block_rows=5000)
+    other = spark.read.parquet(copy).where("id < 50")
+    with pytest.raises(HedgerowError, match="is not empty"):
+        hr.apply(spark, other, layout, copy, table="events")
+    with pytest.raises(HedgerowError, match="no layout of Hedgerow in it"):
+        hr.table(spark, copy)
+    assert spark.read.parquet(copy).count() == before
+    rows = spark.createDataFrame(other.toArrow())  # the source is what is replaced
+    assert hr.apply(spark, rows, layout, copy, table="events", overwrite=True).verify()["rows"] == 50
+    assert [entry.query for entry in entries(spark, copy)] == ["q1"]
+
+
 def test_redacted(spark: SparkSession, copy: str) -> None:
     spark.read.parquet(copy).createOrReplaceTempView("events")
     for _ in range(2):

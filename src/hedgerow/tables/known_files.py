@@ -14,6 +14,7 @@ from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.spark.storage.footers import Footer
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
+LOG = f"{SIDE}/log"  # the table's queries; any table may have this one, also one that Hedgerow did not write
 _COLUMN = "column:"
 
 

@@ -25,7 +25,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.known_files import LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,6 @@ SCHEMA = pa.schema(
     ]
 )
 NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # of imported queries
-_FOLDER = f"{SIDE}/log"
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class QueryLog:
 
     @property
     def folder(self) -> str:
-        return f"{self.root}/{_FOLDER}"
+        return f"{self.root}/{LOG}"
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Writes entries; all or, if it fails, none."""

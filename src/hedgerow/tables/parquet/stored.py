@@ -174,13 +174,19 @@ def partial_place(path: str) -> tuple[str, str]:
     return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
 
 
+def is_half_done(spark: SparkSession, path: str) -> bool:
+    """Whether a write began here and never ended: the layout is written first, and the manifest last."""
+    side = Folder(spark, f"{path}/{SIDE}")
+    return side.exists("layout.json") and not newest_manifest(side)
+
+
 def _why_not(spark: SparkSession, path: str) -> str:
     if is_remote(spark):
         return "there is no _hedgerow folder with a manifest in it"
     around, partial = partial_place(path)
-    if Folder(spark, around).exists(partial) or Folder(spark, path).exists(SIDE):
+    if Folder(spark, around).exists(partial) or is_half_done(spark, path):
         return "a run that wrote it was killed or failed before the end, so apply again"
-    return "there is no _hedgerow folder in it" if Folder(spark, path).exists() else "there is nothing at that path"
+    return "there is no layout of Hedgerow in it" if Folder(spark, path).exists() else "there is nothing at that path"
 
 
 def data_files(spark: SparkSession, path: str) -> dict[str, int]:

@@ -30,9 +30,9 @@ from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
-from hedgerow.tables.known_files import SIDE, KnownFiles
+from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
-from hedgerow.tables.parquet.stored import StoredParquet, data_files, newest_manifest, partial_place
+from hedgerow.tables.parquet.stored import StoredParquet, data_files, is_half_done, partial_place
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import stale, to_store
 
@@ -195,8 +195,7 @@ def create(
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), partial_place(to)
-    half_done = target.exists(SIDE) and not newest_manifest(Folder(spark, f"{to}/{SIDE}"))
-    if not (target.is_empty() or half_done or overwrite):
+    if not (target.is_empty() or is_half_done(spark, to) or overwrite):
         raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
     place = f"{around}/{partial}"
     Folder(spark, place).delete()
@@ -264,4 +263,6 @@ def _exchange(around: Folder, new: str, name: str) -> None:
         if was_there:
             around.move(old, name)
         raise
+    if around.exists(f"{old}/{LOG}"):
+        around.move(f"{old}/{LOG}", f"{name}/{LOG}")
     around.delete(old)
