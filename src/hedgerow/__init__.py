@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.core.learning.score import Score as Score
     from hedgerow.pipeline.apply import apply as apply
+    from hedgerow.pipeline.autopilot import autopilot as autopilot
+    from hedgerow.pipeline.autopilot import decisions as decisions
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
     from hedgerow.pipeline.learned import Learned as Learned
@@ -40,6 +42,8 @@ _PUBLIC = {
     "Workload": "hedgerow.sql.workload:Workload",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
+    "autopilot": "hedgerow.pipeline.autopilot:autopilot",
+    "decisions": "hedgerow.pipeline.autopilot:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
     "import_log": "hedgerow.pipeline.import_log:import_log",
@@ -64,6 +68,8 @@ __all__ = [
     "__version__",
     "apply",
     "attach",
+    "autopilot",
+    "decisions",
     "detach",
     "import_log",
     "last_query",

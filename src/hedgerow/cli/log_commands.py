@@ -1,4 +1,4 @@
-"""The sub-commands about the log of a table's queries."""
+"""The sub-commands about the log of a table's queries, and about what the autopilot makes of it."""
 
 from __future__ import annotations
 
@@ -51,6 +51,46 @@ def import_log(
         output.line("note", remark)
     output.answer(
         {"imported": found.entries, "skipped": list(found.skipped)}, {"imported": f"{found.entries:,} queries"}
+    )
+
+
+def auto(
+    ctx: typer.Context,
+    source: SourceArgument,
+    to: Annotated[str | None, typer.Option(help="Where a Parquet table's new generation goes.")] = None,
+    learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree",
+    block_bytes: Annotated[str, typer.Option(help="About the size of a block.")] = "64MB",
+    horizon: Annotated[
+        float | None, typer.Option(help="Days that the workload will last; else as long as the log.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing at all.")] = False,
+    shadow: Annotated[bool, typer.Option("--shadow", help="Decide and note it, but rewrite nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Rewrite SOURCE if its logged queries say that this saves more than it costs.
+
+    Made to be run by cron, as often as you like: most runs decide to do nothing.
+    """
+    with spark_of(ctx) as spark:
+        found = hedgerow.autopilot(
+            spark,
+            source,
+            to=to,
+            learner=learner,
+            horizon=horizon,
+            dry_run=dry_run,
+            shadow=shadow,
+            block_bytes=block_bytes,
+        )
+    after = found.after or {}
+    Output(as_json).answer(
+        asdict(found),
+        {
+            "decision": found.action + ("" if found.done or found.action == "nothing" else ", not done"),
+            "because": "\n".join(found.reasons),
+            "took": f"{after['seconds']:,.1f} s, estimated {found.cost:,.1f} s" if after else None,
+            "written": after.get("path"),
+        },
     )
 
 

@@ -160,15 +160,31 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
     return workload_of(QueryLog.of(spark, table), name or open_source(spark, table).name, since)
 
 
-def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
-    """The workload in a log, in the order in which its queries last came."""
+def log_span(log: QueryLog) -> tuple[int, float]:
+    """How many queries a log has, and the days from the first to the last of them, at least one."""
+    from pyspark.sql import functions as f
+
+    seconds = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
+    found = log.frame().agg(f.count("*"), seconds / 86_400e6).first()
+    assert found is not None  # an aggregate has one row
+    return found[0], max(1.0, found[1] or 0.0)
+
+
+def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:
+    """The workload in a log, in the order in which its queries last came; a query counts how often it came.
+
+    `half_life`: the days after which it counts half, from the last query of the log on."""
     from pyspark.sql import functions as f
 
     frame = log.frame()
     try:
         recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+        weight = f.lit(1.0)
+        if half_life is not None:
+            last = f.unix_micros(f.lit((recent.agg(f.max("at")).first() or [None])[0]))
+            weight = f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * 86_400e6))
         counts = recent.groupBy("conditions", "columns").agg(
-            f.count("*").alias("times"), f.max("at").alias("at"), f.max("redacted").alias("redacted")
+            f.sum(weight).alias("times"), f.max("at").alias("at"), f.max("redacted").alias("redacted")
         )
         rows = counts.orderBy("at", "conditions", "columns").collect()
     except spark_errors() as error:

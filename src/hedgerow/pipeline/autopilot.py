@@ -1,0 +1,283 @@
+"""autopilot: lays a table out anew if its log of queries says that this pays, and writes down why or why not."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta, timezone
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.core.learning.rewrite_choice import Choice, Facts, Limits, choose
+from hedgerow.core.learning.score import Score
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.workload.queries import Query
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.log import log_span, workload_of
+from hedgerow.pipeline.open import open_table
+from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.source import Source
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.base import Table
+from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.query_log import QueryLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DECISIONS, _LOCK = f"{SIDE}/decisions", f"{SIDE}/auto.lock"
+_LOCK_HOURS = 24.0  # after that, a lock whose process cannot be asked counts as left behind
+_LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite."""
+
+    at: str
+    table: str
+    action: str
+    reasons: tuple[str, ...]
+    facts: Mapping[str, Any]
+    gain: float = 0.0
+    cost: float = 0.0
+    done: bool = False
+    after: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.action}{'' if self.done or self.action == 'nothing' else ' (not done)'}: {'; '.join(self.reasons)}"
+        )
+
+
+def autopilot(
+    spark: SparkSession,
+    table: str,
+    *,
+    to: str | None = None,
+    learner: str = "qdtree",
+    horizon: float | None = None,
+    half_life: float = 7.0,
+    period: float = 7.0,
+    limits: Limits | None = None,
+    dry_run: bool = False,
+    shadow: bool = False,
+    **how: Any,
+) -> Decision:
+    """Look at the table's log of queries, and rewrite the table if that saves more than it costs.
+
+    Args:
+        to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
+        horizon: days that the workload will last; by default as long as the log says that it has lasted.
+        half_life: days after which a logged query counts half.
+        period: days in which `limits.rewrites` bounds how often a byte is rewritten.
+        limits: see `Limits`; what is not even considered.
+        dry_run: decide, and neither write nor note anything. `shadow`: decide and note it, but rewrite nothing.
+        how: for `learn`, such as block_bytes="128MB".
+    """
+    log = QueryLog.of(spark, table)
+    folder, limits = Folder(spark, log.root), limits or Limits()
+    with _alone(folder) as holder:
+        if holder is not None:
+            return Decision(_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
+        begun = decisions(spark, table)
+        pilot = _Pilot(spark, table, log, learner, dict(how))
+        decision, learned = pilot.decide(horizon, half_life, period, limits, begun)
+        if decision.action != "nothing" and not (dry_run or shadow):
+            decision = pilot.carry_out(decision, learned, to)
+        if not dry_run:
+            name = f"{_DECISIONS}/{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
+            folder.write(name, json.dumps(asdict(decision)).encode())
+        return decision
+
+
+def decisions(spark: SparkSession, table: str) -> list[Decision]:
+    """What the autopilot decided about a table, the newest first; a damaged note is passed over."""
+    folder = Folder(spark, QueryLog.of(spark, table).root)
+    if not folder.exists(_DECISIONS):
+        return []
+    found = []
+    for name in sorted(folder.sizes(_DECISIONS), reverse=True):
+        try:
+            saved = json.loads(folder.read(f"{_DECISIONS}/{name}"))
+            found.append(Decision(**{**saved, "reasons": tuple(saved["reasons"])}))
+            datetime.fromisoformat(found[-1].at)
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    spark: SparkSession
+    table: str
+    log: QueryLog
+    learner: str
+    how: dict[str, Any]
+
+    def decide(
+        self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
+    ) -> tuple[Decision, Learned | None]:
+        managed = self._managed()
+        name = managed.name if managed is not None else None
+        try:
+            source, workload, queries, rate, days = self._asked(name, half_life)
+        except WorkloadError as error:
+            return self._nothing(str(error)), None
+        if source.size < limits.least_bytes:
+            facts = Facts(source.size, 0, 0, 0, 0, 0)
+            return self._nothing(*choose(facts, limits).reasons), None
+        learned = learn(self.spark, self.table, workload, self.learner, table=source.name, **self.how)
+        with step(self.spark, "measuring"):
+            speed = measured_speed(source, queries)
+        if speed is None or learned.estimate is None:
+            return self._nothing("the queries' seconds cannot be measured on this table"), None
+        now, sorted_in, new_bytes = learned.estimate.now, None, source.size
+        if managed is not None:
+            now, sorted_in, new_bytes = _as_it_is(managed, managed.score(workload), workload, source, speed)
+        then = min(learned.estimate.then, now)
+        with step(self.spark, "measuring a rewrite"):
+            place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
+            seconds_a_byte = _learned_rate(before) or seconds_to_rewrite(source, place)
+        if seconds_a_byte is None:
+            return self._nothing("how long a rewrite takes cannot be measured on this table"), None
+        recent = [d for d in before if d.done and _days_since(d.at) <= period]
+        whole = [_days_since(d.at) for d in before if d.done and d.action == "whole table"]
+        facts = Facts(
+            source.size,
+            new_bytes,
+            rate * (days if horizon is None else horizon),
+            now,
+            then if then < (1 - _LEAST_SHARE) * now else now,
+            seconds_a_byte,
+            sorted_in if isinstance(managed, DeltaTable) else None,
+            sum(float((d.after or {}).get("bytes", 0.0)) for d in recent),
+            min(whole, default=None),
+        )
+        return self._decision(choose(facts, limits), facts), learned
+
+    def _asked(self, name: str | None, half_life: float) -> tuple[Source, Workload, tuple[Query, ...], float, float]:
+        """The table, its logged queries with weights that decay, how many come in a day, and for how many days."""
+        workload = workload_of(self.log, name or "t", half_life=half_life)
+        with step(self.spark, "looking at the table"):
+            opened, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
+        count, days = log_span(self.log)
+        return opened, workload, queries, count / days, days
+
+    def _managed(self) -> Table | None:
+        try:
+            return open_table(self.spark, self.table)
+        except HedgerowError:
+            return None
+
+    def carry_out(self, decision: Decision, learned: Learned | None, to: str | None) -> Decision:
+        assert learned is not None  # there is a layout behind every action
+        if not self.log.is_delta and to is None:
+            reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
+            return replace(decision, reasons=(*decision.reasons, reason))
+        begun, files = perf_counter(), None
+        if decision.action == "new files":
+            table = DeltaTable.open(self.spark, self.table)
+            files = table.describe()["unknown_files"]
+            learned = replace(learned, layout=table.layout, sort_by=None)
+        written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
+        seconds = perf_counter() - begun
+        size = decision.facts["new_bytes"] if files else decision.facts["size"]
+        after = {"seconds": round(seconds, 1), "bytes": size, "path": written.path}
+        return replace(decision, done=True, after=after)
+
+    def _nothing(self, *reasons: str) -> Decision:
+        return Decision(_now(), self.table, "nothing", reasons, {})
+
+    def _decision(self, choice: Choice, facts: Facts) -> Decision:
+        return Decision(
+            _now(),
+            self.table,
+            choice.action,
+            choice.reasons,
+            asdict(facts),
+            round(choice.gain, 1),
+            round(choice.cost, 1),
+        )
+
+
+def _as_it_is(
+    table: Table, score: Score, workload: Workload, source: Source, speed: Speed
+) -> tuple[float, float | None, float]:
+    """The seconds of a query in a managed table, the same if its new files were laid out too, and their bytes."""
+    weights = [query.weight for query in workload]
+    by_query = [speed.seconds(q.blocks_read * score.blocks, source.size * q.bytes_read) for q in score.queries]
+    now = sum(w * s for w, s in zip(weights, by_query, strict=True)) / sum(weights)
+    new = float(table.describe().get("unknown_rows", 0.0))  # a share
+    if not new:
+        return now, None, 0.0
+    # What is known opens this share of itself; laid out, the new files would open as much of themselves.
+    known = [max(0.0, q.bytes_read - new) / (1 - new) if new < 1 else q.bytes_read for q in score.queries]
+    laid_out = [
+        speed.seconds(q.blocks_read * score.blocks, source.size * k) for q, k in zip(score.queries, known, strict=True)
+    ]
+    return now, sum(w * s for w, s in zip(weights, laid_out, strict=True)) / sum(weights), new * source.size
+
+
+def _learned_rate(before: list[Decision]) -> float | None:
+    """Seconds a byte of the last rewrite here: the next one will take about as long."""
+    for decision in before:
+        after = decision.after or {}
+        if decision.done and after.get("bytes"):
+            return float(after["seconds"]) / float(after["bytes"])
+    return None
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _days_since(at: str) -> float:
+    return (datetime.now(timezone.utc) - datetime.fromisoformat(at)) / timedelta(days=1)
+
+
+@contextmanager
+def _alone(folder: Folder) -> Iterator[str | None]:
+    """Holds the table's lock; gives who holds it, if that is another."""
+    own = {"host": socket.gethostname(), "process": os.getpid(), "at": _now(), "id": uuid4().hex}
+    text = json.dumps(own).encode()
+    if not folder.write(_LOCK, text, new=True):
+        holder = _holder(folder)
+        if holder is not None:
+            yield holder
+            return
+        folder.delete(_LOCK)
+        if not folder.write(_LOCK, text, new=True) or json.loads(folder.read(_LOCK))["id"] != own["id"]:
+            yield "it began just now"
+            return
+    try:
+        yield None
+    finally:
+        folder.delete(_LOCK)
+
+
+def _holder(folder: Folder) -> str | None:
+    """Who holds the lock; None if that process is gone."""
+    try:
+        lock = json.loads(folder.read(_LOCK))
+        shown = f"process {int(lock['process'])} on {lock['host']} since {lock['at']}"
+        if lock["host"] != socket.gethostname():
+            return shown if _days_since(lock["at"]) * 24 < _LOCK_HOURS else None
+        os.kill(int(lock["process"]), 0)
+        return shown
+    except (ProcessLookupError, ValueError, KeyError, TypeError):
+        return None
+    except PermissionError:
+        return shown

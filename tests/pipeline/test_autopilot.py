@@ -1,0 +1,173 @@
+"""The autopilot on real tables: what it does, what it leaves alone, and what it writes down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.core.learning.rewrite_choice import Limits
+from hedgerow.core.learning.seconds import Estimate, Speed
+from hedgerow.pipeline import autopilot as module
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.query_log import QueryLog
+from tests.support.events_table import write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ANY_SIZE = Limits(least_bytes=0, least_new=0)
+HOW: dict[str, Any] = {"block_rows": 2000, "limits": ANY_SIZE}
+
+
+def past(condition: str, days_ago: float, number: int) -> dict[str, Any]:
+    at = datetime.now(timezone.utc) - timedelta(days=days_ago)
+    counts = dict.fromkeys(("files", "bytes", "rows", "rows_kept"), 100)
+    asked = {"conditions": [condition], "columns": ["id", "number"], "source": "test"}
+    return {
+        "query": f"q{number}",
+        "at": int(at.timestamp() * 1e6),
+        "seconds": 1.0,
+        "redacted": False,
+        **asked,
+        **counts,
+    }
+
+
+def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0) -> None:
+    asked = [past(f"number < {i % 20 * 10}", days * i / times, i) for i in range(times)]
+    QueryLog.of(spark, table).append(asked)
+
+
+@pytest.fixture
+def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which bytes take long: the table of this test is too small for a real one to take any time."""
+    speed = Speed(0.01, 0.01, 1e-6)
+    monkeypatch.setattr(module, "measured_speed", lambda source, queries: speed)
+    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: speed)
+    monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
+    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
+
+
+@pytest.fixture
+def parquet(spark: SparkSession, tmp_path: Path) -> str:
+    return write_events(spark, str(tmp_path / "events"), 8000)
+
+
+@pytest.fixture
+def delta_table(delta: SparkSession, parquet: str, tmp_path: Path) -> str:
+    place = str(tmp_path / "delta")
+    delta.read.parquet(parquet).select("id", "number", "price", "day").write.format("delta").save(place)
+    return place
+
+
+def rows(spark: SparkSession, place: str, kind: str = "delta") -> Any:
+    return spark.read.format(kind).load(place).selectExpr("count(*)", "sum(hash(id, number))").first()
+
+
+def actions(spark: SparkSession, table: str) -> Sequence[str]:
+    return [d.action for d in reversed(hr.decisions(spark, table))]
+
+
+pytestmark = pytest.mark.usefixtures("seconds_follow_rows")
+
+
+def test_a_delta_table(spark: SparkSession, delta_table: str) -> None:
+    """Laid out when it pays, then left alone; later only its new files are rewritten."""
+    fill_log(spark, delta_table)
+    before = rows(spark, delta_table)
+    first = hr.autopilot(spark, delta_table, **HOW)
+    assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
+    assert first.after is not None and first.after["bytes"] > 0
+    again = hr.autopilot(spark, delta_table, **HOW)
+    assert again.action == "nothing" and not again.done
+    spark.read.format("delta").load(delta_table).where("id < 4000").write.format("delta").mode("append").save(
+        delta_table
+    )
+    grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
+    assert table.describe()["unknown_files"]
+    third = hr.autopilot(spark, delta_table, horizon=365, **HOW)
+    assert third.action == "new files" and third.done and rows(spark, delta_table) == grown
+    assert third.after is not None and third.after["bytes"] < 0.6 * third.facts["size"]
+    assert not hr.table(spark, delta_table).describe()["unknown_files"]
+    hr.table(spark, delta_table).verify()
+    assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
+
+
+def test_a_parquet_table_gets_a_new_generation_beside(spark: SparkSession, parquet: str, tmp_path: Path) -> None:
+    fill_log(spark, parquet)
+    refused = hr.autopilot(spark, parquet, **HOW)
+    assert refused.action == "whole table" and not refused.done and "say with to=" in refused.reasons[-1]
+    to = str(tmp_path / "generation-2")
+    done = hr.autopilot(spark, parquet, to=to, **HOW)
+    assert done.done and rows(spark, to, "parquet") == rows(spark, parquet, "parquet")
+    hr.table(spark, to).verify()
+
+
+def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(hr.HedgerowError, match="no queries of"):
+        hr.autopilot(spark, delta_table, **HOW)
+    fill_log(spark, delta_table)
+    small = hr.autopilot(spark, delta_table, block_rows=2000)
+    assert small.action == "nothing" and "too little to gain" in small.reasons[0]
+    rare = hr.autopilot(spark, delta_table, horizon=0.001, **HOW)
+    assert rare.action == "nothing" and "takes" in rare.reasons[0]
+    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
+    alike = hr.autopilot(spark, delta_table, horizon=1e6, **HOW)
+    assert alike.action == "nothing"  # within the error of the estimates
+
+
+def test_dry_run_and_shadow(spark: SparkSession, delta_table: str) -> None:
+    fill_log(spark, delta_table)
+    files = sorted(p.name for p in Path(delta_table).glob("*.parquet"))
+    dry = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+    assert dry.action == "whole table" and not dry.done and not hr.decisions(spark, delta_table)
+    shadow = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
+    assert sorted(p.name for p in Path(delta_table).glob("*.parquet")) == files
+    assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
+
+
+def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
+    fill_log(spark, delta_table)
+    lock = Path(delta_table) / "_hedgerow" / "auto.lock"
+    host = os.uname().nodename
+    holder = {"host": host, "process": os.getpid(), "at": datetime.now(timezone.utc).isoformat(), "id": "x"}
+    lock.write_text(json.dumps(holder))
+    held = hr.autopilot(spark, delta_table, **HOW)
+    assert held.action == "nothing" and f"process {os.getpid()} on {host}" in held.reasons[0]
+    assert lock.exists() and not hr.decisions(spark, delta_table)
+    folder = Folder(spark, delta_table)
+    for left_behind in (
+        {**holder, "process": 2**22 - 3},
+        {"host": "elsewhere"},
+        {**holder, "host": "x", "at": "2020-01-01T00:00:00+00:00"},
+    ):
+        lock.write_text(json.dumps(left_behind))
+        with module._alone(folder) as other:
+            assert other is None
+        assert not lock.exists()
+
+
+def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) -> None:
+    fill_log(spark, delta_table)
+    kept = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    folder = Path(delta_table) / "_hedgerow" / "decisions"
+    for number, text in enumerate(["", "[]", '{"at": "yesterday"}', json.dumps({"at": "x", "reasons": []})]):
+        (folder / f"{number}.json").write_text(text)
+    assert hr.decisions(spark, delta_table) == [kept]
+
+
+def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
+    log = QueryLog.of(spark, parquet)
+    log.append([past("number < 5", 14, 1), past("number < 6", 0, 2), past("number < 6", 7, 3)])
+    from hedgerow.pipeline.log import workload_of
+
+    found = {query.text.partition("WHERE ")[2]: query.weight for query in workload_of(log, "events", half_life=7)}
+    assert found == {"number < 5": pytest.approx(0.25), "number < 6": pytest.approx(1.5)}
