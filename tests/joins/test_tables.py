@@ -38,10 +38,27 @@ def learned(spark: SparkSession, sources: dict[str, str]) -> hr.LearnedTables:
 
 @pytest.fixture
 def written(spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path) -> dict[str, str]:
+    """Tables that a test may change."""
     hr.apply(spark, sources, learned, str(tmp_path / "out"))
     places = {table: str(tmp_path / "out" / table) for table in sources}
     register(spark, places)
     return places
+
+
+@pytest.fixture(scope="module")
+def written_once(
+    spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    out = tmp_path_factory.mktemp("written")
+    hr.apply(spark, sources, learned, str(out))
+    return {table: str(out / table) for table in sources}
+
+
+@pytest.fixture
+def kept(spark: SparkSession, written_once: dict[str, str]) -> dict[str, str]:
+    """The same tables, for tests that change nothing."""
+    register(spark, written_once)
+    return written_once
 
 
 def register(spark: SparkSession, places: dict[str, str]) -> None:
@@ -77,13 +94,13 @@ def test_keys_are_found(learned: hr.LearnedTables) -> None:
 
 
 def test_it_reads_less_than_tables_by_themselves(
-    spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path, written: dict[str, str]
+    spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path, kept: dict[str, str]
 ) -> None:
     alone = hr.learn(spark, sources, workload(Random(4)), "qdtree", block_rows=50)
     assert not alone.references
     asked = workload(Random(99))
     hr.apply(spark, sources, alone, str(tmp_path / "alone"))
-    with_joins = hr.table(spark, written["lines"]).score(asked).rows_read
+    with_joins = hr.table(spark, kept["lines"]).score(asked).rows_read
     assert with_joins < hr.table(spark, str(tmp_path / "alone" / "lines")).score(asked).rows_read
     estimated = hr.score(spark, sources, asked, learned, exact=True)["lines"].rows_read
     assert estimated == pytest.approx(with_joins, abs=0.05)
@@ -120,8 +137,8 @@ def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: 
     repaired.verify()
 
 
-def test_repair_needs_the_settings_of_then(spark: SparkSession, written: dict[str, str]) -> None:
-    lines = hr.table(spark, written["lines"])
+def test_repair_needs_the_settings_of_then(spark: SparkSession, kept: dict[str, str]) -> None:
+    lines = hr.table(spark, kept["lines"])
     spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
     try:
         with pytest.raises(hr.HedgerowError, match="datetimeRebaseModeInRead is not what it was"):
@@ -146,11 +163,11 @@ def test_rows_appended_after_a_change_are_unknown(spark: SparkSession, written: 
     hr.detach(spark)
 
 
-def test_one_frame_twice(spark: SparkSession, written: dict[str, str]) -> None:
+def test_one_frame_twice(spark: SparkSession, kept: dict[str, str]) -> None:
     """The same relation in two places of a plan, under different filters."""
     from pyspark.sql import functions as f
 
-    orders, lines = spark.read.parquet(written["orders"]), spark.read.parquet(written["lines"])
+    orders, lines = spark.read.parquet(kept["orders"]), spark.read.parquet(kept["lines"])
     early, late = orders.where("day < DATE '1993-02-01'"), orders.where("day > DATE '1998-02-01'")
     asked = lines.join(early, "okey").select("qty").unionAll(lines.join(late, "okey").select("qty"))
     twice = asked.agg(f.count("*"), f.sum("qty"))
@@ -162,11 +179,11 @@ def test_one_frame_twice(spark: SparkSession, written: dict[str, str]) -> None:
         hr.detach(spark)
 
 
-def test_settings_turn_joins_off(spark: SparkSession, written: dict[str, str]) -> None:
-    assert opened(spark)["lines"] < len(hr.table(spark, written["lines"]).known)
+def test_settings_turn_joins_off(spark: SparkSession, kept: dict[str, str]) -> None:
+    assert opened(spark)["lines"] < len(hr.table(spark, kept["lines"]).known)
     spark.conf.set("hedgerow.joins", "false")
     try:
-        assert opened(spark)["lines"] == len(hr.table(spark, written["lines"]).known)
+        assert opened(spark)["lines"] == len(hr.table(spark, kept["lines"]).known)
     finally:
         spark.conf.unset("hedgerow.joins")
 
@@ -235,7 +252,7 @@ def test_a_directory_of_tables(spark: SparkSession, sources: dict[str, str], tmp
 
 
 def test_a_bloom_filter_does_not_hide_the_join(
-    spark: SparkSession, written: dict[str, str], learned: hr.LearnedTables
+    spark: SparkSession, kept: dict[str, str], learned: hr.LearnedTables
 ) -> None:
     """Spark may filter lines by the orders that match, in a subquery: then orders appears twice in the plan."""
     runtime = "spark.sql.optimizer.runtime.bloomFilter"
@@ -254,7 +271,7 @@ def test_a_bloom_filter_does_not_hide_the_join(
             assert spark.sql(QUERY).collect() == expected
         finally:
             hr.detach(spark)
-    assert found["lines"] == plainly["lines"] < len(hr.table(spark, written["lines"]).files())
+    assert found["lines"] == plainly["lines"] < len(hr.table(spark, kept["lines"]).files())
 
 
 def test_no_join_with_a_table_that_is_only_passed_through(spark: SparkSession, sources: dict[str, str]) -> None:
