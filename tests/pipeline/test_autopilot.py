@@ -78,7 +78,7 @@ def actions(spark: SparkSession, table: str) -> Sequence[str]:
 pytestmark = pytest.mark.usefixtures("seconds_follow_rows")
 
 
-def test_a_delta_table(spark: SparkSession, delta_table: str) -> None:
+def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Laid out when it pays, then left alone; later only its new files are rewritten."""
     fill_log(spark, delta_table)
     before = rows(spark, delta_table)
@@ -86,7 +86,8 @@ def test_a_delta_table(spark: SparkSession, delta_table: str) -> None:
     assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
     assert first.after is not None and first.after["bytes"] > 0
     again = hr.autopilot(spark, delta_table, **HOW)
-    assert again.action == "nothing" and not again.done
+    assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
+    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     spark.read.format("delta").load(delta_table).where("id < 4000").write.format("delta").mode("append").save(
         delta_table
     )
@@ -116,6 +117,7 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     fill_log(spark, delta_table)
     small = hr.autopilot(spark, delta_table, block_rows=2000)
     assert small.action == "nothing" and "too little to gain" in small.reasons[0]
+    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     rare = hr.autopilot(spark, delta_table, horizon=0.001, **HOW)
     assert rare.action == "nothing" and "takes" in rare.reasons[0]
     monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))

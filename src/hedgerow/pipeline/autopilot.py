@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.core.learning.rewrite_choice import Choice, Facts, Limits, choose
+from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.log import log_span, workload_of
+from hedgerow.pipeline.log import span_of, workload_of
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
 from hedgerow.spark.start.progress import step
@@ -39,12 +38,15 @@ if TYPE_CHECKING:
 
 _DECISIONS, _LOCK = f"{SIDE}/decisions", f"{SIDE}/auto.lock"
 _LOCK_HOURS = 24.0  # after that, a lock whose process cannot be asked counts as left behind
+_LOOKS_PAID = 3.0  # to look for a layout is worth while once queries took so many times as long
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite."""
+    """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite.
+
+    `gain`, `cost` and `looked` are seconds: what is saved, what the rewrite takes, and what deciding itself took."""
 
     at: str
     table: str
@@ -55,6 +57,7 @@ class Decision:
     cost: float = 0.0
     done: bool = False
     after: Mapping[str, Any] | None = None
+    looked: float = 0.0
 
     def __str__(self) -> str:
         return (
@@ -130,15 +133,20 @@ class _Pilot:
     def decide(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
     ) -> tuple[Decision, Learned | None]:
-        managed = self._managed()
-        name = managed.name if managed is not None else None
+        managed, span = self._managed(), span_of(self.log)
         try:
-            source, workload, queries, rate, days = self._asked(name, half_life)
+            workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error)), None
+        with step(self.spark, "looking at the table"):
+            name = None if managed is None else managed.name
+            source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
         if source.size < limits.least_bytes:
-            facts = Facts(source.size, 0, 0, 0, 0, 0)
-            return self._nothing(*choose(facts, limits).reasons), None
+            return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons), None
+        begun = perf_counter()
+        share = 1.0 if horizon is None else horizon / span.days
+        if (reason := self._too_little(span.seconds * share, before)) is not None:
+            return self._nothing(reason), None
         learned = learn(self.spark, self.table, workload, self.learner, table=source.name, **self.how)
         with step(self.spark, "measuring"):
             speed = measured_speed(source, queries)
@@ -147,34 +155,39 @@ class _Pilot:
         now, sorted_in, new_bytes = learned.estimate.now, None, source.size
         if managed is not None:
             now, sorted_in, new_bytes = _as_it_is(managed, managed.score(workload), workload, source, speed)
-        then = min(learned.estimate.then, now)
         with step(self.spark, "measuring a rewrite"):
             place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
             seconds_a_byte = _learned_rate(before) or seconds_to_rewrite(source, place)
         if seconds_a_byte is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table"), None
-        recent = [d for d in before if d.done and _days_since(d.at) <= period]
-        whole = [_days_since(d.at) for d in before if d.done and d.action == "whole table"]
+        then = learned.estimate.then
         facts = Facts(
             source.size,
             new_bytes,
-            rate * (days if horizon is None else horizon),
+            span.queries * share,
             now,
             then if then < (1 - _LEAST_SHARE) * now else now,
             seconds_a_byte,
             sorted_in if isinstance(managed, DeltaTable) else None,
-            sum(float((d.after or {}).get("bytes", 0.0)) for d in recent),
-            min(whole, default=None),
+            sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and _days_since(d.at) <= period),
+            min((_days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
         )
-        return self._decision(choose(facts, limits), facts), learned
+        choice = choose(facts, limits)
+        gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
+        made = Decision(_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
+        return made, learned
 
-    def _asked(self, name: str | None, half_life: float) -> tuple[Source, Workload, tuple[Query, ...], float, float]:
-        """The table, its logged queries with weights that decay, how many come in a day, and for how many days."""
-        workload = workload_of(self.log, name or "t", half_life=half_life)
-        with step(self.spark, "looking at the table"):
-            opened, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
-        count, days = log_span(self.log)
-        return opened, workload, queries, count / days, days
+    def _too_little(self, expected: float, before: list[Decision]) -> str | None:
+        """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too."""
+        last = next((d for d in before if d.looked), None)
+        if last is None or (last.action != "nothing" and not last.done):
+            return None
+        if expected < _LOOKS_PAID * last.looked:
+            return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
+        since = span_of(self.log, last.at).seconds
+        if since < _LOOKS_PAID * last.looked:
+            return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
+        return None
 
     def _managed(self) -> Table | None:
         try:
@@ -200,17 +213,6 @@ class _Pilot:
 
     def _nothing(self, *reasons: str) -> Decision:
         return Decision(_now(), self.table, "nothing", reasons, {})
-
-    def _decision(self, choice: Choice, facts: Facts) -> Decision:
-        return Decision(
-            _now(),
-            self.table,
-            choice.action,
-            choice.reasons,
-            asdict(facts),
-            round(choice.gain, 1),
-            round(choice.cost, 1),
-        )
 
 
 def _as_it_is(

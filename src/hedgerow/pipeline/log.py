@@ -160,14 +160,25 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
     return workload_of(QueryLog.of(spark, table), name or open_source(spark, table).name, since)
 
 
-def log_span(log: QueryLog) -> tuple[int, float]:
-    """How many queries a log has, and the days from the first to the last of them, at least one."""
+@dataclass(frozen=True)
+class Span:
+    """How many queries a log has, in how many days, at least one, and the seconds that they took."""
+
+    queries: int
+    days: float
+    seconds: float
+
+
+def span_of(log: QueryLog, since: str | None = None) -> Span:
+    """The span of a log, or of its part from a time on."""
     from pyspark.sql import functions as f
 
-    seconds = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
-    found = log.frame().agg(f.count("*"), seconds / 86_400e6).first()
+    frame = log.frame()
+    recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+    micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
+    found = recent.agg(f.count("*"), micros / 86_400e6, f.sum("seconds")).first()
     assert found is not None  # an aggregate has one row
-    return found[0], max(1.0, found[1] or 0.0)
+    return Span(found[0], max(1.0, found[1] or 0.0), found[2] or 0.0)
 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:
