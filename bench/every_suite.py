@@ -25,6 +25,7 @@ from bench.suites import (
     merge,
     prune,
     replay,
+    replay_physical,
     route_rows,
     tpch_month,
     zcurves,
@@ -83,6 +84,7 @@ WRITTEN: dict[str, Suite] = {
         ("errorlog-ext", partial(errorlog.physical, EXTERNAL), 8),
         ("zcurves", zcurves.physical, 20),
         ("lineitem", lineitem.physical, 60),
+        ("replay", replay_physical.run, 25),
         ("tpch", tpch_tables.physical, 45),
     )
 }

@@ -75,6 +75,9 @@ def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
         spark.sql("SELECT a.id FROM events a JOIN events b ON a.id = b.id WHERE a.id < 10 AND b.id < 0").collect()
         spark.sql("SELECT count(*) FROM events WHERE id < 5 AND id >= (SELECT min(id) FROM events)").collect()
         spark.range(5).collect()
+        own = hr.Workload.from_sql(["SELECT id FROM events WHERE id < 99"])
+        hr.score(spark, copy, own, hr.learn(spark, copy, own, block_rows=5000))  # these queries are not the user's
+        spark.newSession().read.parquet(copy).count()
         assert log.flush() == 2 and log.flush() == 0 and log.lost == 0
     joined, nested = entries(spark, copy)
     assert len(joined.conditions) == 2 and joined.rows_kept <= 10 and joined.columns == ["id"]

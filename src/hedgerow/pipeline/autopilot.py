@@ -25,6 +25,7 @@ from hedgerow.pipeline.log import span_of, workload_of
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
@@ -65,6 +66,7 @@ class Decision:
         )
 
 
+@in_own_session
 def autopilot(
     spark: SparkSession,
     table: str,
@@ -151,7 +153,7 @@ class _Pilot:
         with step(self.spark, "measuring"):
             speed = measured_speed(source, queries)
         if speed is None or learned.estimate is None:
-            return self._nothing("the queries' seconds cannot be measured on this table"), None
+            return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
         now, sorted_in, new_bytes = learned.estimate.now, None, source.size
         if managed is not None:
             now, sorted_in, new_bytes = _as_it_is(managed, managed.score(workload), workload, source, speed)
@@ -159,7 +161,7 @@ class _Pilot:
             place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
             seconds_a_byte = _learned_rate(before) or seconds_to_rewrite(source, place)
         if seconds_a_byte is None:
-            return self._nothing("how long a rewrite takes cannot be measured on this table"), None
+            return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun), None
         then = learned.estimate.then
         facts = Facts(
             source.size,
@@ -211,8 +213,9 @@ class _Pilot:
         after = {"seconds": round(seconds, 1), "bytes": size, "path": written.path}
         return replace(decision, done=True, after=after)
 
-    def _nothing(self, *reasons: str) -> Decision:
-        return Decision(_now(), self.table, "nothing", reasons, {})
+    def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:
+        looked = 0.0 if begun is None else round(perf_counter() - begun, 1)
+        return Decision(_now(), self.table, "nothing", reasons, {}, looked=looked)
 
 
 def _as_it_is(

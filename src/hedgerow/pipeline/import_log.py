@@ -13,7 +13,7 @@ from uuid import uuid5
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.plan_text import conditions_of
@@ -27,6 +27,7 @@ _STATEMENT_TIME = re.compile(r"^--\s*at:?\s+(\S.*)$", re.MULTILINE)
 Entry = dict[str, Any]
 
 
+@in_own_session
 def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame, name: str | None = None) -> Imported:
     """Bring past queries of a table into its log, as if `log` had heard them; importing them again changes nothing.
 

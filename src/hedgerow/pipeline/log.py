@@ -17,7 +17,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.spark.optimizer.heard import Heard
-from hedgerow.spark.start.session import first_line, meaning, spark_errors
+from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.redact import redacted
 from hedgerow.sql.workload import Workload
@@ -152,6 +152,7 @@ def log(
     return Log(spark, {name: QueryLog.of(spark, place) for name, place in named.items()}, every, key)
 
 
+@in_own_session
 def logged(spark: SparkSession, table: str, name: str | None = None, since: str | None = None) -> Workload:
     """The queries in a table's log as a workload: the same conditions once, with how often they came as weight.
 
@@ -243,6 +244,7 @@ class LogReport:
     seconds: float
 
 
+@in_own_session
 def report(spark: SparkSession, table: str, since: str | None = None) -> LogReport:
     """What the logged queries of a table filter on, and how much of what they scan they keep."""
     from pyspark.sql import functions as f

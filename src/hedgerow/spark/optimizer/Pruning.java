@@ -39,6 +39,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.internal.config.ConfigEntry;
 import org.apache.spark.paths.SparkPath;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -102,6 +104,8 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
@@ -117,7 +121,6 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
-import org.apache.spark.sql.util.QueryExecutionListener;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.AccumulatorV2;
 import org.slf4j.Logger;
@@ -1957,12 +1960,21 @@ public class Pruning extends Rule {
 
     // --- the log of queries ---
 
-    /** Notes what finished queries read of some tables. Spark calls it after each query, on a thread of its own. */
-    public static class Heard implements QueryExecutionListener {
+    /** Notes what a session's queries read of some tables. Spark calls it after each query, on a thread of its own. */
+    public static class Heard extends SparkListener {
         static final int MAX_WAITING = 100000; // queries that nobody has taken yet
         private final List roots = new ArrayList();
         private final ArrayDeque waiting = new ArrayDeque();
+        private final Set ours = new HashSet(); // queries that Hedgerow runs itself
+        private final Object session;
+        private final String tag;
         private long lost;
+
+        /** `tag` marks the jobs of Hedgerow's own queries. */
+        public Heard(Object session, String tag) {
+            this.session = session;
+            this.tag = tag;
+        }
 
         /** From now on, scans of files below this folder are noted. */
         public synchronized void watch(String root) {
@@ -1983,15 +1995,28 @@ public class Pruning extends Rule {
             return out.append("]").toString();
         }
 
-        public void onFailure(String name, QueryExecution query, Exception error) {
+        public void onOtherEvent(SparkListenerEvent event) {
+            if (event instanceof SparkListenerSQLExecutionStart) {
+                SparkListenerSQLExecutionStart start = (SparkListenerSQLExecutionStart) event;
+                if (start.jobTags().contains(tag)) {
+                    ours.add(Long.valueOf(start.executionId()));
+                }
+            } else if (event instanceof SparkListenerSQLExecutionEnd) {
+                SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
+                boolean isOurs = ours.remove(Long.valueOf(end.executionId()));
+                QueryExecution query = end.qe();
+                if (!isOurs && query != null && query.sparkSession() == session && !end.executionFailure().isDefined()) {
+                    note(query, end.duration());
+                }
+            }
         }
 
-        public void onSuccess(String name, QueryExecution query, long nanos) {
+        private void note(QueryExecution query, long nanos) {
             try {
                 Map scans = new LinkedHashMap();
                 find(query.executedPlan(), null, scans);
                 if (!scans.isEmpty()) {
-                    note("{\"at\":" + (System.currentTimeMillis() - nanos / 1000000) + ",\"seconds\":" + nanos / 1e9
+                    keep("{\"at\":" + (System.currentTimeMillis() - nanos / 1000000) + ",\"seconds\":" + nanos / 1e9
                         + ",\"scans\":[" + String.join(",", (Iterable) scans.values()) + "]}");
                 }
             } catch (Exception error) {
@@ -2001,7 +2026,7 @@ public class Pruning extends Rule {
             }
         }
 
-        private synchronized void note(String text) {
+        private synchronized void keep(String text) {
             if (waiting.size() == MAX_WAITING) {
                 lost++;
             } else {

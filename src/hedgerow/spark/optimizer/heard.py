@@ -1,6 +1,7 @@
 """Hears what a session's queries read of some tables: their conditions, columns, rows, bytes and seconds.
 
-The JVM keeps the notes until they are taken, so that no query waits for Python.
+The JVM keeps the notes until they are taken, so that no query waits for Python. What Hedgerow's verbs run themselves is
+not noted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.spark.optimizer.rule import rule_class
-from hedgerow.spark.start.session import needs_jvm
+from hedgerow.spark.start.session import OWN_QUERIES, needs_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,23 +24,19 @@ class Heard:
     def __init__(self, spark: SparkSession) -> None:
         needs_jvm(spark, "log queries")
         self._spark = spark
-        rule = rule_class(spark)
-        self._notes: Any = (
-            rule.getClassLoader()
-            .loadClass(f"{rule.getName()}$Heard")
-            .getConstructors()[0]
-            .newInstance(
-                spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, 0)  # type: ignore[union-attr]
-            )
-        )
+        rule, jvm = rule_class(spark), spark._jvm
+        values = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 2)  # type: ignore[union-attr]
+        values[0], values[1] = spark._jsparkSession, OWN_QUERIES
+        loaded = rule.getClassLoader().loadClass(f"{rule.getName()}$Heard")
+        self._notes: Any = loaded.getConstructors()[0].newInstance(values)
 
     def start(self, roots: list[str]) -> None:
         for root in roots:
             self._notes.watch(root)
-        self._spark._jsparkSession.listenerManager().register(self._notes)
+        self._spark.sparkContext._jsc.sc().addSparkListener(self._notes)
 
     def stop(self) -> None:
-        self._spark._jsparkSession.listenerManager().unregister(self._notes)
+        self._spark.sparkContext._jsc.sc().removeSparkListener(self._notes)
 
     def wait(self) -> None:
         """Waits until the notes on all queries that have ended are there."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+OWN_QUERIES = "hedgerow"  # the tag of jobs that Hedgerow runs by itself
 # Under these settings Spark parses a SQL text otherwise than we do.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
@@ -116,7 +117,7 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
     """While the verb runs, the session of its first argument, or that argument's `spark`, is the active one.
 
     Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
-    in one process, that may be another one."""
+    in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own."""
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
@@ -133,12 +134,15 @@ def _active(spark: SparkSession) -> Iterator[None]:
         yield
         return
     jvm: Any = spark._jvm
-    sessions = jvm.org.apache.spark.sql.classic.SparkSession
-    before = sessions.getActiveSession()
+    sessions, context = jvm.org.apache.spark.sql.classic.SparkSession, spark.sparkContext
+    before, is_marked = sessions.getActiveSession(), OWN_QUERIES in context.getJobTags()
     sessions.setActiveSession(spark._jsparkSession)
+    context.addJobTag(OWN_QUERIES)
     try:
         yield
     finally:
+        if not is_marked:  # a verb may call another one
+            context.removeJobTag(OWN_QUERIES)
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:

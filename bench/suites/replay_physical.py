@@ -1,0 +1,209 @@
+"""The thesis' experiment on written tables (6.1): days of inserts and queries, in seconds and in bytes.
+
+A Delta table of requests gets a day's rows, then the day's queries are asked; half-way the queries change. Side by
+side:
+
+    nothing      rows stay as they come
+    by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
+    autopilot    queries are logged, and after each day `hedgerow.autopilot` does what it finds worth while
+
+All three ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries
+read is taken from the log, which all three write.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.options import Options
+from bench.record import line, progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hedgerow.pipeline.log import Log
+
+ROWS = {"quick": 20_000, "full": 1_000_000}  # a day
+DAYS = {"quick": 4, "full": 10}
+QUERIES = {"quick": 4, "full": 12}  # a day
+LEAST_BYTES = {"quick": 0, "full": 64 << 20}
+_WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
+_ZORDER = "user, latency"
+COLUMNS = (
+    "TIMESTAMP '2026-01-01 00:00:00' + make_interval(0, 0, 0, {day}, 0, 0, pmod(xxhash64(id, 1), 86400)) AS at",
+    "CAST(pmod(xxhash64(id, 2), 1000) * pmod(xxhash64(id, 3), 1000) / 10 AS INT) AS user",
+    "concat('C', pmod(xxhash64(id, 4), 40)) AS country",
+    "CAST(element_at(array(200, 200, 200, 200, 301, 404, 500, 503), CAST(1 + pmod(xxhash64(id, 5), 8) AS INT)) AS INT)"
+    " AS status",
+    "CAST(pow(pmod(xxhash64(id, 6), 1000) / 100D, 4) AS INT) AS latency",
+    "concat('/api/v', pmod(xxhash64(id, 7), 3), '/r', pmod(xxhash64(id, 8), 300), '/', hex(xxhash64(id, 9))) AS url",
+    "map('courier', concat('K', pmod(xxhash64(id, 10), 25)), 'version', concat('v', pmod(xxhash64(id, 11), 60)))"
+    " AS props",
+    "concat(hex(xxhash64(id, 12)), ' ', element_at(array({words}), CAST(1 + pmod(xxhash64(id, 13), 8) AS INT)), ' ',"
+    " hex(xxhash64(id, 14))) AS message",
+)
+# Before and after the change; the last of each stays the same.
+_EARLY = (
+    "props['courier'] = 'K{k}' AND status >= 500",
+    "message LIKE '%{word}%' AND country = 'C{c}'",
+    "user BETWEEN {user} AND {user} + 300",
+)
+_LATE = (
+    "props['version'] = 'v{v}' AND latency > 100",
+    "url LIKE '/api/v{n}/r{r}/%'",
+    "user BETWEEN {user} AND {user} + 300",
+)
+
+
+@dataclass
+class Way:
+    """One way to keep the table; seconds and bytes so far."""
+
+    name: str
+    path: str
+    spark: SparkSession
+    log: Log | None = None
+    scans: float = 0.0
+    inserts: float = 0.0
+    moves: float = 0.0
+    moved: float = 0.0
+    actions: list[str] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)  # of estimates: real seconds of a rewrite over estimated ones
+    by_day: list[float] = field(default_factory=list)
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow as hr
+
+    form, r = options.form, random.Random(options.seed)
+    spark = hr.session("4g", "local[2]", spark_sql_shuffle_partitions="8")
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-replay-"))
+    try:
+        ways = [Way(name, str(folder / name.replace(" ", "-")), spark.newSession()) for name in WAYS]
+        hr.attach(ways[-1].spark)
+        for day in range(DAYS[form]):
+            progress(f"replay: day {day + 1} of {DAYS[form]}")
+            for way in ways:
+                way.inserts += _insert(way, day, ROWS[form])
+                way.log = way.log or hr.log(way.spark, way.path, every=1e6)
+            late = 2 * day >= DAYS[form]
+            asked = [_question(r, _LATE if late else _EARLY) for _ in range(QUERIES[form])]
+            _ask(ways, asked)
+            if 2 * (day + 1) == DAYS[form]:
+                _by_hand(ways[1])
+            _pilot(ways[2], form)
+        for way in ways:
+            yield _line(way, ways[0], form, options.seed)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder)
+
+
+WAYS = "nothing", "by hand", "autopilot"
+
+
+def _insert(way: Way, day: int, rows: int) -> float:
+    words = ", ".join(f"'{word}'" for word in _WORDS)
+    columns = [column.format(day=day, words=words) for column in COLUMNS]
+    frame = way.spark.range(day * rows, (day + 1) * rows, 1, 2).selectExpr("id", *columns)
+    begun = time.perf_counter()
+    frame.sortWithinPartitions("at").write.format("delta").mode("append").save(way.path)
+    return time.perf_counter() - begun
+
+
+def _question(r: random.Random, shapes: tuple[str, ...]) -> str:
+    literals = {
+        **{"k": r.randrange(25), "word": r.choice(_WORDS), "c": r.randrange(40), "v": r.randrange(60)},
+        **{"n": r.randrange(3), "r": r.randrange(300), "user": int(r.random() ** 2 * 90_000)},
+    }
+    return f"SELECT count(*), sum(latency), max(at) FROM requests WHERE {r.choice(shapes).format(**literals)}"
+
+
+def _ask(ways: list[Way], asked: list[str]) -> None:
+    for way in ways:
+        way.by_day.append(0.0)
+        way.spark.read.format("delta").load(way.path).createOrReplaceTempView("requests")
+        way.spark.sql("SELECT count(id) FROM requests").collect()  # the list of files is read anew
+    for sql in asked:
+        answers = []
+        for way in ways:
+            begun = time.perf_counter()
+            answers.append(way.spark.sql(sql).collect())
+            seconds = time.perf_counter() - begun
+            way.scans += seconds
+            way.by_day[-1] += seconds
+        assert answers[1:] == answers[:-1], f"the ways differ in {sql}"
+
+
+def _by_hand(way: Way) -> None:
+    begun = time.perf_counter()
+    before = _size(way.path)
+    way.spark.sql(f"OPTIMIZE delta.`{way.path}` ZORDER BY ({_ZORDER})").collect()
+    way.moves += time.perf_counter() - begun
+    way.moved += before
+    way.actions.append("zorder")
+
+
+def _pilot(way: Way, form: str) -> None:
+    import hedgerow as hr
+    from hedgerow.core.learning.rewrite_choice import Limits
+
+    assert way.log is not None
+    begun = time.perf_counter()
+    way.log.flush()
+    least = LEAST_BYTES[form]
+    limits = Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
+    decision = hr.autopilot(way.spark, way.path, half_life=0.005, limits=limits)
+    way.moves += time.perf_counter() - begun
+    progress(f"replay: {decision}")
+    way.actions.append(decision.action)
+    if decision.done and decision.after is not None:
+        way.moved += decision.after["bytes"]
+        way.errors.append(round(decision.after["seconds"] / max(0.1, decision.cost), 2))
+
+
+def _size(path: str) -> int:
+    return sum(file.stat().st_size for file in Path(path).rglob("*.parquet") if "_hedgerow" not in file.parts)
+
+
+def _line(way: Way, plain: Way, form: str, seed: int) -> dict[str, Any]:
+    assert way.log is not None
+    way.log.stop()
+    from pyspark.sql import functions as f
+
+    from hedgerow.tables.query_log import QueryLog
+
+    read, files = QueryLog.of(way.spark, way.path).frame().agg(f.sum("bytes"), f.sum("files")).first() or (0, 0)
+    inserted = way.spark.read.format("delta").load(way.path).count()
+
+    def total(of: Way) -> float:
+        return of.scans + of.inserts + of.moves
+
+    return line(
+        suite="replay-physical",
+        learner={"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree"}[way.name],
+        params={"form": form, "way": way.name},
+        rows=inserted,
+        queries=DAYS[form] * QUERIES[form],
+        ratio=round(total(way) / total(plain), 3),
+        details={
+            "seconds": {
+                **{"scans": round(way.scans, 1), "inserts": round(way.inserts, 1), "rewriting": round(way.moves, 1)},
+                "total": round(total(way), 1),
+            },
+            "bytes_read": int(read),
+            "files_read": int(files),
+            "bytes_moved_per_byte_inserted": round(way.moved / _size(plain.path), 2),
+            "scan_seconds_by_day": [round(seconds, 1) for seconds in way.by_day],
+            "actions": way.actions,
+            "real_over_estimated": way.errors,
+        },
+        seed=seed,
+    )
