@@ -84,7 +84,7 @@ WRITTEN: dict[str, Suite] = {
         ("errorlog-ext", partial(errorlog.physical, EXTERNAL), 8),
         ("zcurves", zcurves.physical, 20),
         ("lineitem", lineitem.physical, 60),
-        ("replay", replay_physical.run, 25),
+        ("replay", replay_physical.run, 45),
         ("tpch", tpch_tables.physical, 45),
     )
 }

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.log import Log
 
 ROWS = {"quick": 20_000, "full": 1_000_000}  # a day
-DAYS = {"quick": 4, "full": 10}
-QUERIES = {"quick": 4, "full": 12}  # a day
+DAYS = {"quick": 4, "full": 8}
+QUERIES = {"quick": 4, "full": 100}  # a day
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
 _WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
 _ZORDER = "user, latency"
