@@ -8,6 +8,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+_LITERALS = exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.RawString, exp.National, exp.UnicodeString
+
 
 def redacted(condition: str, key: bytes) -> str:
     """The condition without its literals; only who has the key can tell whether a literal was a certain value.
@@ -23,6 +25,6 @@ def redacted(condition: str, key: bytes) -> str:
 
 
 def _hashed(node: exp.Expr, key: bytes) -> exp.Expr:
-    if not isinstance(node, exp.Literal):
+    if not isinstance(node, _LITERALS):
         return node
     return exp.Literal.string("#" + hmac.digest(key, node.sql("spark").encode(), "sha256").hex()[:8])

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -144,7 +146,7 @@ class Waiting:
     """The entries of one log that wait on this machine, in a file that only this process writes."""
 
     def __init__(self, log: QueryLog, folder: Path | None = None) -> None:
-        self._folder = folder or Path(gettempdir()) / "hedgerow-log" / f"{crc32(log.root.encode()):08x}"
+        self._folder = folder or _own_folder() / f"{crc32(log.root.encode()):08x}"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._path = self._folder / f"{uuid4().hex}.jsonl"
         self._file = self._path.open("a", encoding="utf-8")
@@ -191,6 +193,16 @@ class Waiting:
         with suppress(OSError):
             if not self._path.stat().st_size:
                 self._path.unlink()
+
+
+def _own_folder() -> Path:
+    """A folder that only this user can read: queries tell what they look for."""
+    folder = Path(gettempdir()) / f"hedgerow-log-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    facts = folder.lstat()
+    if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
+        raise HedgerowError(f"queries cannot wait in {folder}: it belongs to somebody else")
+    return folder
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
