@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowError as HedgerowError
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
+    from hedgerow.core.learning.rewrite_choice import Limits as Limits
     from hedgerow.core.learning.score import Score as Score
     from hedgerow.pipeline.apply import apply as apply
     from hedgerow.pipeline.autopilot import autopilot as autopilot
@@ -37,6 +38,7 @@ _PUBLIC = {
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
     "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
+    "Limits": "hedgerow.core.learning.rewrite_choice:Limits",
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
@@ -62,6 +64,7 @@ __all__ = [
     "HedgerowWarning",
     "Learned",
     "LearnedTables",
+    "Limits",
     "Log",
     "Score",
     "Workload",

@@ -166,6 +166,19 @@ def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) ->
     assert hr.decisions(spark, delta_table) == [kept]
 
 
+def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*args: Any, **named: Any) -> None:
+        raise hr.HedgerowError("somebody else was faster")
+
+    fill_log(spark, delta_table)
+    monkeypatch.setattr(module, "apply", failing)
+    with pytest.raises(hr.HedgerowError, match="somebody else"):
+        hr.autopilot(spark, delta_table, **HOW)
+    (noted,) = hr.decisions(spark, delta_table)
+    assert not noted.done and noted.reasons[-1] == "it failed: somebody else was faster"
+    assert not (Path(delta_table) / "_hedgerow" / "auto.lock").exists()
+
+
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
     log.append([past("number < 5", 14, 1), past("number < 6", 0, 2), past("number < 6", 7, 3)])

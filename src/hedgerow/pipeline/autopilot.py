@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
 from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
@@ -101,11 +102,19 @@ def autopilot(
         pilot = _Pilot(spark, table, log, learner, dict(how))
         decision, learned = pilot.decide(horizon, half_life, period, limits, begun)
         if decision.action != "nothing" and not (dry_run or shadow):
-            decision = pilot.carry_out(decision, learned, to)
+            try:
+                decision = pilot.carry_out(decision, learned, to)
+            except HedgerowError as error:
+                _note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
+                raise
         if not dry_run:
-            name = f"{_DECISIONS}/{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
-            folder.write(name, json.dumps(asdict(decision)).encode())
+            _note(folder, decision)
         return decision
+
+
+def _note(folder: Folder, decision: Decision) -> None:
+    name = f"{_DECISIONS}/{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
+    folder.write(name, json.dumps(asdict(decision)).encode())
 
 
 def decisions(spark: SparkSession, table: str) -> list[Decision]:
@@ -149,7 +158,9 @@ class _Pilot:
         share = 1.0 if horizon is None else horizon / span.days
         if (reason := self._too_little(span.seconds * share, before)) is not None:
             return self._nothing(reason), None
-        learned = learn(self.spark, self.table, workload, self.learner, table=source.name, **self.how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
+            learned = learn(self.spark, self.table, workload, self.learner, table=source.name, **self.how)
         with step(self.spark, "measuring"):
             speed = measured_speed(source, queries)
         if speed is None or learned.estimate is None:
