@@ -101,6 +101,27 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
 
 
+@pytest.mark.long
+def test_an_index_learns_what_queries_ask_now(
+    spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows lie well, but the index does not know the expression that the new queries filter on."""
+    monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-5)
+    early = hr.Workload.from_sql([f"SELECT id FROM t WHERE number < {n}" for n in range(10, 200, 10)])
+    hr.apply(spark, delta_table, hr.learn(spark, delta_table, early, block_rows=500, table="t"))
+    version = hr.table(spark, delta_table).describe()["version"]
+    log = QueryLog.of(spark, delta_table)
+    log.append([past(f"number + 1 < {i % 20 * 10}", i / 20, i) for i in range(40)])
+    asked = hr.logged(spark, delta_table, "t")
+    assert hr.table(spark, delta_table).score(asked).rows_read == pytest.approx(1)
+    decision = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 500})
+    assert decision.action == "statistics" and decision.done
+    table = hr.table(spark, delta_table)
+    assert table.score(asked).rows_read < 0.5 and table.describe()["version"] == version
+    table.verify()
+
+
+@pytest.mark.long
 def test_a_parquet_table_gets_a_new_generation_beside(spark: SparkSession, parquet: str, tmp_path: Path) -> None:
     fill_log(spark, parquet)
     refused = hr.autopilot(spark, parquet, **HOW)

@@ -1,4 +1,4 @@
-"""autopilot: lays a table out anew if its log of queries says that this pays, and writes down why or why not."""
+"""autopilot: lays a table out anew if its log of queries says that this pays, and notes why or why not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -18,12 +18,14 @@ from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
 from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.log import span_of, workload_of
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.score import scored
 from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
@@ -100,10 +102,10 @@ def autopilot(
             return Decision(_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
         begun = decisions(spark, table)
         pilot = _Pilot(spark, table, log, learner, dict(how))
-        decision, learned = pilot.decide(horizon, half_life, period, limits, begun)
-        if decision.action != "nothing" and not (dry_run or shadow):
+        decision, found = pilot.decide(horizon, half_life, period, limits, begun)
+        if found is not None and decision.action != "nothing" and not (dry_run or shadow):
             try:
-                decision = pilot.carry_out(decision, learned, to)
+                decision = pilot.carry_out(decision, found, to)
             except HedgerowError as error:
                 _note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
                 raise
@@ -134,6 +136,14 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 
 
 @dataclass(frozen=True)
+class _Found:
+    """What a look at a table found: its logged queries, and a layout for them."""
+
+    workload: Workload
+    learned: Learned
+
+
+@dataclass(frozen=True)
 class _Pilot:
     spark: SparkSession
     table: str
@@ -143,7 +153,7 @@ class _Pilot:
 
     def decide(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
-    ) -> tuple[Decision, Learned | None]:
+    ) -> tuple[Decision, _Found | None]:
         managed, span = self._managed(), span_of(self.log)
         try:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
@@ -165,9 +175,11 @@ class _Pilot:
             speed = measured_speed(source, queries)
         if speed is None or learned.estimate is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        now, sorted_in, new_bytes = learned.estimate.now, None, source.size
+        now, sorted_in, described, new_bytes = learned.estimate.now, None, None, source.size
         if managed is not None:
-            now, sorted_in, new_bytes = _as_it_is(managed, managed.score(workload), workload, source, speed)
+            now, sorted_in, new_bytes = _as_it_is(managed, workload, source, speed)
+            described = self._described(managed, source, queries, workload, speed)
+            described += new_bytes / source.size * (learned.estimate.now - described)  # it tells nothing of new files
         with step(self.spark, "measuring a rewrite"):
             place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
             seconds_a_byte = _learned_rate(before) or seconds_to_rewrite(source, place)
@@ -182,13 +194,23 @@ class _Pilot:
             then if then < (1 - _LEAST_SHARE) * now else now,
             seconds_a_byte,
             sorted_in if isinstance(managed, DeltaTable) else None,
+            described,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and _days_since(d.at) <= period),
             min((_days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
         )
         choice = choose(facts, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         made = Decision(_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
-        return made, learned
+        return made, _Found(workload, learned)
+
+    def _described(
+        self, managed: Table, source: Source, queries: Sequence[Query], workload: Workload, speed: Speed
+    ) -> float:
+        """The seconds of a query if the index of the present layout described what the queries ask."""
+        try:
+            return _mean(scored(source, queries, managed.layout, None, 1, False), workload, source, speed)
+        except HedgerowError:  # the layout looks at joined rows, which are not at hand
+            return float("inf")
 
     def _too_little(self, expected: float, before: list[Decision]) -> str | None:
         """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too."""
@@ -208,20 +230,21 @@ class _Pilot:
         except HedgerowError:
             return None
 
-    def carry_out(self, decision: Decision, learned: Learned | None, to: str | None) -> Decision:
-        assert learned is not None  # there is a layout behind every action
-        if not self.log.is_delta and to is None:
+    def carry_out(self, decision: Decision, found: _Found, to: str | None) -> Decision:
+        moves, learned = decision.action != "statistics", found.learned
+        if moves and not self.log.is_delta and to is None:
             reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
             return replace(decision, reasons=(*decision.reasons, reason))
-        begun, files = perf_counter(), None
-        if decision.action == "new files":
-            table = DeltaTable.open(self.spark, self.table)
-            files = table.describe()["unknown_files"]
-            learned = replace(learned, layout=table.layout, sort_by=None)
-        written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
-        seconds = perf_counter() - begun
-        size = decision.facts["new_bytes"] if files else decision.facts["size"]
-        after = {"seconds": round(seconds, 1), "bytes": size, "path": written.path}
+        begun, files, size = perf_counter(), None, decision.facts["size"]
+        if not moves:
+            written, size = open_table(self.spark, self.table).relearn(found.workload), 0.0
+        else:
+            if decision.action == "new files":
+                table = DeltaTable.open(self.spark, self.table)
+                files, size = table.describe()["unknown_files"], decision.facts["new_bytes"]
+                learned = replace(learned, layout=table.layout, sort_by=None)
+            written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
+        after = {"seconds": round(perf_counter() - begun, 1), "bytes": size, "path": written.path}
         return replace(decision, done=True, after=after)
 
     def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:
@@ -229,22 +252,24 @@ class _Pilot:
         return Decision(_now(), self.table, "nothing", reasons, {}, looked=looked)
 
 
-def _as_it_is(
-    table: Table, score: Score, workload: Workload, source: Source, speed: Speed
-) -> tuple[float, float | None, float]:
+def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) -> tuple[float, float | None, float]:
     """The seconds of a query in a managed table, the same if its new files were laid out too, and their bytes."""
-    weights = [query.weight for query in workload]
-    by_query = [speed.seconds(q.blocks_read * score.blocks, source.size * q.bytes_read) for q in score.queries]
-    now = sum(w * s for w, s in zip(weights, by_query, strict=True)) / sum(weights)
-    new = float(table.describe().get("unknown_rows", 0.0))  # a share
-    if not new:
-        return now, None, 0.0
+    score, new = table.score(workload), float(table.describe().get("unknown_rows", 0.0))  # a share
+    now = _mean(score, workload, source, speed)
+    if not 0 < new < 1:
+        return now, None, new * source.size
     # What is known opens this share of itself; laid out, the new files would open as much of themselves.
-    known = [max(0.0, q.bytes_read - new) / (1 - new) if new < 1 else q.bytes_read for q in score.queries]
-    laid_out = [
-        speed.seconds(q.blocks_read * score.blocks, source.size * k) for q, k in zip(score.queries, known, strict=True)
+    known = [replace(q, bytes_read=max(0.0, q.bytes_read - new) / (1 - new)) for q in score.queries]
+    return now, _mean(replace(score, queries=tuple(known)), workload, source, speed), new * source.size
+
+
+def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
+    """The mean seconds of the workload's queries, from what each reads."""
+    weights = {query.id: query.weight for query in workload}
+    took = [
+        (weights[q.id], speed.seconds(q.blocks_read * score.blocks, source.size * q.bytes_read)) for q in score.queries
     ]
-    return now, sum(w * s for w, s in zip(weights, laid_out, strict=True)) / sum(weights), new * source.size
+    return sum(weight * seconds for weight, seconds in took) / sum(weight for weight, _ in took)
 
 
 def _learned_rate(before: list[Decision]) -> float | None:

@@ -70,7 +70,7 @@ def score(
     with step(spark, "looking at the table"):
         named = table or (layout.table if isinstance(layout, Learned) else None)
         opened, queries, skipped = opened_with_queries(spark, source, workload, named)
-    result = _scored(opened, queries, layout, sample_rows, seed, exact, NO_JOINS)
+    result = scored(opened, queries, layout, sample_rows, seed, exact, NO_JOINS)
     with step(spark, "measuring"):
         seconds = seconds_of(opened, queries, result)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
@@ -99,22 +99,23 @@ def _scores(
         queries = [with_joined(query, name, learned.references, known=known)[0] for query in bound if query.reads(name)]
         joins = Joins(joined, {other.lower(): by_name[other.lower()] for other in others})
         if queries and learned[name].layout != WHOLE:
-            found[name] = _scored(tables[name], queries, learned[name], sample_rows, seed, exact, joins)
+            found[name] = scored(tables[name], queries, learned[name], sample_rows, seed, exact, joins)
         elif queries:
             whole = [cost.QueryScore(query.id, 1.0, 1.0, 1.0, None) for query in queries]
             found[name] = cost.Score.mean(whole, [query.weight for query in queries], 1)
     return found
 
 
-def _scored(
+def scored(
     opened: Source,
     queries: Sequence[Query],
     layout: Layout | Learned,
     sample_rows: int | None,
     seed: int,
     exact: bool,
-    joins: Joins,
+    joins: Joins = NO_JOINS,
 ) -> cost.Score:
+    """What the queries would read under the layout, with an index that describes what they ask."""
     spark = opened.frame.sparkSession
     plain = layout.layout if isinstance(layout, Learned) else layout
     predicates = [q.predicate(opened.name) for q in queries]

@@ -47,18 +47,37 @@ def test_a_small_append_never_rewrites_a_big_table() -> None:
     assert drifted.action == "whole table"  # not because of the append
 
 
+def test_no_row_moves_where_only_knowledge_is_missing() -> None:
+    same = Facts(10 * GB, 0.0, 1000, 5.0, 1.0, 1e-8, described=1.0)
+    assert choose(same).action == "statistics"
+    better = Facts(10 * GB, 0.0, 1000, 5.0, 0.5, 1e-8, described=1.0)
+    assert choose(better).action == "whole table"
+    assert choose(Facts(10 * GB, 0.0, 1000, 5.0, 4.9, 1e-6, described=float("inf"))).action == "nothing"
+
+
 seconds = st.floats(0, 100)
 sizes = st.floats(0, 1e15)
 
 
-@given(sizes, st.floats(0, 1), st.floats(0, 1e6), seconds, seconds, seconds, st.floats(1e-12, 1e-3), st.floats(0, 5))
+@given(
+    *(sizes, st.floats(0, 1), st.floats(0, 1e6), seconds, seconds, seconds, seconds),
+    *(st.floats(1e-12, 1e-3), st.floats(0, 5)),
+)
 def test_bounds_hold_whatever_is_estimated(
-    size: float, new: float, queries: float, now: float, then: float, sorted_in: float, rate: float, before: float
+    size: float,
+    new: float,
+    queries: float,
+    now: float,
+    then: float,
+    sorted_in: float,
+    described: float,
+    rate: float,
+    before: float,
 ) -> None:
     limits = Limits()
-    known = Facts(size, new * size, queries, now, then, rate, sorted_in, before * size, days_since_whole=0.5)
+    known = Facts(size, new * size, queries, now, then, rate, sorted_in, described, before * size, days_since_whole=0.5)
     found = choose(known, limits)
-    amount = {"nothing": 0.0, "new files": new * size, "whole table": size}[found.action]
+    amount = {"nothing": 0.0, "statistics": 0.0, "new files": new * size, "whole table": size}[found.action]
     assert found.action != "whole table"  # it was rewritten half a day ago
     assert not amount or before * size + amount <= limits.rewrites * size
     if found.action != "nothing":

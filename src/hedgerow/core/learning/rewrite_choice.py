@@ -1,4 +1,4 @@
-"""Decides whether rewriting a table pays: nothing, only the new files, or all of it.
+"""Decides whether it pays to rewrite a table, or its new files, or to describe what its files hold in other words.
 
 A rewrite costs seconds once; each later query saves some. Both are estimates, so the gain has to exceed the cost by a
 margin, and what is rewritten is bounded whatever the estimates say.
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Action = Literal["nothing", "new files", "whole table"]
+Action = Literal["nothing", "statistics", "new files", "whole table"]
+_READING = 0.3  # to read a table and describe its files takes this share of the time of a rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,9 @@ class Facts:
     """What is known of a table and its queries.
 
     `new_bytes`: in files that no index describes. `queries`: that are expected until the workload changes. Seconds of a
-    query: `now`; `sorted_in`, if the new files were laid out as the others are; `then`, if the whole table were laid
-    out anew. `rate`: seconds that a rewrite takes for each byte. `rewritten`: bytes of all rewrites in the period;
-    `days_since_whole`: since the last rewrite of the whole table.
+    query: `now`; `described`, if the index told what the queries ask, and no row moved; `sorted_in`, if the new files
+    were laid out as the others are; `then`, if the whole table were laid out anew. `rate`: seconds that a rewrite takes
+    for each byte. `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything.
     """
 
     size: float
@@ -30,6 +31,7 @@ class Facts:
     then: float
     rate: float
     sorted_in: float | None = None
+    described: float | None = None
     rewritten: float = 0.0
     days_since_whole: float | None = None
 
@@ -74,8 +76,8 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
     reasons: list[str] = []
     allowed: list[Choice] = []
     refused: list[Choice] = []
-    for action, amount, seconds in _candidates(facts, limits):
-        gain, cost = (facts.now - seconds) * facts.queries, amount * facts.rate
+    for action, amount, cost, seconds in _candidates(facts, limits):
+        gain = (facts.now - seconds) * facts.queries
         sentence = f"{action}: saves {gain:,.0f} s in {facts.queries:,.0f} queries, and takes {cost:,.0f} s"
         against = _against(action, amount, facts, limits)
         if gain < limits.margin * cost or gain <= 0:
@@ -92,11 +94,14 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
     return Choice("nothing", tuple(reasons), nearest.gain, nearest.cost)
 
 
-def _candidates(facts: Facts, limits: Limits) -> Iterator[tuple[Action, float, float]]:
-    """Each action with the bytes that it rewrites, and the seconds of a query after it."""
+def _candidates(facts: Facts, limits: Limits) -> Iterator[tuple[Action, float, float, float]]:
+    """Each action with the bytes that it rewrites, the seconds that it takes, and those of a query after it."""
+    whole = facts.size * facts.rate
+    if facts.described is not None:
+        yield "statistics", 0.0, _READING * whole, facts.described
     if facts.sorted_in is not None and facts.new_bytes >= limits.least_new:
-        yield "new files", facts.new_bytes, facts.sorted_in
-    yield "whole table", facts.size, facts.then
+        yield "new files", facts.new_bytes, facts.new_bytes * facts.rate, facts.sorted_in
+    yield "whole table", facts.size, whole, facts.then
 
 
 def _against(action: Action, amount: float, facts: Facts, limits: Limits) -> str | None:
