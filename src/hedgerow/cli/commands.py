@@ -136,7 +136,7 @@ def score(
 
     learned = None if layout is None else loaded(layout)
     with spark_of(ctx) as spark:
-        queries = queries or hedgerow.logged(spark, source)
+        queries = hedgerow.logged(spark, source) if queries is None else queries
         result: Score | dict[str, Score]
         if learned is None:
             result = hedgerow.table(spark, source).score(queries)
@@ -283,7 +283,7 @@ def relearn(
     """Let a table's index describe what other queries ask for, without moving a row."""
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     with spark_of(ctx) as spark:
-        queries = queries or hedgerow.logged(spark, directory)
+        queries = hedgerow.logged(spark, directory) if queries is None else queries
         table = hedgerow.table(spark, directory)
         before = table.score(queries).rows_read
         after = table.relearn(queries, statistics).score(queries).rows_read

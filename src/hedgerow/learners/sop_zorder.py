@@ -20,8 +20,9 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.rows.clustering import chained
 from hedgerow.core.learning.rows.features import different_queries, named
 from hedgerow.core.learning.rows.groups import Cost, RowGroups
-from hedgerow.core.predicates.nodes import Compare, In, Predicate, Prefix, Term, atoms_of, terms_of
+from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.workload.statistics import comparison_points
 
 MAX_CANDIDATES = 24  # terms that are compared with each other, in all pairs
 MAX_ROWS_ORDERED = 5_000  # about: of the sample, to see whether two terms order rows alike
@@ -74,15 +75,7 @@ class SopZOrder:
 
     def _changing(self, problem: Problem) -> dict[Term, float]:
         """The terms compared with many values, the most frequent first; each with the weight of its queries."""
-        points: dict[str, set[object]] = {}
-        for atom in (a for p in problem.predicates for a in atoms_of(p)):
-            match atom:
-                case Compare(term, _, literal):
-                    points.setdefault(term_text(term), set()).add(literal.value)
-                case In(term, literals):
-                    points.setdefault(term_text(term), set()).update(x.value for x in literals)
-                case Prefix(term, prefix):
-                    points.setdefault(term_text(term), set()).add(prefix)
+        points = comparison_points(problem.predicates)
         weights = filtered_terms(problem)
         often = [t for t in weights if len(points.get(term_text(t), ())) >= self.points]
         return {t: weights[t] for t in often[:MAX_CANDIDATES]}

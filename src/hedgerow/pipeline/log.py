@@ -174,8 +174,7 @@ def span_of(log: QueryLog, since: str | None = None) -> Span:
     """The span of a log, or of its part from a time on."""
     from pyspark.sql import functions as f
 
-    frame = log.frame()
-    recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+    recent = log.frame(since)
     micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
     found = recent.agg(f.count("*"), micros / 86_400e6, f.sum("seconds")).first()
     assert found is not None  # an aggregate has one row
@@ -188,9 +187,8 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
     `half_life`: the days after which it counts half, from the last query of the log on."""
     from pyspark.sql import functions as f
 
-    frame = log.frame()
+    recent = log.frame(since)
     try:
-        recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
         weight = f.lit(1.0)
         if half_life is not None:
             last = f.unix_micros(f.lit((recent.agg(f.max("at")).first() or [None])[0]))
@@ -252,8 +250,7 @@ def report(spark: SparkSession, table: str, since: str | None = None) -> LogRepo
     source, log = open_source(spark, table), QueryLog.of(spark, table)
     workload = workload_of(log, source.name, since).bind({source.name: source.schema}, meaning(spark))
     partitions = log.partitions(table, source.files)
-    frame = log.frame()
-    recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+    recent = log.frame(since)
     dropped = 1 - f.col("rows_kept") / f.col("rows")
     found = recent.agg(
         f.min("at").cast("string").alias("first"),

@@ -100,8 +100,10 @@ class QueryLog:
     def exists(self) -> bool:
         return Folder(self.spark, self.folder).exists()
 
-    def frame(self) -> DataFrame:
-        """All entries, each once: an append that was tried again may have written some twice."""
+    def frame(self, since: str | None = None) -> DataFrame:
+        """The entries, from a time on, each once: an append that was tried again may have written some twice."""
+        from pyspark.sql import functions as f
+
         if not self.exists():
             raise HedgerowError(f"no queries of {self.root} were logged: start with hedgerow.log")
         try:
@@ -111,7 +113,8 @@ class QueryLog:
                 names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
                 reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
                 frame = reader.option("ignoreCorruptFiles", True).parquet(self.folder)
-            return frame.dropDuplicates(["query"])
+            recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+            return recent.dropDuplicates(["query"])
         except spark_errors() as error:
             raise HedgerowError(f"the log {self.folder} cannot be read: {first_line(error)}") from error
 

@@ -58,7 +58,7 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
     total = filtered = simple = on_partitions = 0.0
     conditions: set[str] = set()
     shares: dict[str, float] = {}
-    literals: dict[str, set[object]] = {}
+    asked: list[Predicate] = []
     divided = {name.lower() for name in partitions}
     for query in queries:
         atoms = [atom for atom in atoms_of(query.predicate(table)) if not isinstance(atom, Const)]
@@ -70,9 +70,8 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
         conditions.update(map(predicate_text, atoms))
         for name in {term_text(term) for atom in atoms for term in _filtered_on(atom)}:
             shares[name] = shares.get(name, 0.0) + query.weight
-        for atom in atoms:
-            for term, values in _compared(atom):
-                literals.setdefault(term_text(term), set()).update(values)
+        asked += atoms
+    points = {name: len(values) for name, values in comparison_points(asked).items()}
     n = total or 1.0
     often = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return WorkloadStatistics(
@@ -83,8 +82,22 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
         on_partitions / n,
         len(conditions),
         {name: share / n for name, share in often[:_FREQUENT]},
-        {name: len(values) for name, values in sorted(literals.items(), key=lambda item: (-len(item[1]), item[0]))},
+        dict(sorted(points.items(), key=lambda item: (-item[1], item[0]))),
     )
+
+
+def comparison_points(predicates: Iterable[Predicate]) -> dict[str, set[object]]:
+    """For each term, by its text, the different literals that it is compared with."""
+    points: dict[str, set[object]] = {}
+    for atom in (a for p in predicates for a in atoms_of(p)):
+        match atom:
+            case Compare(term, _, literal):
+                points.setdefault(term_text(term), set()).add(literal.value)
+            case In(term, literals):
+                points.setdefault(term_text(term), set()).update(x.value for x in literals)
+            case Prefix(term, prefix):
+                points.setdefault(term_text(term), set()).add(prefix)
+    return points
 
 
 def _is_simple(atom: Predicate) -> bool:
@@ -94,14 +107,3 @@ def _is_simple(atom: Predicate) -> bool:
 
 def _filtered_on(atom: Predicate) -> Collection[Term]:
     return terms_of(atom) or columns_in(atom)
-
-
-def _compared(atom: Predicate) -> list[tuple[Term, set[object]]]:
-    match atom:
-        case Compare(term, _, literal):
-            return [(term, {literal.value})]
-        case In(term, some):
-            return [(term, {literal.value for literal in some})]
-        case Prefix(term, prefix):
-            return [(term, {prefix})]
-    return []
