@@ -37,6 +37,7 @@ def test_a_word_is_in_no_other_word() -> None:
     assert all("{word}" in form for form in FORMS.values())
 
 
+@pytest.mark.long
 def test_the_quick_form_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
     monkeypatch.setitem(correlated_like.ROWS, "quick", 10_000)

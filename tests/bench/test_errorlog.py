@@ -58,6 +58,7 @@ def test_columns_depend_on_each_other(shape: Shape) -> None:
     assert sum(events[: max(1, len(events) // 8)]) > 0.25 * 20_000  # skewed
 
 
+@pytest.mark.long
 @SHAPES
 def test_selectivity_is_the_papers(shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))

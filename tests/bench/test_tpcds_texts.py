@@ -33,6 +33,7 @@ def digest(of: str) -> str:
     return hashlib.sha256(of.encode()).hexdigest()[:16]
 
 
+@pytest.mark.long
 def test_the_same_everywhere(values: Values) -> None:
     asked = queries(values, 0, 2)
     assert len(TEMPLATES) == 46 and len(asked) == 92

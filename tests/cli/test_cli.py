@@ -81,6 +81,7 @@ def facts(result: Any) -> dict[str, str]:
     return {name: rest.strip() for name, rest in lines}
 
 
+@pytest.mark.long
 def test_learn(run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path) -> None:
     out = tmp_path / "layout.json"
     words = ["--block-rows", BLOCK_ROWS, "--sample-rows", 2_000, "--seed", 3]
@@ -105,6 +106,7 @@ def test_learn_warns_in_one_line_and_passes_parameters(run: Run, shop: Path, tmp
     assert "colour" in left_out and small.startswith("warning: little is to be gained: orders has less than 16 MB")
 
 
+@pytest.mark.long
 def test_score(
     run: Run,
     spark: SparkSession,
@@ -128,6 +130,7 @@ def test_score(
     assert "rows that match" not in facts(run(*words))
 
 
+@pytest.mark.long
 def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: hedgerow.Learned) -> None:
     to = shop / "again"
     words = ["apply", shop / "orders", shop / "layout.json", "--to", to, "--max-block-rows", 300]
@@ -148,6 +151,7 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     assert hedgerow.table(spark, str(to)).manifest.writing.sort_by == ()  # a block has fewer rows than a page
 
 
+@pytest.mark.long
 def test_rows_are_sorted_by_the_learned_column(
     run: Run, spark: SparkSession, shop: Path, learned: hedgerow.Learned
 ) -> None:

@@ -81,6 +81,7 @@ def printed(names: list[str]) -> list[str]:
     return [layout_to_json(learner(n).fit(problem())) for n in names]
 
 
+@pytest.mark.long
 def test_another_process_learns_the_same(name: str) -> None:
     root = Path(__file__).parents[2]
     paths = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])

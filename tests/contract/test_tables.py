@@ -109,6 +109,7 @@ def test_promises(spark: SparkSession, table: Table) -> None:
     assert all(o["time"] and o["version"] is not None for o in done) and done[0]["version"] > done[1]["version"]
 
 
+@pytest.mark.long
 def test_rollback(spark: SparkSession, table: Table) -> None:
     if table.describe().get("format") == "delta":
         back = table.rollback()
@@ -118,6 +119,7 @@ def test_rollback(spark: SparkSession, table: Table) -> None:
         assert answer(hr.table(spark, table.path).read()) == answer(things(spark))
 
 
+@pytest.mark.long
 def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> None:
     parquet, in_place = laid_out(delta, "parquet", tmp_path / "p"), laid_out(delta, "delta", tmp_path / "d")
     source = str(tmp_path / "p" / "source")
@@ -133,6 +135,7 @@ def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> Non
         assert answer(hr.table(delta, table.path).read()) == answer(things(delta)) and len(table.history()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_verbs_own_session_decides_how_values_are_written(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, format_: str
@@ -163,6 +166,7 @@ NEW = ["word LIKE '%3'", "number % 10 = 4", "number + price > 990"]  # each abou
 NEW_WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in [*NEW, *NEW]])
 
 
+@pytest.mark.long
 def test_relearn(spark: SparkSession, table: Table) -> None:
     """Nothing of the table's files changes; the index knows the new conditions, of appended rows as well."""
     table = table.append(things(spark, ROWS, 100).where("word NOT LIKE '%3' AND number % 10 <> 4"))

@@ -54,6 +54,7 @@ def opened(spark: SparkSession) -> int:
     return lines.files_opened
 
 
+@pytest.mark.long
 def test_changes(delta: SparkSession, places: dict[str, str]) -> None:
     files, orders = len(hr.table(delta, places["lines"]).known), f"delta.`{places['orders']}`"
     before = opened(delta)
@@ -80,6 +81,7 @@ def test_changes(delta: SparkSession, places: dict[str, str]) -> None:
     assert opened(delta) == after
 
 
+@pytest.mark.long
 def test_changed_keys(delta: SparkSession, places: dict[str, str]) -> None:
     orders = places["orders"]
     log = delta_log(delta, orders)
@@ -100,6 +102,7 @@ def test_changed_keys(delta: SparkSession, places: dict[str, str]) -> None:
     assert changed_keys(delta, orders, more, log.snapshot().mark, "okey") == []
 
 
+@pytest.mark.long
 def test_a_copy_that_went_its_own_way(delta: SparkSession, places: dict[str, str], tmp_path: Path) -> None:
     """A copied folder has the same table id, and soon the same version with other rows."""
     copy, files = str(tmp_path / "copy"), len(hr.table(delta, places["lines"]).known)
@@ -113,6 +116,7 @@ def test_a_copy_that_went_its_own_way(delta: SparkSession, places: dict[str, str
     assert opened(delta) == files
 
 
+@pytest.mark.long
 def test_two_keys_of_one_table(delta: SparkSession, places: dict[str, str]) -> None:
     """Segments whose keys lead from the same column to two columns of the same table."""
     lines, orders = places["lines"], places["orders"]
@@ -139,6 +143,7 @@ def test_two_keys_of_one_table(delta: SparkSession, places: dict[str, str]) -> N
         delta.conf.unset("hedgerow.enabled")
 
 
+@pytest.mark.long
 def test_a_key_that_is_another_column_now(delta: SparkSession, tmp_path: Path) -> None:
     """Two columns change names: what was told of the old key says nothing of the new one."""
     r, found = Random(3), {name: str(tmp_path / name) for name in ("orders", "customers")}

@@ -106,6 +106,7 @@ def todays_seed() -> int:
     return int(os.environ.get("HEDGEROW_SEED") or date.today().toordinal())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", ["parquet", "delta"])
 def test_sample(request: Any, tmp_path: Path, format_: str) -> None:
     world = World(request.getfixturevalue("delta" if format_ == "delta" else "spark"), tmp_path, format_, todays_seed())

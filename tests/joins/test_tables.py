@@ -81,6 +81,7 @@ def opened_by_index(spark: SparkSession) -> dict[str, int]:
         return opened(spark)
 
 
+@pytest.mark.long
 def test_keys_are_found(learned: hr.LearnedTables) -> None:
     found = {str(key) for key in learned.references}
     assert found == {
@@ -121,6 +122,7 @@ def test_a_learned_schema_is_saved(learned: hr.LearnedTables, tmp_path: Path) ->
         hr.LearnedTables.from_json(json.dumps({"hedgerow_tables": [1]}))
 
 
+@pytest.mark.long
 def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: dict[str, str]) -> None:
     table = hr.table(spark, written["lines"])
     before = opened(spark)
@@ -147,6 +149,7 @@ def test_repair_needs_the_settings_of_then(spark: SparkSession, kept: dict[str, 
         spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
 
 
+@pytest.mark.long
 def test_rows_appended_after_a_change_are_unknown(spark: SparkSession, written: dict[str, str]) -> None:
     hr.table(spark, written["orders"]).append(frame(spark, "orders", rows_of("orders", Random(5), 1000, 3)))
     lines = hr.table(spark, written["lines"])
@@ -188,6 +191,7 @@ def test_settings_turn_joins_off(spark: SparkSession, kept: dict[str, str]) -> N
         spark.conf.unset("hedgerow.joins")
 
 
+@pytest.mark.long
 def test_what_is_refused(
     spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path
 ) -> None:
@@ -217,6 +221,7 @@ def test_what_is_refused(
         hr.apply(spark, sources, learned["lines"], str(tmp_path / "lines"))
 
 
+@pytest.mark.long
 def test_keys_in_a_circle(spark: SparkSession, sources: dict[str, str]) -> None:
     circle = [*KEYS[:1], ("orders.total", "lines.id")]
     with pytest.warns(hr.HedgerowWarning, match="the key orders.total -> lines.id is not followed"):
@@ -224,6 +229,7 @@ def test_keys_in_a_circle(spark: SparkSession, sources: dict[str, str]) -> None:
     assert [str(key) for key in learned.references] == ["lines.okey -> orders.okey"]
 
 
+@pytest.mark.long
 def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: dict[str, str]) -> None:
     """Queries of the other tables go on; what needs the missing one says so."""
     import shutil
@@ -244,6 +250,7 @@ def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: 
         lines.append(frame(spark, "lines", rows_of("lines", Random(6), 5000, 20)))
 
 
+@pytest.mark.long
 def test_a_directory_of_tables(spark: SparkSession, sources: dict[str, str], tmp_path: Path) -> None:
     place = str(Path(sources["lines"]).parent)
     learned = hr.learn(spark, place, workload(Random(4)), "mto", block_rows=200)

@@ -252,6 +252,7 @@ for seed in SEEDS:
 """
 
 
+@pytest.mark.long
 def test_another_process_makes_the_same_layout() -> None:
     here = [layout_to_json(learner.fit(sampled(seed)[1])) for seed in SEEDS for learner in (PLAIN, QdTree())]
     assert max(len(json.loads(found)["nodes"]) for found in here) > 10

@@ -78,6 +78,7 @@ def actions(spark: SparkSession, table: str) -> Sequence[str]:
 pytestmark = pytest.mark.usefixtures("seconds_follow_rows")
 
 
+@pytest.mark.long
 def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Laid out when it pays, then left alone; later only its new files are rewritten."""
     fill_log(spark, delta_table)
@@ -132,6 +133,7 @@ def test_a_parquet_table_gets_a_new_generation_beside(spark: SparkSession, parqu
     hr.table(spark, to).verify()
 
 
+@pytest.mark.long
 def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(hr.HedgerowError, match="no queries of"):
         hr.autopilot(spark, delta_table, **HOW)
@@ -146,6 +148,7 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     assert alike.action == "nothing"  # within the error of the estimates
 
 
+@pytest.mark.long
 def test_dry_run_and_shadow(spark: SparkSession, delta_table: str) -> None:
     fill_log(spark, delta_table)
     files = sorted(p.name for p in Path(delta_table).glob("*.parquet"))
@@ -178,6 +181,7 @@ def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
         assert not lock.exists()
 
 
+@pytest.mark.long
 def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) -> None:
     fill_log(spark, delta_table)
     kept = hr.autopilot(spark, delta_table, shadow=True, **HOW)
@@ -187,6 +191,7 @@ def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) ->
     assert hr.decisions(spark, delta_table) == [kept]
 
 
+@pytest.mark.long
 def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*args: Any, **named: Any) -> None:
         raise hr.HedgerowError("somebody else was faster")

@@ -86,6 +86,7 @@ def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
     assert joined.at.timestamp() >= before.timestamp() - 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["path", "name", "parquet name"])
 def test_tables_of_all_kinds(spark: SparkSession, delta: SparkSession, tmp_path: Path, form: str) -> None:
     name = f"logged_{form.replace(' ', '_')}"
@@ -107,6 +108,7 @@ def test_tables_of_all_kinds(spark: SparkSession, delta: SparkSession, tmp_path:
             spark.sql(f"DROP TABLE {name}")
 
 
+@pytest.mark.long
 def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> None:
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 20)])
     place = str(tmp_path / "managed")
@@ -125,6 +127,7 @@ def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> No
     assert hr.table(spark, place).describe()["unknown_files"] == []
 
 
+@pytest.mark.long
 def test_a_log_does_not_make_a_table_look_half_written(spark: SparkSession, copy: str) -> None:
     """Or another table could be written over it. When that is asked for, the log stays."""
     QueryLog.of(spark, copy).append([entry_of(1)])
@@ -153,6 +156,7 @@ def test_redacted(spark: SparkSession, copy: str) -> None:
         hr.logged(spark, copy)
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed(spark: SparkSession, copy: str, tmp_path: Path) -> None:
     """Another process runs queries and is killed; what it had taken from the JVM is in the next log."""
     program = f"""
@@ -270,6 +274,7 @@ spark.stop()
     return place
 
 
+@pytest.mark.long
 def test_event_logs(spark: SparkSession, events: str, event_logs: Path) -> None:
     counts = [int(line) for line in (event_logs / "counts").read_text().splitlines()]
     spark.read.parquet(events).createOrReplaceTempView("events")

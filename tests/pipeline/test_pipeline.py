@@ -104,6 +104,7 @@ def test_score_tells_what_is_opened(managed: ParquetTable, workload: Workload) -
     assert len(found.queries) == len(workload)
 
 
+@pytest.mark.long
 def test_append_and_files_of_others(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
     learned = learn(spark, source, workload, learner="qdtree", block_rows=BLOCK_ROWS, sample_rows=5_000)
     table = apply(spark, source, learned, str(tmp_path / "events"))
@@ -118,6 +119,7 @@ def test_append_and_files_of_others(spark: SparkSession, source: str, workload: 
     assert again.read(where="id = 1000005").count() == 1
 
 
+@pytest.mark.long
 def test_routes_see_what_was_written_since(
     spark: SparkSession, source: str, workload: Workload, tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_file_beside_a_table_is_read_whole(spark: SparkSession, tmp_path: Path
     assert folder.read_end("some", size, 4) == data[-4:]
 
 
+@pytest.mark.long
 def test_of_writers_of_one_new_file_one_succeeds(spark: SparkSession, tmp_path: Path) -> None:
     folder = Folder(spark, str(tmp_path))
     for name in map(str, range(20)):
@@ -176,6 +179,7 @@ def test_what_if_agrees_with_what_is_written(
     assert exact.rows_read == pytest.approx(managed.score(workload).rows_read, abs=0.02)
 
 
+@pytest.mark.long
 def test_a_query_asked_again_opens_just_the_files_with_its_rows(
     spark: SparkSession, source: str, tmp_path: Path
 ) -> None:
@@ -217,6 +221,7 @@ ESTIMATED = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("learner", "parameters"), ESTIMATED)
 def test_seconds_are_estimated_whatever_the_layout(
     spark: SparkSession,

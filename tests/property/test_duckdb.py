@@ -56,6 +56,7 @@ def test_duckdb_agrees(database: duckdb.DuckDBPyConnection, random: Random) -> N
             assert [f for (f,) in found] == expected, predicate_text(form)
 
 
+@pytest.mark.long
 @given(random=st.integers(0, 2**64).map(Random))
 def test_the_sql_of_a_layout_assigns_the_same_blocks(database: duckdb.DuckDBPyConnection, random: Random) -> None:
     """Trees, trees inside a tree, and curves, straight and turning."""

@@ -229,6 +229,7 @@ def run(first_seed: int, tables: int) -> int:
     return cases
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first_seed", range(0, 1250, 250))
 def test_no_matching_row_is_skipped(first_seed: int) -> None:
     assert run(first_seed, 250) == 1000

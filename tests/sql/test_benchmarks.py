@@ -46,6 +46,7 @@ def test_golden(bench: tuple[str, duckdb.DuckDBPyConnection, dict[int, str]]) ->
     assert actual == golden.read_text()
 
 
+@pytest.mark.long
 def test_other_rows_change_nothing(bench: tuple[str, duckdb.DuckDBPyConnection, dict[int, str]]) -> None:
     """Each query runs on the tables and on views of only the rows its predicates keep: the results are equal."""
     name, con, queries = bench

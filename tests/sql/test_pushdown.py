@@ -335,6 +335,7 @@ def check(
     assert actual == expected, f"{name}: {sql}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
 def test_random_queries(con: duckdb.DuckDBPyConnection, part: int) -> None:
     size = 5000 if os.environ.get("HEDGEROW_HYPOTHESIS") == "full" else 250

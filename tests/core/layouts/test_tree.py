@@ -131,6 +131,7 @@ def halves(low: int, high: int, nodes: list[Node], cuts: dict[int, Predicate]) -
     return here
 
 
+@pytest.mark.long
 def test_ten_thousand_leaves() -> None:
     nodes: list[Node] = []
     cuts: dict[int, Predicate] = {}

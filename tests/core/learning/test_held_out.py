@@ -119,6 +119,7 @@ def test_blocks_that_answer_the_queries_held_out_are_all_they_read() -> None:
     assert trial.reads(half) == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_single_leaves_are_taken_only_if_they_read_clearly_less() -> None:
     """The answer is that of the two layouts, made and asked one by one."""
     chosen = set()

@@ -256,6 +256,7 @@ def as_blocks(of: np.ndarray) -> set[frozenset[int]]:
     return {frozenset(np.flatnonzero(of == b).tolist()) for b in set(of.tolist())}
 
 
+@pytest.mark.long
 def test_join_takes_the_cheapest_pair_each_time() -> None:
     compared = 0
     for seed in range(150):
@@ -294,6 +295,7 @@ def total(clauses: Clauses, cells: Any, of: np.ndarray) -> float:
     return sum(float(cells[0][of == b].sum()) * weight(clauses, cells[1][of == b].any(0)) for b in set(of.tolist()))
 
 
+@pytest.mark.long
 @given(random=randoms)
 def test_move_never_costs(random: Random) -> None:
     clauses = some_clauses(random, 4, random.randint(0, 8))

@@ -147,6 +147,7 @@ def test_fig_3(form: dict[str, Any], seed: int) -> None:
     assert found["rows_read"] <= 0.112
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
 def test_learning_helps(form: Woodblock) -> None:
     """New trees become better than those of the first rounds, which know nothing, and the best never becomes worse."""
@@ -235,6 +236,7 @@ for form in FORMS:
 """
 
 
+@pytest.mark.long
 def test_another_process_makes_the_same_layout() -> None:
     here = [layout_to_json(form.fit(sampled(6)[1])) for form in FORMS]
     root = Path(__file__).parents[3]

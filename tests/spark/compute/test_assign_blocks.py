@@ -65,6 +65,7 @@ def test_a_column_of_another_type_is_refused(spark: SparkSession) -> None:
         with_block(frame, layout, schema_of(frame.schema))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", ["range", "zorder", "zorder_learned"])
 def test_rows_of_a_file_follow_the_curve(spark: SparkSession, source: str, learner: str, tmp_path: Path) -> None:
     """So that Parquet's own bounds of a row group are narrow; unless another order is asked for."""

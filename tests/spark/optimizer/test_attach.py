@@ -96,6 +96,7 @@ def check_question(spark: SparkSession, sql: str, name: str) -> tuple[int, int]:
     return files(plainly), files(opened)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["view", "delta"])
 def test_questions(attached: SparkSession, events: dict[str, str], name: str) -> None:
     if name not in events:
@@ -156,6 +157,7 @@ def opened(spark: SparkSession, sql: str) -> int:
     return files(both(spark, sql)[1])
 
 
+@pytest.mark.long
 def test_switches(spark: SparkSession, things: str) -> None:
     sql = f"SELECT * FROM parquet.`{things}` WHERE number < 20"
     assert files(ask(spark.sql(sql))[1]) == FILES
@@ -303,6 +305,7 @@ def path(delta: SparkSession, tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.long
 def test_delta(attached: SparkSession, path: str) -> None:
     t = f"delta.`{path}`"
     more(attached).coalesce(1).write.format("delta").mode("append").save(path)
@@ -322,6 +325,7 @@ def test_delta(attached: SparkSession, path: str) -> None:
     both(attached, f"SELECT * FROM {t} WHERE number < 20")
 
 
+@pytest.mark.long
 def test_writes_pass(attached: SparkSession, path: str, tmp_path: Path) -> None:
     """The same statements with and without us give the same table."""
 

@@ -60,6 +60,7 @@ def learned(spark: SparkSession, source: str) -> Learned:
         return hr.learn(spark, source, workload, "sop_zorder", BLOCK_ROWS, ROWS, table="notes")
 
 
+@pytest.mark.long
 def test_what_is_learned(learned: Learned) -> None:
     """Conditions that come again are groups, the column with new literals is an axis; nothing goes by a function of
     the user's."""
@@ -102,12 +103,14 @@ def test_parquet(spark: SparkSession, source: str, learned: Learned, tmp_path: P
     check(spark, table, spark.read.parquet(source))
 
 
+@pytest.mark.long
 def test_delta(delta: SparkSession, source: str, learned: Learned, tmp_path: Path) -> None:
     path = str(tmp_path / "notes")
     delta.read.parquet(source).repartition(3).write.format("delta").save(path)
     check(delta, hr.apply(delta, path, learned, table="notes"), delta.read.parquet(source))
 
 
+@pytest.mark.long
 def test_how_much_the_index_holds(spark: SparkSession, source: str, learned: Learned, tmp_path: Path) -> None:
     """Without more statistics columns alone prune; with one, the condition that comes first."""
     plain = hr.apply(spark, source, learned, str(tmp_path / "none"), statistics=0)
@@ -121,6 +124,7 @@ def test_how_much_the_index_holds(spark: SparkSession, source: str, learned: Lea
         hr.apply(spark, source, learned, str(tmp_path / "less"), statistics=-1)
 
 
+@pytest.mark.long
 def test_conditions_that_were_not_for_grouping(spark: SparkSession, source: str, tmp_path: Path) -> None:
     """Sorted by `ip`, the index still holds what queries ask for again and again, as a whole too."""
     both = "ip < 20000 AND type = 3"

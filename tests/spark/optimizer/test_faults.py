@@ -262,6 +262,7 @@ HELPERS = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, change", [("parquet", str.lower), ("delta", str.upper)], ids=["parquet", "delta"])
 def test_01_columns_called_like_helpers_keep_their_values(
     spark: SparkSession, tmp_path: Path, kind: str, change: Callable[[str], str]
@@ -286,6 +287,7 @@ def sums(frame: DataFrame, names: list[str]) -> dict[str, int]:
     )
 
 
+@pytest.mark.long
 def test_01_columns_called_like_helpers_in_a_delta_table_with_partitions(
     spark: SparkSession, plain_layout: Learned, tmp_path: Path
 ) -> None:
@@ -296,6 +298,7 @@ def test_01_columns_called_like_helpers_in_a_delta_table_with_partitions(
     assert sums(now(spark, path, "delta"), names) == dict.fromkeys(names, 3160 * 7)
 
 
+@pytest.mark.long
 @both_kinds
 def test_02_a_session_that_writes_milliseconds(
     spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str
@@ -340,6 +343,7 @@ def converted(
     return name, "big < 100", 100
 
 
+@pytest.mark.long
 @sql_doors
 def test_03_columns_of_a_converted_table_that_became_others(
     spark: SparkSession, converted: tuple[str, str, int], door: str
@@ -560,6 +564,7 @@ def put(path: Path, data: bytes) -> None:
 SPOILED = [a_list_of_another_name, a_list_that_lacks_a_part, a_damaged_index, a_damaged_list_of_files]
 
 
+@pytest.mark.long
 @all_doors
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_16_what_cannot_be_read_skips_nothing(
@@ -586,6 +591,7 @@ def test_16_what_cannot_be_read_skips_nothing(
 # --- a view that is older than what was appended ----------------------------------------------------
 
 
+@pytest.mark.long
 @sql_doors
 @pytest.mark.parametrize("how", ["a query", "a frame", "a table of the catalog"])
 def test_a_view_made_before_an_append(parquet: Laid, parquet_copy: Laid, door: str, how: str) -> None:
@@ -621,6 +627,7 @@ NO_UTF8 = "IF(id % 3 = 0, CAST(X'C328' AS STRING), CAST(id AS STRING)) AS word"
 OF_WORDS = ("word = '5'", "word > '7'", "word LIKE '%4%'", "word = CAST(X'C328' AS STRING)")
 
 
+@pytest.mark.long
 @both_kinds
 def test_17_strings_that_are_not_utf8(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     path = small(spark, str(tmp_path / "things"), kind, NO_UTF8, "concat('w', id) AS other")
@@ -640,6 +647,7 @@ def test_17_strings_that_are_not_utf8(spark: SparkSession, tmp_path: Path, kind:
             assert where != skipping or files(scans) < len(table.known), "nothing is skipped"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, last", [("parquet", "a[1]{b,c}"), ("parquet", "a[b{c"), ("delta", "a[1]{b,c}")])
 def test_18_brackets_in_a_path(
     spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str, last: str
@@ -666,6 +674,7 @@ VARIANT = "parse_json(concat('{\"a\":', id, '}'))"
 VARIANTS = f"{VARIANT} AS v", f"named_struct('w', {VARIANT}) AS s", f"array({VARIANT}, NULL) AS l"
 
 
+@pytest.mark.long
 @both_kinds
 def test_19_variant_columns(spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str) -> None:
     """By itself, in a struct and in a list; Spark cannot hash it, so the proof of equal rows needs another way."""
@@ -687,6 +696,7 @@ def test_19_variant_columns(spark: SparkSession, plain_layout: Learned, tmp_path
             same(by(spark, door, sql)[0], expected, f"{door}: {where}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, name", [("parquet", "_metadata"), ("delta", "_METADATA")])
 def test_19_a_column_called_metadata(
     spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str, name: str

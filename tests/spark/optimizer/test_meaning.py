@@ -117,6 +117,7 @@ def in_another_order(things: World) -> Iterator[None]:
         spark.sql(f"DROP TABLE {name}")
 
 
+@pytest.mark.long
 def test_paths_that_differ_in_case_only(spark: SparkSession, tmp_path: Path) -> None:
     ours: list[str] = []
     for name, columns in (("Things", COLUMNS), ("things", ("id", "CAST(9 AS INT) AS number"))):

@@ -24,6 +24,8 @@ import hedgerow as hr
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
+
 ROWS, FILES = 2000, 8
 ZONE = "America/New_York"
 SETTINGS = {"spark.sql.session.timeZone": ZONE, "spark.sql.ansi.enabled": "false"}

@@ -18,6 +18,7 @@ ASKED = ("odd = 0.0D", "small = 0", "odd IN (0.0D, 77D)", "parts.x = 0.0D", "-0.
 ROWS = 3000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_zeros(spark: SparkSession, tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
     if kind == "delta":

@@ -53,6 +53,7 @@ def interleave(spark: SparkSession, path: str, seed: int, others: list[Other], l
     return ended
 
 
+@pytest.mark.long
 def test_interleaved(delta: SparkSession, tmp_path: Path) -> None:
     interleave(delta, str(tmp_path / "t"), 0, [InThread(delta)], 2.0)
 

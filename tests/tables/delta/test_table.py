@@ -39,6 +39,7 @@ def test_a_rewrite(delta: SparkSession, path: str) -> None:
     assert found.rows_read == pytest.approx(1 / FILES)
 
 
+@pytest.mark.long
 def test_history_time_travel_and_change_feed(delta: SparkSession, path: str) -> None:
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number < 30")
     first = answer(delta.read.format("delta").option("versionAsOf", 0).load(path))
@@ -54,6 +55,7 @@ def test_history_time_travel_and_change_feed(delta: SparkSession, path: str) -> 
     assert feed.count() == 0
 
 
+@pytest.mark.long
 def test_deletion_vectors(delta: SparkSession, path: str) -> None:
     table = by_number(delta, path)
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 100 = 7")
@@ -99,6 +101,7 @@ def test_column_mapping_and_columns_that_become_others(delta: SparkSession, tmp_
     check(delta, by_number(delta, path, ["old < 100", "number > 50"]), ["old < 100", "number > 50", "kind IS NULL"])
 
 
+@pytest.mark.long
 def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "things")
     frame = delta.range(ROWS).selectExpr(*COLUMNS, "IF(id % 7 = 0, NULL, concat('a b=', id % 3)) AS part")
@@ -154,6 +157,7 @@ def test_a_name_of_the_catalog(delta: SparkSession, path: str) -> None:
 # --- what others do before and after --------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_files_of_others(delta: SparkSession, path: str) -> None:
     table = by_number(delta, path)
     more(delta).coalesce(1).write.format("delta").mode("append").save(path)
@@ -181,6 +185,7 @@ def test_append(delta: SparkSession, path: str) -> None:
         table.append(delta.range(3).selectExpr("'x' AS number"))
 
 
+@pytest.mark.long
 def test_rollback(delta: SparkSession, path: str) -> None:
     before = sorted(now(delta, path).inputFiles())
     table = by_number(delta, path)
@@ -208,6 +213,7 @@ def one_sentence(call: Callable[[], object], words: str) -> None:
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
     clustered = str(tmp_path / "clustered")
     delta.sql(f"CREATE TABLE delta.`{clustered}` (id BIGINT, number INT) USING delta CLUSTER BY (number)")
@@ -294,6 +300,7 @@ def test_a_conflict_that_is_tried_again(
     assert check(delta, table) > FILES
 
 
+@pytest.mark.long
 def test_an_append_meanwhile(delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]) -> None:
     meanwhile(lambda: more(delta).coalesce(1).write.format("delta").mode("append").save(path))
     table = by_number(delta, path)
@@ -338,6 +345,7 @@ def test_routed(delta: SparkSession, path: str, name: str) -> None:
 # --- other engines --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_other_engines_see_a_normal_table(delta: SparkSession, tmp_path: Path) -> None:
     import duckdb
     import pyarrow.parquet as pq

@@ -90,6 +90,7 @@ def rows(table: ParquetTable, condition: str) -> int:
     return frame.count()
 
 
+@pytest.mark.long
 def test_fig4(spark: SparkSession, source: str, made: ParquetTable) -> None:
     assert [rows(made, c) for c in CROSS] == [N + 3] * 4
     openings = [made.opening(about(c, made.schema)) for c in CROSS]
@@ -109,6 +110,7 @@ def test_who_knows_nothing_of_copies(spark: SparkSession, source: str, made: Par
     assert answer(made.read()) == answer(spark.read.parquet(source))
 
 
+@pytest.mark.long
 def test_appended(spark: SparkSession, source: str, cross: ParquetTable) -> None:
     assert check(cross)
     grown = cross.append(spark.read.parquet(source).where("z % 3 <> 1"))
@@ -122,6 +124,7 @@ def test_appended(spark: SparkSession, source: str, cross: ParquetTable) -> None
     own.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["added", "removed", "replaced", "a copy", "a strange copy"])
 def test_files_changed_by_others(cross: ParquetTable, what: str) -> None:
     own = [Path(cross.path, n) for n in cross.known.names if not n.startswith("_")]
@@ -164,6 +167,7 @@ def test_verify_looks_at_copies(cross: ParquetTable) -> None:
         cross.verify()
 
 
+@pytest.mark.long
 def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
     ours, plain = f"parquet.`{made.path}`", f"parquet.`{source}`"
     for sql in (
@@ -183,6 +187,7 @@ def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
         assert not any(COPIES in n for n in made.read(c, ["_metadata.file_path"]).inputFiles())
 
 
+@pytest.mark.long
 def test_a_view_of_some_files(spark: SparkSession, made: ParquetTable) -> None:
     """Copies of rows that are in files which the view does not have are none of its rows."""
     own = made.files()
@@ -196,6 +201,7 @@ def test_a_view_of_some_files(spark: SparkSession, made: ParquetTable) -> None:
     spark.catalog.dropTempView("some_arms")
 
 
+@pytest.mark.long
 def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_path: Path) -> None:
     """z from 900 on is at home in block 0; to avoid that, both copies have to be opened, and 1000 to 1099 is in both.
 
@@ -263,6 +269,7 @@ def test_routed_queries(events: World) -> None:
         events.ask(replace(question, scans=None), name=i)
 
 
+@pytest.mark.long
 def test_other_settings(events: World) -> None:
     """Casts and times of day mean something else; the copies are the same rows."""
     spark = events.spark
@@ -276,6 +283,7 @@ def test_other_settings(events: World) -> None:
     events.table.verify()
 
 
+@pytest.mark.long
 def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ParquetTable, tmp_path: Path) -> None:
     """The table is sorted, its replica overlaps; an append goes to both."""
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])

@@ -59,6 +59,7 @@ def test_routed_queries(events: World) -> None:
     assert places == {True, False}, "only one of the copies was ever read"
 
 
+@pytest.mark.long
 def test_reads(events: World) -> None:
     asked = conditions(3, 8)
     events.check_reads(asked)
@@ -76,6 +77,7 @@ def test_who_asks_for_files_is_told_of_the_table(events: World) -> None:
     assert answer(events.spark.read.parquet(events.table.path)) == answer(events.spark.read.parquet(events.source))
 
 
+@pytest.mark.long
 def test_verify_and_describe(events: World) -> None:
     (told,) = events.table.describe()["replicas"]
     assert (told["name"], told["layout"], told["learner"], told["up_to_date"]) == ("second", "tree", "qdtree", True)
@@ -116,6 +118,7 @@ def read(table: ParquetTable) -> bool:
     return used
 
 
+@pytest.mark.long
 def test_a_layout_for_the_other_column(made: tuple[str, ParquetTable]) -> None:
     _, table = made
     assert read(table)
@@ -134,11 +137,13 @@ def test_an_append_goes_to_both(spark: SparkSession, made: tuple[str, ParquetTab
     assert sum("_hedgerow" in n for n in grown.files("price < 5 AND id > 4000")) >= 1
 
 
+@pytest.mark.long
 def test_other_queries_for_the_index(pair: ParquetTable) -> None:
     relearned = pair.relearn(hr.Workload.from_sql([f"SELECT * FROM {pair.name} WHERE id % 7 = 3"]))
     assert read(relearned) and relearned.verify()["replicas"] == {"second": "as the table"}
 
 
+@pytest.mark.long
 def test_a_replica_that_fell_behind(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +159,7 @@ def test_a_replica_that_fell_behind(
     assert ParquetTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
 
 
+@pytest.mark.long
 def test_a_catching_up_that_dies(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +181,7 @@ def test_a_catching_up_that_dies(
     assert ParquetTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
 
 
+@pytest.mark.long
 def test_two_who_catch_up_at_once(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +224,7 @@ def test_overwritten(spark: SparkSession, made: tuple[str, ParquetTable], pair: 
     assert not any(INSIDE in n for n in fresh.files("price < 5"))
 
 
+@pytest.mark.long
 def test_what_is_refused(
     spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFac
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), LEARNED)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings, conditions, other", SETTINGS, ids=[" ".join(s.values()) for s, _, _ in SETTINGS])
 def test_reading_under_other_settings(
     spark: SparkSession, source: str, table: ParquetTable, settings: dict[str, str], conditions: list[str], other: str
@@ -123,6 +124,7 @@ def test_stale(
 # --- conditions that fail --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_guarded_cast(spark: SparkSession, source: str, tmp_path: Path) -> None:
     """`word` is a number only where `kind` is 'n'; elsewhere the cast would fail."""
     guarded = "kind = 'n' AND CAST(word AS INT) > 45"
@@ -141,6 +143,7 @@ def test_a_guarded_cast(spark: SparkSession, source: str, tmp_path: Path) -> Non
     assert written.append(more).read(where=guarded).count() == plain.union(more).where(guarded).count()
 
 
+@pytest.mark.long
 def test_a_function_that_raises(spark: SparkSession, source: str, tmp_path: Path) -> None:
     def picky(number: int) -> int:
         if number == 1234:
@@ -158,6 +161,7 @@ def test_a_function_that_raises(spark: SparkSession, source: str, tmp_path: Path
     assert len(written.files(where="number < 100 AND picky(number) = 3")) < len(written.known)
 
 
+@pytest.mark.long
 def test_a_function_that_became_another(spark: SparkSession, source: str, tmp_path: Path) -> None:
     spark.udf.register("chosen", lambda n: n % 2, "int")
     written = by_id(spark, source, str(tmp_path / "things"), ["chosen(number) = 5", "number < 5"])
@@ -250,6 +254,7 @@ def test_a_killed_run(spark: SparkSession, source: str, table: ParquetTable, tmp
     assert [p.name for p in tmp_path.iterdir()] == ["things"]
 
 
+@pytest.mark.long
 def test_a_run_killed_before_its_manifest(
     spark: SparkSession, source: str, table: ParquetTable, tmp_path: Path
 ) -> None:
@@ -310,6 +315,7 @@ def added(spark: SparkSession, source: str, start: int) -> Any:
     return rows.select("id", (rows["number"] + start).alias("number"), *rows.columns[2:])
 
 
+@pytest.mark.long
 def test_appends_by_two_who_opened_before(spark: SparkSession, source: str, copy: ParquetTable) -> None:
     first, second = hr.table(spark, copy.path), hr.table(spark, copy.path)
     first.append(added(spark, source, 10_000))
@@ -373,6 +379,7 @@ def test_an_append_whose_commit_fails(
     assert hr.table(spark, copy.path).read().count() == ROWS
 
 
+@pytest.mark.long
 def test_appending_to_the_last_block_only(spark: SparkSession, source: str, copy: ParquetTable) -> None:
     rows = added(spark, source, 10_000)
     for start in (10_000, 20_000, 30_000):

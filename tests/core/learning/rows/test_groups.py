@@ -73,6 +73,7 @@ def test_all_rows_are_counted_where_that_can_be() -> None:
     assert BottomUp(cost="features").fit(exact).blocks == 1
 
 
+@pytest.mark.long
 def test_in_another_process() -> None:
     program = (
         "from tests.support.feature_problem import problem\n"
