@@ -112,6 +112,7 @@ def learn(
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
             "sorted by": learned.sort_by,
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
+            "reasons": "\n".join(made.get("reasons", ())) or None,
             "rows read": paired_share(made.get("given")),
             "seconds": None if learned.estimate is None else str(learned.estimate),
         },

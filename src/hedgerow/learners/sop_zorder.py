@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.correlation import Graph, Policy, conditions_alike, primary, terms_alike
@@ -63,7 +64,8 @@ class SopZOrder:
         left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
         if self.cost == "sop":
             often = named(different_queries(problem), [problem.cuts[i] for i in left])
-            left = [left[i] for i in self._primary(conditions_alike(problem.truth[left], self.alike), often, len(left))]
+            alike = conditions_alike(problem.truth[left], self.alike)
+            left = [left[i] for i in primary(alike, often, len(left), self.policy)]
         least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, left)]
         if self.cost == "queries":
@@ -72,6 +74,43 @@ class SopZOrder:
         if self.cost == "queries":
             layouts.append(GroupLayout((), {}))
         return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)
+
+    def reasons(self, problem: Problem, layout: CurveLayout) -> list[str]:
+        """Why each filtered term and each recurring condition has a place in the layout or none, in a sentence each."""
+        along = [axis.term for axis in layout.axes if isinstance(axis, Axis)]
+        weights, points = filtered_terms(problem), comparison_points(problem.predicates)
+        changing = {} if self.columns else self._changing(problem)
+        graph = dict(zip(changing, self._graph(problem, changing), strict=True))
+        candidates = list(changing)
+        total = sum(problem.weights)
+
+        def reason(term: Term) -> str:
+            values = len(points.get(term_text(term), ()))
+            speaks = [candidates[i] for i in graph.get(term, ()) if candidates[i] in along]
+            if self.columns:
+                return "in the Z-order, as named" if term in along else "not named for the Z-order"
+            if term in along:
+                return f"in the Z-order, for the queries have {values:,} values for it"
+            if values < self.points:
+                why = f"the queries have fewer than {self.points:,} values for it: {values:,}"
+            elif term not in changing:
+                why = f"{MAX_CANDIDATES} others are filtered on more often"
+            elif speaks:
+                why = f"it orders rows as {term_text(speaks[0])} does"
+            else:
+                why = f"{self.most} others are more important"
+            return f"not in the Z-order, for {why}"
+
+        features = [p for axis in layout.axes if isinstance(axis, BlockAxis) for p in axis.layout.features]
+        often = named(different_queries(problem), features)  # type: ignore[arg-type]
+        return [
+            *(f"{term_text(t)}, in {weights[t] / total:.0%} of the queries: {reason(t)}" for t in weights),
+            *(
+                f"{sql_of(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
+                for p, weight in zip(features, often, strict=True)
+            ),
+            *([] if features else ["no row groups: the sample is skipped as well without them"]),
+        ]
 
     def _changing(self, problem: Problem) -> dict[Term, float]:
         """The terms compared with many values, the most frequent first; each with the weight of its queries."""
@@ -83,13 +122,14 @@ class SopZOrder:
     def _apart(self, problem: Problem, weights: Mapping[Term, float]) -> list[Term]:
         """The `most` terms most often filtered on, one of those that order rows alike."""
         terms = list(weights)
+        often = list(weights.values())
+        return [terms[i] for i in primary(self._graph(problem, terms), often, self.most, self.policy)]
+
+    def _graph(self, problem: Problem, terms: Collection[Term]) -> Graph:
+        """Which of the terms order rows alike."""
         step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
         columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in terms]
-        graph = terms_alike(columns, self.alike)
-        return [terms[i] for i in self._primary(graph, list(weights.values()), self.most)]
-
-    def _primary(self, graph: Graph, often: Sequence[float], most: int) -> list[int]:
-        return primary(graph, often, most, self.policy)
+        return terms_alike(columns, self.alike)
 
 
 def _interleaved(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:

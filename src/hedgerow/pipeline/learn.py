@@ -14,6 +14,7 @@ from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.held_out import problem_of
+from hedgerow.core.learning.problem import GivesReasons
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, searched
@@ -210,7 +211,7 @@ def learned_layout(
         estimate, advice = None, None
         if alone:  # the speed of a join is not that of a scan
             estimate, advice = estimated_seconds(opened, queries, layout, problem.sample.noting(noted))
-    provenance = {
+    provenance: dict[str, Any] = {
         "source": opened.origin,
         "learner": how.learner,
         "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in how.params.items()},
@@ -223,6 +224,8 @@ def learned_layout(
         "seed": seed,
         "workload": hashlib.sha256("\n".join(map(predicate_text, predicates)).encode()).hexdigest()[:16],
     }
+    if isinstance(made_learner, GivesReasons):
+        provenance["reasons"] = made_learner.reasons(problem, layout)
     if paired is not None:
         provenance["given"] = {
             "tables": [t.path for t in given_tables],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -106,3 +106,10 @@ class Learner(Protocol):
         """The columns that the user named for the learner; the sample has to hold them. None: the queries decide."""
 
     def fit(self, problem: Problem) -> Layout: ...
+
+
+@runtime_checkable
+class GivesReasons(Protocol):
+    """A learner that tells why its layout is as it is."""
+
+    def reasons(self, problem: Problem, layout: Any) -> list[str]: ...

@@ -230,3 +230,28 @@ def test_conditions_that_come_again_are_noted_as_a_whole() -> None:
     assert once not in conditions_to_note((both, both, once), sample.rows.distinct)
     many = tuple(Compare(col("ip"), "=", lit(v)) for v in range(9))
     assert len(conditions_to_note(many, sample.rows.distinct, limit=4)) == 4
+
+
+def test_reasons_say_what_was_chosen_and_why_the_rest_was_not() -> None:
+    r = np.random.default_rng(0)
+    ip = r.permutation(ROWS)
+    table = pa.table({"ip": ip, "later": ip * 2 + 1, "kind": r.integers(0, 6, ROWS), "note": ["x"] * ROWS})
+    sample = Sample.of_table(table, truths={NOTES: np.where(r.random(ROWS) < 0.1, 2, 1).astype(np.uint8)})
+    queries = asked(range(0, 4000, 300)) + tuple(Compare(col("later"), ">", lit(v)) for v in range(0, 4000, 400))
+    problem = Problem.build(sample, queries, 128)
+    learner = SopZOrder()
+    told = learner.reasons(problem, learner.fit(problem))
+    assert told[:3] == [
+        "ip, in 44% of the queries: in the Z-order, for the queries have 14 values for it",
+        "later, in 31% of the queries: not in the Z-order, for it orders rows as ip does",
+        "kind, in 12% of the queries: not in the Z-order, for the queries have fewer than 10 values for it: 1",
+    ]
+    assert {
+        "kind = 3, in 12% of the queries: a feature of the row groups",
+        "(note LIKE '%broken%'), in 12% of the queries: a feature of the row groups",
+    } <= set(told[3:])
+    named = SopZOrder(columns=("later",), cost="sop")
+    assert named.reasons(problem, named.fit(problem))[:2] == [
+        "ip, in 44% of the queries: not named for the Z-order",
+        "later, in 31% of the queries: in the Z-order, as named",
+    ]
