@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.apply import apply as apply
     from hedgerow.pipeline.autopilot import autopilot as autopilot
     from hedgerow.pipeline.autopilot import decisions as decisions
+    from hedgerow.pipeline.calibrate import calibrate as calibrate
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
     from hedgerow.pipeline.learned import Learned as Learned
@@ -45,6 +46,7 @@ _PUBLIC = {
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pipeline.autopilot:autopilot",
+    "calibrate": "hedgerow.pipeline.calibrate:calibrate",
     "decisions": "hedgerow.pipeline.autopilot:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
@@ -72,6 +74,7 @@ __all__ = [
     "apply",
     "attach",
     "autopilot",
+    "calibrate",
     "decisions",
     "detach",
     "import_log",

@@ -212,3 +212,22 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
 
     found = {query.text.partition("WHERE ")[2]: query.weight for query in workload_of(log, "events", half_life=7)}
     assert found == {"number < 5": pytest.approx(0.25), "number < 6": pytest.approx(1.5)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["parquet", "delta_table"])
+def test_small_rewrites_tell_what_a_large_one_takes(spark: SparkSession, request: Any, kind: str) -> None:
+    table = request.getfixturevalue(kind)
+    fill_log(spark, table)
+    format_ = "delta" if kind == "delta_table" else kind
+    before = rows(spark, table, format_)
+    cost = hr.calibrate(spark, table, block_rows=500)
+    assert min(cost.fixed, cost.byte, cost.item) >= 0 and cost.seconds(1 << 30, 10) > 0
+    side = Path(table, "_hedgerow")
+    assert sorted(p.name for p in side.iterdir() if not p.name.startswith(".")) == ["log", "rewrite_runs.json"]
+    assert rows(spark, table, format_) == before
+    told = hr.autopilot(spark, table, dry_run=True, price=36.0, **HOW)
+    assert told.facts["rate"] >= cost.byte and told.facts["fixed"] == pytest.approx(cost.fixed)
+    assert "(" in told.reasons[-1]
+    (side / "rewrite_runs.json").write_text("rubbish")
+    assert hr.autopilot(spark, table, dry_run=True, **HOW).facts["rate"] == 1e-8  # of `seconds_follow_rows`

@@ -27,7 +27,7 @@ from hedgerow.cli.app import (
     key_value,
     spark_of,
 )
-from hedgerow.cli.log_commands import auto, import_log, log
+from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.output import Output, all_or, paired_share, seconds_shown, share, summary
 from hedgerow.core.errors import HedgerowError
 
@@ -382,6 +382,7 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
 
 app.command()(log)
 app.command()(auto)
+app.command()(calibrate)
 app.command(name="import-log")(import_log)
 
 

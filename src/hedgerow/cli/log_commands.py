@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hedgerow
-from hedgerow.cli.app import JsonOption, SourceArgument, spark_of
+from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of
 from hedgerow.cli.output import Output, share
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def auto(
     horizon: Annotated[
         float | None, typer.Option(help="Days that the workload will last; else as long as the log.")
     ] = None,
+    price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing at all.")] = False,
     shadow: Annotated[bool, typer.Option("--shadow", help="Decide and note it, but rewrite nothing.")] = False,
     as_json: JsonOption = False,
@@ -78,6 +79,7 @@ def auto(
             to=to,
             learner=learner,
             horizon=horizon,
+            price=price,
             dry_run=dry_run,
             shadow=shadow,
             block_bytes=block_bytes,
@@ -90,6 +92,31 @@ def auto(
             "because": "\n".join(found.reasons),
             "took": f"{after['seconds']:,.1f} s, estimated {found.cost:,.1f} s" if after else None,
             "written": after.get("path"),
+        },
+    )
+
+
+def calibrate(
+    ctx: typer.Context,
+    source: SourceArgument,
+    workload: Annotated[Path, typer.Argument(help="A file of queries; by default the table's log.")] = Path("log"),
+    price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time a few small rewrites of parts of SOURCE; from then on `auto` estimates by them, and by its own rewrites.
+
+    The parts are written to a folder inside of the table's own, which is deleted.
+    """
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    with spark_of(ctx) as spark:
+        found = hedgerow.calibrate(spark, source, queries)
+    few, many = (found.seconds(1 << 30, items) for items in (10, 100))
+    Output(as_json).answer(
+        asdict(found),
+        {
+            "a rewrite takes": str(found),
+            "1 GB": f"{few:,.0f} s with ten conditions in the index, {many:,.0f} s with a hundred",
+            "1 GB costs": None if price is None else f"{few * price / 3600:,.2f} to {many * price / 3600:,.2f}",
         },
     )
 

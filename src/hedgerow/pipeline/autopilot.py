@@ -16,10 +16,12 @@ from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
 from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
+from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
@@ -79,6 +81,7 @@ def autopilot(
     horizon: float | None = None,
     half_life: float = 7.0,
     period: float = 7.0,
+    price: float | None = None,
     limits: Limits | None = None,
     dry_run: bool = False,
     shadow: bool = False,
@@ -91,6 +94,7 @@ def autopilot(
         horizon: days that the workload will last; by default as long as the log says that it has lasted.
         half_life: days after which a logged query counts half.
         period: days in which `limits.rewrites` bounds how often a byte is rewritten.
+        price: what an hour of the cluster costs; then gain and cost are told in money too.
         limits: see `Limits`; what is not even considered.
         dry_run: decide, and neither write nor note anything. `shadow`: decide and note it, but rewrite nothing.
         how: for `learn`, such as block_bytes="128MB".
@@ -101,7 +105,7 @@ def autopilot(
         if holder is not None:
             return Decision(_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
         begun = decisions(spark, table)
-        pilot = _Pilot(spark, table, log, learner, dict(how))
+        pilot = _Pilot(spark, table, log, learner, dict(how), price)
         decision, found = pilot.decide(horizon, half_life, period, limits, begun)
         if found is not None and decision.action != "nothing" and not (dry_run or shadow):
             try:
@@ -150,6 +154,7 @@ class _Pilot:
     log: QueryLog
     learner: str
     how: dict[str, Any]
+    price: float | None = None
 
     def decide(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
@@ -182,8 +187,10 @@ class _Pilot:
             described += new_bytes / source.size * (learned.estimate.now - described)  # it tells nothing of new files
         with step(self.spark, "measuring a rewrite"):
             place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
-            seconds_a_byte = _learned_rate(before) or seconds_to_rewrite(source, place)
-        if seconds_a_byte is None:
+            model = cost_of([*calibrated(self.spark, self.log), *_real_runs(before)])
+            if model is None and (rate := seconds_to_rewrite(source, place)) is not None:
+                model = RewriteCost(0.0, rate)
+        if model is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun), None
         then = learned.estimate.then
         facts = Facts(
@@ -192,11 +199,13 @@ class _Pilot:
             span.queries * share,
             now,
             then if then < (1 - _LEAST_SHARE) * now else now,
-            seconds_a_byte,
+            model.rate(items_in(learned)),
+            model.fixed,
             sorted_in if isinstance(managed, DeltaTable) else None,
             described,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and _days_since(d.at) <= period),
             min((_days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
+            self.price,
         )
         choice = choose(facts, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
@@ -245,6 +254,7 @@ class _Pilot:
                 learned = replace(learned, layout=table.layout, sort_by=None)
             written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
         after = {"seconds": round(perf_counter() - begun, 1), "bytes": size, "path": written.path}
+        after["items"] = items_in(learned)
         return replace(decision, done=True, after=after)
 
     def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:
@@ -272,13 +282,10 @@ def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> flo
     return sum(weight * seconds for weight, seconds in took) / sum(weight for weight, _ in took)
 
 
-def _learned_rate(before: list[Decision]) -> float | None:
-    """Seconds a byte of the last rewrite here: the next one will take about as long."""
-    for decision in before:
-        after = decision.after or {}
-        if decision.done and after.get("bytes"):
-            return float(after["seconds"]) / float(after["bytes"])
-    return None
+def _real_runs(before: list[Decision]) -> list[Run]:
+    """The rewrites that the autopilot carried out, the oldest first; the next one will take about as long."""
+    done = [d.after for d in reversed(before) if d.done and d.after and d.after.get("bytes")]
+    return [Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]), True) for a in done]
 
 
 def _now() -> str:

@@ -83,3 +83,10 @@ def test_bounds_hold_whatever_is_estimated(
     if found.action != "nothing":
         assert found.gain >= limits.margin * found.cost and size >= limits.least_bytes
     assert found.reasons
+
+
+def test_money() -> None:
+    facts = Facts(size=1e9, new_bytes=1e9, queries=900, now=3.0, then=1.0, rate=1e-7, fixed=80.0, price=20.0)
+    choice = choose(facts)
+    assert choice.reasons == ("whole table: saves 1,800 s (10.00) in 900 queries, and takes 180 s (1.00)",)
+    assert (choice.gain, choice.cost) == (1800.0, 180.0)

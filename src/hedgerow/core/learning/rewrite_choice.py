@@ -20,8 +20,9 @@ class Facts:
 
     `new_bytes`: in files that no index describes. `queries`: that are expected until the workload changes. Seconds of a
     query: `now`; `described`, if the index told what the queries ask, and no row moved; `sorted_in`, if the new files
-    were laid out as the others are; `then`, if the whole table were laid out anew. `rate`: seconds that a rewrite takes
-    for each byte. `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything.
+    were laid out as the others are; `then`, if the whole table were laid out anew. A rewrite takes `fixed` seconds, and
+    `rate` more for each byte. `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of
+    everything. `price`: of an hour of the cluster.
     """
 
     size: float
@@ -30,10 +31,16 @@ class Facts:
     now: float
     then: float
     rate: float
+    fixed: float = 0.0
     sorted_in: float | None = None
     described: float | None = None
     rewritten: float = 0.0
     days_since_whole: float | None = None
+    price: float | None = None
+
+    def money(self, seconds: float) -> str:
+        """What so many seconds cost, in brackets, where an hour's price is known."""
+        return "" if self.price is None else f" ({seconds / 3600 * self.price:,.2f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +83,10 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
     reasons: list[str] = []
     allowed: list[Choice] = []
     refused: list[Choice] = []
-    for action, amount, cost, seconds in _candidates(facts, limits):
-        gain = (facts.now - seconds) * facts.queries
-        sentence = f"{action}: saves {gain:,.0f} s in {facts.queries:,.0f} queries, and takes {cost:,.0f} s"
+    for action, amount, cost, then in _candidates(facts, limits):
+        gain = (facts.now - then) * facts.queries
+        worth, paid = (f"{seconds:,.0f} s{facts.money(seconds)}" for seconds in (gain, cost))
+        sentence = f"{action}: saves {worth} in {facts.queries:,.0f} queries, and takes {paid}"
         against = _against(action, amount, facts, limits)
         if gain < limits.margin * cost or gain <= 0:
             refused.append(Choice(action, (), gain, cost))
@@ -96,11 +104,11 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
 
 def _candidates(facts: Facts, limits: Limits) -> Iterator[tuple[Action, float, float, float]]:
     """Each action with the bytes that it rewrites, the seconds that it takes, and those of a query after it."""
-    whole = facts.size * facts.rate
+    whole = facts.fixed + facts.size * facts.rate
     if facts.described is not None:
         yield "statistics", 0.0, _READING * whole, facts.described
     if facts.sorted_in is not None and facts.new_bytes >= limits.least_new:
-        yield "new files", facts.new_bytes, facts.new_bytes * facts.rate, facts.sorted_in
+        yield "new files", facts.new_bytes, facts.fixed + facts.new_bytes * facts.rate, facts.sorted_in
     yield "whole table", facts.size, whole, facts.then
 
 

@@ -1,0 +1,46 @@
+"""The seconds of a rewrite: what runs of a known cost teach, and what strange runs do not break."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
+
+parts = st.tuples(st.floats(0.1, 60), st.floats(1e-9, 1e-6), st.floats(0, 1e-8))
+runs = st.lists(
+    st.builds(Run, st.floats(0, 1e13), st.integers(0, 500), st.sampled_from([0.0, 0.1, 7.0, 1e6]), st.booleans()),
+    min_size=0,
+    max_size=6,
+)
+
+
+@given(parts)
+def test_a_grid_of_runs_tells_the_cost(cost: tuple[float, float, float]) -> None:
+    true = RewriteCost(*cost)
+    grid = [Run(size, items, true.seconds(size, items)) for size in (3e7, 1.2e8) for items in (0, 100)]
+    found = cost_of(grid)
+    assert found is not None
+    assert found.seconds(1e11, 50) == pytest.approx(true.seconds(1e11, 50), rel=1e-3)
+
+
+@given(runs)
+def test_nothing_is_below_zero(timed: list[Run]) -> None:
+    found = cost_of(timed)
+    if found is None:
+        assert not any(run.size > 0 and run.seconds > 0 for run in timed)
+    else:
+        assert min(found.fixed, found.byte, found.item) >= 0
+        assert found.seconds(1e12, 300) >= found.seconds(1e9, 300) >= found.seconds(1e9, 3) >= 0
+
+
+def test_real_rewrites_correct_small_ones() -> None:
+    """The small runs say 100 s for ten GB, the real one took 300."""
+    small = [Run(size, items, 1e-8 * size) for size in (3e7, 1.2e8) for items in (0, 100)]
+    before, after = cost_of(small), cost_of([*small, *[Run(1e10, 50, 300.0, True)] * 3])
+    assert before is not None and after is not None
+    assert before.seconds(1e10, 50) == pytest.approx(100)
+    assert after.seconds(1e10, 50) == pytest.approx(300)
+    alone = cost_of([Run(1e10, 50, 300.0, True)])
+    assert alone is not None and alone.seconds(2e10, 80) == pytest.approx(600)
