@@ -68,6 +68,7 @@ def test_selectivity_is_the_papers(shape: Shape, tmp_path: Path, monkeypatch: py
     assert papers / 2 < found < papers * 2
 
 
+@pytest.mark.long
 @SHAPES
 def test_the_quick_form_holds(shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))

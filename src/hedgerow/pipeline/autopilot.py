@@ -200,11 +200,11 @@ class _Pilot:
             now,
             then if then < (1 - _LEAST_SHARE) * now else now,
             model.rate(items_in(learned)),
-            model.fixed,
             sorted_in if isinstance(managed, DeltaTable) else None,
             described,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and _days_since(d.at) <= period),
             min((_days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
+            model.fixed,
             self.price,
         )
         choice = choose(facts, limits)

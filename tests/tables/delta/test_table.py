@@ -271,9 +271,8 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     return plan
 
 
-@pytest.mark.parametrize(
-    "kind", ["DELETE", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("UPDATE", "MERGE", "OPTIMIZE"))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["DELETE", "UPDATE", "MERGE", "OPTIMIZE"])
 def test_a_conflict(
     delta: SparkSession, path: str, kind: str, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
@@ -324,7 +323,8 @@ ROUTED = [
 ]
 
 
-@pytest.mark.parametrize("name", ["view", *(pytest.param(name, marks=pytest.mark.long) for name in ("path", "table"))])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["view", "path", "table"])
 def test_routed(delta: SparkSession, path: str, name: str) -> None:
     by_number(delta, path)
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 10 = 3")

@@ -31,11 +31,11 @@ class Facts:
     now: float
     then: float
     rate: float
-    fixed: float = 0.0
     sorted_in: float | None = None
     described: float | None = None
     rewritten: float = 0.0
     days_since_whole: float | None = None
+    fixed: float = 0.0
     price: float | None = None
 
     def money(self, seconds: float) -> str:
