@@ -16,6 +16,7 @@ from bench.suites import (
     correlated_like,
     draws,
     errorlog,
+    estimates,
     fig3,
     fig4,
     fig8,
@@ -64,6 +65,7 @@ SUITES: dict[str, Suite] = {
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
     "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
+    "estimates": Suite(estimates.run, "Estimated seconds of rewrites and queries, beside measured ones", 15, "ratio"),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),
 }

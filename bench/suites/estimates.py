@@ -1,0 +1,141 @@
+"""Estimated seconds beside measured ones: of rewrites with more and more conditions in the index, and of queries.
+
+For each of three tables `calibrate` times rewrites of two small parts. Then the whole table is rewritten with no
+condition in the index, with some and with all; a line's `ratio` is the estimated share of the seconds that a rewrite
+took (thesis, Table 5.1: within 1.5 times). The queries' seconds, before and after, are those that `learn` estimated.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from bench.data import errorlog_data, errorlog_queries
+from bench.data.cache import cache_folder
+from bench.data.zcurves_tables import queries, table_of
+from bench.options import Options
+from bench.record import line, progress
+from bench.suites import tpch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCALE = {"quick": 0.1, "full": 3.0}
+ROWS = {"quick": 100_000, "full": 4_000_000}
+QUERIES, TIMED, TURNS = 60, 12, 3
+ITEMS = (0, 20, 120)  # conditions and expressions in the index, at most
+FILES = 8  # of a table that is made here
+
+
+@dataclass(frozen=True)
+class Table:
+    """`write` puts the table into a folder and gives the queries' texts."""
+
+    name: str
+    write: Callable[[Path, Options], Sequence[str]]
+
+
+def _lineitem(to: Path, options: Options) -> Sequence[str]:
+    scale = options.sf or SCALE[options.form]
+    shutil.copytree(tpch.lineitem(cache_folder() / "growth", scale, parts=16), to)
+    return tpch.questions(QUERIES, scale, options.seed)
+
+
+def _errors(to: Path, options: Options) -> Sequence[str]:
+    shutil.copytree(errorlog_data.table(errorlog_data.INTERNAL, ROWS[options.form]), to)
+    return errorlog_queries.queries(errorlog_data.INTERNAL, options.seed, QUERIES)
+
+
+def _flights(to: Path, options: Options) -> Sequence[str]:
+    rows, to_write = ROWS[options.form], table_of("flights", ROWS[options.form])
+    to.mkdir()
+    for i in range(FILES):
+        part = to_write.slice(i * rows // FILES, (i + 1) * rows // FILES - i * rows // FILES)
+        pq.write_table(part, to / f"part-{i}.parquet")
+    return queries("flights", to_write, QUERIES, options.seed)
+
+
+TABLES = (Table("lineitem", _lineitem), Table("errors", _errors), Table("flights", _flights))
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow
+
+    spark = hedgerow.local_session("4g", "local[2]")
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    try:
+        for table in TABLES:
+            yield from _measured(spark, table, folder, options)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measured(spark: SparkSession, table: Table, folder: Path, options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow as hr
+    from hedgerow.pipeline.calibrate import items_in
+
+    source = folder / table.name
+    texts = table.write(source, options)
+    workload = hr.Workload.from_sql(texts)
+    size = sum(file.stat().st_size for file in source.glob("*.parquet"))
+    progress(f"estimates: {table.name}, {size >> 20:,} MB, small rewrites")
+    begun = time.perf_counter()
+    cost = hr.calibrate(spark, str(source), workload)
+    calibrated = time.perf_counter() - begun
+    learned = hr.learn(spark, str(source), workload, seed=options.seed)
+    name, timed = learned.table, texts[:: max(1, len(texts) // TIMED)][:TIMED]
+    before = _mean_seconds(spark, name, str(source), timed)
+    attached = spark.newSession()
+    hr.attach(attached)
+    for most in ITEMS:
+        items, place = items_in(learned, most), str(folder / f"{table.name}-{most}")
+        progress(f"estimates: {table.name}, {items} conditions")
+        begun = time.perf_counter()
+        written = hr.apply(spark, str(source), learned, place, statistics=most)
+        took, estimated = time.perf_counter() - begun, cost.seconds(size, items)
+        yield line(
+            suite="estimates",
+            learner="qdtree",
+            params={"form": options.form, "table": table.name, "statistics": most},
+            rows=int(written.known.rows.sum()),
+            blocks=learned.blocks,
+            queries=len(texts),
+            ratio=round(estimated / took, 2),
+            details={
+                "megabytes": size >> 20,
+                "conditions": items,
+                "estimated_seconds": round(estimated, 1),
+                "seconds": round(took, 1),
+                "calibrating_seconds": round(calibrated, 1),
+                **_estimated(learned.seconds()),
+                "query_seconds": [round(before, 3), round(_mean_seconds(attached, name, place, timed), 3)],
+            },
+            seed=options.seed,
+        )
+
+
+def _estimated(seconds: Mapping[str, float | None]) -> dict[str, list[float]]:
+    """Of a query before and after; nothing of a table that is too small to be told."""
+    known = [second for name in ("seconds_now", "seconds") if (second := seconds[name]) is not None]
+    return {"query_estimated": [round(second, 3) for second in known]} if known else {}
+
+
+def _mean_seconds(spark: SparkSession, name: str, place: str, texts: Sequence[str]) -> float:
+    """The mean over the queries of the median of some turns, after one to warm up."""
+    spark.read.parquet(place).createOrReplaceTempView(name)
+    return fmean(median([_seconds(spark, text) for _ in range(TURNS + 1)][1:]) for text in texts)
+
+
+def _seconds(spark: SparkSession, text: str) -> float:
+    begun = time.perf_counter()
+    spark.sql(text).write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - begun
