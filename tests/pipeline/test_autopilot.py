@@ -188,6 +188,11 @@ def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) ->
     folder = Path(delta_table) / "_hedgerow" / "decisions"
     for number, text in enumerate(["", "[]", '{"at": "yesterday"}', json.dumps({"at": "x", "reasons": []})]):
         (folder / f"{number}.json").write_text(text)
+    (noted,) = (path for path in folder.glob("*.json") if kept.at.replace(":", "") in path.name)
+    shorter = folder / f"9{noted.name}"
+    for path, name in ((noted, shorter), (folder / f".{noted.name}.crc", folder / f".{shorter.name}.crc")):
+        name.write_bytes(path.read_bytes())
+    shorter.write_text("{}")  # Hadoop's checksum beside it is that of another text
     assert hr.decisions(spark, delta_table) == [kept]
 
 

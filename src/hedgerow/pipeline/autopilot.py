@@ -131,7 +131,7 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
     found = []
     for name in sorted(folder.sizes(_DECISIONS), reverse=True):
         try:
-            saved = json.loads(folder.read(f"{_DECISIONS}/{name}"))
+            saved = folder.read_json(f"{_DECISIONS}/{name}")
             found.append(Decision(**{**saved, "reasons": tuple(saved["reasons"])}))
             datetime.fromisoformat(found[-1].at)
         except (ValueError, KeyError, TypeError):
@@ -307,7 +307,7 @@ def _alone(folder: Folder) -> Iterator[str | None]:
             yield holder
             return
         folder.delete(_LOCK)
-        if not folder.write(_LOCK, text, new=True) or json.loads(folder.read(_LOCK))["id"] != own["id"]:
+        if not folder.write(_LOCK, text, new=True) or folder.read_json(_LOCK)["id"] != own["id"]:
             yield "it began just now"
             return
     try:
@@ -319,7 +319,7 @@ def _alone(folder: Folder) -> Iterator[str | None]:
 def _holder(folder: Folder) -> str | None:
     """Who holds the lock; None if that process is gone."""
     try:
-        lock = json.loads(folder.read(_LOCK))
+        lock = folder.read_json(_LOCK)
         shown = f"process {int(lock['process'])} on {lock['host']} since {lock['at']}"
         if lock["host"] != socket.gethostname():
             return shown if _days_since(lock["at"]) * 24 < _LOCK_HOURS else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.session import is_remote, needs_jvm
+from hedgerow.spark.start.session import is_remote, needs_jvm, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,6 +94,14 @@ class Folder:
             row = self._binary(name).select("content").first()
             return bytes(row[0]) if row else b""
         return self._read(name, 0)
+
+    def read_json(self, name: str) -> Any:
+        """What a small JSON file says; ValueError if it is damaged."""
+        damaged: tuple[type[Exception], ...] = (*spark_errors(), RecursionError)
+        try:
+            return json.loads(self.read(name))
+        except damaged as error:
+            raise ValueError(f"{name} cannot be read") from error
 
     def read_end(self, name: str, size: int, length: int) -> bytes:
         """The last `length` bytes of a file of `size` bytes."""
