@@ -37,6 +37,7 @@ def test_drifting_queries_ask_for_new_words_later() -> None:
     assert len(set(_colours("uniform", unseen=True)) - set(_colours("uniform"))) < 10
 
 
+@pytest.mark.long
 def test_lines() -> None:
     lines = list(draws.run(Options("quick", 0, ("qdtree",), ALGORITHM_1[1], 0.01)))
     assert [r["params"]["literals"] for r in lines] == list(WAYS)

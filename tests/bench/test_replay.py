@@ -26,6 +26,7 @@ def test_what_is_counted() -> None:
     assert table.scan(Compare(col("x"), ">=", lit(0))) == 60  # no row is lost, none there twice
 
 
+@pytest.mark.long
 def test_the_quick_form_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
     nothing, zorder, once, often = replay.run(Options("quick"))

@@ -32,6 +32,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     forget(spark)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", range(len(SHAPES)), ids=[s.__name__ for s in SHAPES])
 def test_routed_queries(events: World, shape: int) -> None:
     events.ask(SHAPES[shape](EVENTS, random.Random(shape)), name=shape)
