@@ -15,6 +15,7 @@ import hedgerow as hr
 from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.pipeline import autopilot as module
+from hedgerow.pipeline.one_at_a_time import alone
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.events_table import write_events
@@ -169,6 +170,8 @@ def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
     held = hr.autopilot(spark, delta_table, **HOW)
     assert held.action == "nothing" and f"process {os.getpid()} on {host}" in held.reasons[0]
     assert lock.exists() and not hr.decisions(spark, delta_table)
+    with pytest.raises(hr.HedgerowError, match=f"another calibration or autopilot .* process {os.getpid()}"):
+        hr.calibrate(spark, delta_table)
     folder = Folder(spark, delta_table)
     for left_behind in (
         {**holder, "process": 2**22 - 3},
@@ -176,8 +179,9 @@ def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
         {**holder, "host": "x", "at": "2020-01-01T00:00:00+00:00"},
     ):
         lock.write_text(json.dumps(left_behind))
-        with module._alone(folder) as other:
-            assert other is None
+        (lock.parent / "calibrate-of-killed").mkdir()
+        with alone(folder) as other:
+            assert other is None and not (lock.parent / "calibrate-of-killed").exists()
         assert not lock.exists()
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,6 +23,7 @@ from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.log import span_of, workload_of
+from hedgerow.pipeline.one_at_a_time import alone, days_since, trial_folder, utc_now
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import scored
 from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
@@ -42,8 +40,7 @@ from hedgerow.tables.query_log import QueryLog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DECISIONS, _LOCK = f"{SIDE}/decisions", f"{SIDE}/auto.lock"
-_LOCK_HOURS = 24.0  # after that, a lock whose process cannot be asked counts as left behind
+_DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 3.0  # to look for a layout is worth while once queries took so many times as long
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
@@ -101,9 +98,9 @@ def autopilot(
     """
     log = QueryLog.of(spark, table)
     folder, limits = Folder(spark, log.root), limits or Limits()
-    with _alone(folder) as holder:
+    with alone(folder) as holder:
         if holder is not None:
-            return Decision(_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
+            return Decision(utc_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
         begun = decisions(spark, table)
         pilot = _Pilot(spark, table, log, learner, dict(how), price)
         decision, found = pilot.decide(horizon, half_life, period, limits, begun)
@@ -186,7 +183,7 @@ class _Pilot:
             described = self._described(managed, source, queries, workload, speed)
             described += new_bytes / source.size * (learned.estimate.now - described)  # it tells nothing of new files
         with step(self.spark, "measuring a rewrite"):
-            place = f"{self.log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
+            place = f"{self.log.root}/{trial_folder()}"
             model = cost_of([*calibrated(self.spark, self.log), *_real_runs(before)])
             if model is None and (rate := seconds_to_rewrite(source, place)) is not None:
                 model = RewriteCost(0.0, rate)
@@ -202,14 +199,14 @@ class _Pilot:
             model.rate(items_in(learned)),
             sorted_in if isinstance(managed, DeltaTable) else None,
             described,
-            sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and _days_since(d.at) <= period),
-            min((_days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
+            sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and days_since(d.at) <= period),
+            min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
             model.fixed,
             self.price,
         )
         choice = choose(facts, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
-        made = Decision(_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
+        made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
         return made, _Found(workload, learned)
 
     def _described(
@@ -259,7 +256,7 @@ class _Pilot:
 
     def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:
         looked = 0.0 if begun is None else round(perf_counter() - begun, 1)
-        return Decision(_now(), self.table, "nothing", reasons, {}, looked=looked)
+        return Decision(utc_now(), self.table, "nothing", reasons, {}, looked=looked)
 
 
 def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) -> tuple[float, float | None, float]:
@@ -286,46 +283,3 @@ def _real_runs(before: list[Decision]) -> list[Run]:
     """The rewrites that the autopilot carried out, the oldest first; the next one will take about as long."""
     done = [d.after for d in reversed(before) if d.done and d.after and d.after.get("bytes")]
     return [Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]), True) for a in done]
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-
-
-def _days_since(at: str) -> float:
-    return (datetime.now(timezone.utc) - datetime.fromisoformat(at)) / timedelta(days=1)
-
-
-@contextmanager
-def _alone(folder: Folder) -> Iterator[str | None]:
-    """Holds the table's lock; gives who holds it, if that is another."""
-    own = {"host": socket.gethostname(), "process": os.getpid(), "at": _now(), "id": uuid4().hex}
-    text = json.dumps(own).encode()
-    if not folder.write(_LOCK, text, new=True):
-        holder = _holder(folder)
-        if holder is not None:
-            yield holder
-            return
-        folder.delete(_LOCK)
-        if not folder.write(_LOCK, text, new=True) or folder.read_json(_LOCK)["id"] != own["id"]:
-            yield "it began just now"
-            return
-    try:
-        yield None
-    finally:
-        folder.delete(_LOCK)
-
-
-def _holder(folder: Folder) -> str | None:
-    """Who holds the lock; None if that process is gone."""
-    try:
-        lock = folder.read_json(_LOCK)
-        shown = f"process {int(lock['process'])} on {lock['host']} since {lock['at']}"
-        if lock["host"] != socket.gethostname():
-            return shown if _days_since(lock["at"]) * 24 < _LOCK_HOURS else None
-        os.kill(int(lock["process"]), 0)
-        return shown
-    except (ProcessLookupError, ValueError, KeyError, TypeError):
-        return None
-    except PermissionError:
-        return shown

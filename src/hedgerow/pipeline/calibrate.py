@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
@@ -17,6 +16,7 @@ from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.log import logged
+from hedgerow.pipeline.one_at_a_time import alone, trial_folder
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.folder import Folder
@@ -46,6 +46,15 @@ def calibrate(
     """
     log = QueryLog.of(spark, table)
     queries = logged(spark, table) if workload is None else workload
+    with alone(Folder(spark, log.root)) as holder:
+        if holder is not None:
+            raise HedgerowError(f"another calibration or autopilot works on {table}: {holder}")
+        return _calibrated(spark, table, queries, log, learner, how)
+
+
+def _calibrated(
+    spark: SparkSession, table: str, queries: Workload, log: QueryLog, learner: str, how: dict[str, Any]
+) -> RewriteCost:
     with step(spark, "looking at the table"):
         source, _, _ = opened_with_queries(spark, table, queries, None)
     parts = [_part(source, size) for size in _SIZES]
@@ -87,7 +96,7 @@ def _part(source: Source, size: int) -> list[str]:
 def _timed(
     spark: SparkSession, log: QueryLog, source: Source, files: Sequence[str], learned: Learned, most: int
 ) -> Run:
-    place = f"{log.root}/{SIDE}/calibrate-{uuid4().hex[:8]}"
+    place = f"{log.root}/{trial_folder()}"
     begun = perf_counter()
     try:
         apply(spark, files, learned, place, table=source.name, statistics=most)
