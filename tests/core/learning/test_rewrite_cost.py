@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
@@ -26,6 +26,7 @@ def test_a_grid_of_runs_tells_the_cost(cost: tuple[float, float, float]) -> None
 
 
 @given(runs)
+@example([Run(1.0, 0, 0.1, True), Run(551980.0, 2, 7.0, False), Run(782109.0, 1, 0.1, False)])
 def test_nothing_is_below_zero(timed: list[Run]) -> None:
     found = cost_of(timed)
     if found is None:

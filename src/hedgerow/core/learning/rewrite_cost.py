@@ -55,7 +55,8 @@ def cost_of(runs: Sequence[Run]) -> RewriteCost | None:
     if not timed:
         return None
     cost = _fitted(small) if small else RewriteCost(0.0, 1.0)
-    logs = [np.log(run.seconds) - np.log(cost.seconds(run.size, run.items)) for run in real]
+    told = [(run.seconds, cost.seconds(run.size, run.items)) for run in real]
+    logs = [np.log(seconds) - np.log(estimate) for seconds, estimate in told if estimate > 0]
     factor = float(np.exp(np.mean(logs))) if logs else 1.0
     return RewriteCost(factor * cost.fixed, factor * cost.byte, factor * cost.item)
 
