@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 Generator = np.random.Generator
 Numbers = npt.NDArray[Any]
 MOST = 0.01  # of the rows that a query may match
+FILES = 8  # of the table as it comes
 LOOKED_AT = 50_000  # rows that say how many that is
 
 
@@ -50,6 +53,13 @@ class Shape:
 def table_of(name: str, rows: int, seed: int = 0) -> pa.Table:
     made = SHAPES[name].make(rows, np.random.default_rng([seed, list(SHAPES).index(name)]))
     return pa.table(made)
+
+
+def write(table: pa.Table, folder: Path) -> None:
+    """Writes the table into a new folder, as the files that it comes in."""
+    folder.mkdir()
+    for i, start in enumerate(range(0, len(table), len(table) // FILES)):
+        pq.write_table(table.slice(start, len(table) // FILES), folder / f"part-{i}.parquet", compression="zstd")
 
 
 def queries(name: str, table: pa.Table, n: int, seed: int) -> list[str]:

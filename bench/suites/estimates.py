@@ -11,16 +11,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
 from bench.data import errorlog_data, errorlog_queries
 from bench.data.cache import cache_folder
-from bench.data.zcurves_tables import queries, table_of
+from bench.data.zcurves_tables import queries, table_of, write
 from bench.options import Options
 from bench.record import line, progress
 from bench.suites import tpch
@@ -32,15 +29,6 @@ SCALE = {"quick": 0.1, "full": 3.0}
 ROWS = {"quick": 100_000, "full": 4_000_000}
 QUERIES, TIMED, TURNS = 60, 12, 3
 ITEMS = (0, 20, 120)  # conditions and expressions in the index, at most
-FILES = 8  # of a table that is made here
-
-
-@dataclass(frozen=True)
-class Table:
-    """`write` puts the table into a folder and gives the queries' texts."""
-
-    name: str
-    write: Callable[[Path, Options], Sequence[str]]
 
 
 def _lineitem(to: Path, options: Options) -> Sequence[str]:
@@ -55,15 +43,17 @@ def _errors(to: Path, options: Options) -> Sequence[str]:
 
 
 def _flights(to: Path, options: Options) -> Sequence[str]:
-    rows, to_write = ROWS[options.form], table_of("flights", ROWS[options.form])
-    to.mkdir()
-    for i in range(FILES):
-        part = to_write.slice(i * rows // FILES, (i + 1) * rows // FILES - i * rows // FILES)
-        pq.write_table(part, to / f"part-{i}.parquet")
-    return queries("flights", to_write, QUERIES, options.seed)
+    table = table_of("flights", ROWS[options.form])
+    write(table, to)
+    return queries("flights", table, QUERIES, options.seed)
 
 
-TABLES = (Table("lineitem", _lineitem), Table("errors", _errors), Table("flights", _flights))
+# Each puts its table into a folder and gives the queries' texts.
+TABLES: dict[str, Callable[[Path, Options], Sequence[str]]] = {
+    "lineitem": _lineitem,
+    "errors": _errors,
+    "flights": _flights,
+}
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
@@ -72,22 +62,21 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     spark = hedgerow.local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        for table in TABLES:
-            yield from _measured(spark, table, folder, options)
+        for table, put in TABLES.items():
+            source = folder / table
+            yield from _measured(spark, source, put(source, options), options)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _measured(spark: SparkSession, table: Table, folder: Path, options: Options) -> Iterator[dict[str, Any]]:
+def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow as hr
     from hedgerow.pipeline.calibrate import items_in
 
-    source = folder / table.name
-    texts = table.write(source, options)
     workload = hr.Workload.from_sql(texts)
     size = sum(file.stat().st_size for file in source.glob("*.parquet"))
-    progress(f"estimates: {table.name}, {size >> 20:,} MB, small rewrites")
+    progress(f"estimates: {source.name}, {size >> 20:,} MB, small rewrites")
     begun = time.perf_counter()
     cost = hr.calibrate(spark, str(source), workload)
     calibrated = time.perf_counter() - begun
@@ -97,15 +86,15 @@ def _measured(spark: SparkSession, table: Table, folder: Path, options: Options)
     attached = spark.newSession()
     hr.attach(attached)
     for most in ITEMS:
-        items, place = items_in(learned, most), str(folder / f"{table.name}-{most}")
-        progress(f"estimates: {table.name}, {items} conditions")
+        items, place = items_in(learned, most), f"{source}-{most}"
+        progress(f"estimates: {source.name}, {items} conditions")
         begun = time.perf_counter()
         written = hr.apply(spark, str(source), learned, place, statistics=most)
         took, estimated = time.perf_counter() - begun, cost.seconds(size, items)
         yield line(
             suite="estimates",
             learner="qdtree",
-            params={"form": options.form, "table": table.name, "statistics": most},
+            params={"form": options.form, "table": source.name, "statistics": most},
             rows=int(written.known.rows.sum()),
             blocks=learned.blocks,
             queries=len(texts),

@@ -13,9 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pyarrow.parquet as pq
-
-from bench.data.zcurves_tables import SHAPES, queries, table_of
+from bench.data.zcurves_tables import SHAPES, queries, table_of, write
 from bench.matching import matching
 from bench.memory import AS_IT_CAME, InMemory, bound, measured
 from bench.options import LEARNED_BITS, Case, Options
@@ -28,7 +26,6 @@ ROWS = {"quick": 40_000, "full": 1_000_000}
 MOST_BLOCKS = {"quick": 200, "full": 1_000}  # fewer than the paper had where the sample has no rows for more
 QUERIES = {"quick": 100, "full": 500}
 TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
-FILES = 8  # of the table as it comes, then
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (
         *((name, {}) for name in (AS_IT_CAME, "range", "zorder", "hilbert")),
@@ -60,11 +57,7 @@ def physical(options: Options) -> Iterator[dict[str, Any]]:
         for name, shape in SHAPES.items():
             table = table_of(name, ROWS[options.form], options.seed)
             source = Path(folder, name)
-            source.mkdir()
-            for i, start in enumerate(range(0, len(table), len(table) // FILES)):
-                pq.write_table(
-                    table.slice(start, len(table) // FILES), source / f"part-{i}.parquet", compression="zstd"
-                )
+            write(table, source)
             learned = Workload.from_sql(queries(name, table, QUERIES[options.form], options.seed))
             asked = [("all", sql) for sql in queries(name, table, TIMED[options.form], ~options.seed)]
             by, params = shape.asked[0].column, {"shape": name}

@@ -37,7 +37,7 @@ def check(sessions: Sessions, tally: Tally, seed: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_sample(sessions: Sessions) -> None:
     seed = os.environ.get("HEDGEROW_SEED") or datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    check(sessions, compare(sessions, seed, 600, seconds=10, verbose=False, whole=1, atoms=10), seed)
+    check(sessions, compare(sessions, seed, 1_500, seconds=10, verbose=False, whole=1, atoms=10), seed)
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ import hedgerow as hr
 from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.pipeline import autopilot as module
+from hedgerow.pipeline.calibrate import calibrated
 from hedgerow.pipeline.one_at_a_time import alone
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
@@ -241,3 +242,7 @@ def test_small_rewrites_tell_what_a_large_one_takes(spark: SparkSession, request
     assert "(" in told.reasons[-1]
     (side / "rewrite_runs.json").write_text("rubbish")
     assert hr.autopilot(spark, table, dry_run=True, **HOW).facts["rate"] == 1e-8  # of `seconds_follow_rows`
+    (side / ".rewrite_runs.json.crc").unlink()
+    for text in ("rubbish", "[1]", '{"size": 1}', '[{"size": [], "items": 1, "seconds": 2}]', '[{"size": 1}]'):
+        (side / "rewrite_runs.json").write_text(text)
+        assert not calibrated(spark, QueryLog.of(spark, table))

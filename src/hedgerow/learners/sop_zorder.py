@@ -15,7 +15,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.learning.correlation import Graph, Policy, conditions_alike, primary, terms_alike
+from hedgerow.core.learning.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
 from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.rows.clustering import chained
@@ -23,6 +23,7 @@ from hedgerow.core.learning.rows.features import different_queries, named
 from hedgerow.core.learning.rows.groups import Cost, RowGroups
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.statistics import comparison_points
 
 MAX_CANDIDATES = 24  # terms that are compared with each other, in all pairs
@@ -80,13 +81,10 @@ class SopZOrder:
         along = [axis.term for axis in layout.axes if isinstance(axis, Axis)]
         weights, points = filtered_terms(problem), comparison_points(problem.predicates)
         changing = {} if self.columns else self._changing(problem)
-        graph = dict(zip(changing, self._graph(problem, changing), strict=True))
-        candidates = list(changing)
         total = sum(problem.weights)
 
         def reason(term: Term) -> str:
             values = len(points.get(term_text(term), ()))
-            speaks = [candidates[i] for i in graph.get(term, ()) if candidates[i] in along]
             if self.columns:
                 return "in the Z-order, as named" if term in along else "not named for the Z-order"
             if term in along:
@@ -95,21 +93,23 @@ class SopZOrder:
                 why = f"the queries have fewer than {self.points:,} values for it: {values:,}"
             elif term not in changing:
                 why = f"{MAX_CANDIDATES} others are filtered on more often"
-            elif speaks:
-                why = f"it orders rows as {term_text(speaks[0])} does"
             else:
-                why = f"{self.most} others are more important"
+                own = _ranks(problem, term)
+                speaks = (t for t in along if are_alike(own, _ranks(problem, t), self.alike))
+                chosen = next(speaks, None)
+                why = f"it orders rows as {term_text(chosen)} does" if chosen else f"{self.most} are more important"
             return f"not in the Z-order, for {why}"
 
-        features = [p for axis in layout.axes if isinstance(axis, BlockAxis) for p in axis.layout.features]
-        often = named(different_queries(problem), features)  # type: ignore[arg-type]
+        groups = [axis.layout for axis in layout.axes if isinstance(axis, BlockAxis)]
+        features = [p for group in groups for p in group.features if isinstance(p, Predicate)]
+        often = named(different_queries(problem), features)
         return [
             *(f"{term_text(t)}, in {weights[t] / total:.0%} of the queries: {reason(t)}" for t in weights),
             *(
                 f"{sql_of(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
                 for p, weight in zip(features, often, strict=True)
             ),
-            *([] if features else ["no row groups: the sample is skipped as well without them"]),
+            *([] if features else ["no condition is a feature of row groups"]),
         ]
 
     def _changing(self, problem: Problem) -> dict[Term, float]:
@@ -123,13 +123,14 @@ class SopZOrder:
         """The `most` terms most often filtered on, one of those that order rows alike."""
         terms = list(weights)
         often = list(weights.values())
-        return [terms[i] for i in primary(self._graph(problem, terms), often, self.most, self.policy)]
+        graph = terms_alike([_ranks(problem, term) for term in terms], self.alike)
+        return [terms[i] for i in primary(graph, often, self.most, self.policy)]
 
-    def _graph(self, problem: Problem, terms: Collection[Term]) -> Graph:
-        """Which of the terms order rows alike."""
-        step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
-        columns = [problem.sample.rows.ranks(term).places[::step].astype(np.int64) for term in terms]
-        return terms_alike(columns, self.alike)
+
+def _ranks(problem: Problem, term: Term) -> Ints:
+    """The term's ranks on some rows of the sample."""
+    step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
+    return problem.sample.rows.ranks(term).places[::step].astype(np.int64)
 
 
 def _interleaved(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:

@@ -250,8 +250,8 @@ class _Pilot:
                 files, size = table.describe()["unknown_files"], decision.facts["new_bytes"]
                 learned = replace(learned, layout=table.layout, sort_by=None)
             written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
-        after = {"seconds": round(perf_counter() - begun, 1), "bytes": size, "path": written.path}
-        after["items"] = items_in(learned)
+        seconds, items = round(perf_counter() - begun, 1), items_in(learned)
+        after = {"seconds": seconds, "bytes": size, "items": items, "path": written.path}
         return replace(decision, done=True, after=after)
 
     def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:

@@ -78,8 +78,9 @@ def calibrated(spark: SparkSession, log: QueryLog) -> list[Run]:
     """The runs that `calibrate` timed on this table; none, if it was not called or its note is damaged."""
     folder = Folder(spark, log.root)
     try:
-        return [Run(**saved) for saved in folder.read_json(_RUNS)] if folder.exists(_RUNS) else []
-    except (ValueError, TypeError):
+        saved = folder.read_json(_RUNS) if folder.exists(_RUNS) else []
+        return [Run(float(run["size"]), int(run["items"]), float(run["seconds"])) for run in saved]
+    except (ValueError, KeyError, TypeError):
         return []
 
 

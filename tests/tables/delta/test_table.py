@@ -271,8 +271,9 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     return plan
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["DELETE", "UPDATE", "MERGE", "OPTIMIZE"])
+@pytest.mark.parametrize(
+    "kind", ["DELETE", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("UPDATE", "MERGE", "OPTIMIZE"))]
+)
 def test_a_conflict(
     delta: SparkSession, path: str, kind: str, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
@@ -323,8 +324,7 @@ ROUTED = [
 ]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["view", "path", "table"])
+@pytest.mark.parametrize("name", ["view", *(pytest.param(name, marks=pytest.mark.long) for name in ("path", "table"))])
 def test_routed(delta: SparkSession, path: str, name: str) -> None:
     by_number(delta, path)
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 10 = 3")

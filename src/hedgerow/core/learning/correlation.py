@@ -54,12 +54,17 @@ def sorts(first: Ints, second: Ints, tolerance: float) -> bool:
     return different > 0 and not tolerance <= ascending / different <= 1 - tolerance
 
 
+def are_alike(first: Ints, second: Ints, tolerance: float) -> bool:
+    """Whether rows in the order of each of two columns of ranks are nearly in the order of the other."""
+    return sorts(first, second, tolerance) and sorts(second, first, tolerance)
+
+
 def terms_alike(columns: Sequence[Ints], tolerance: float) -> Graph:
-    """An edge between two columns of ranks if rows in the order of each are nearly in the order of the other."""
+    """An edge between two columns of ranks that are alike."""
     graph: Graph = [set() for _ in columns]
     for i, first in enumerate(columns):
         for j in range(i):
-            if sorts(first, columns[j], tolerance) and sorts(columns[j], first, tolerance):
+            if are_alike(first, columns[j], tolerance):
                 graph[i].add(j)
                 graph[j].add(i)
     return graph

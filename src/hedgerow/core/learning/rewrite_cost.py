@@ -50,7 +50,7 @@ def cost_of(runs: Sequence[Run]) -> RewriteCost | None:
     >>> [round(cost_of(runs).seconds(1e8, 5), 3) for runs in (small, [*small, Run(1e8, 5, 304.0, True)])]
     [152.0, 304.0]
     """
-    timed = [run for run in runs if run.seconds > 0 and run.size >= 1]
+    timed = [run for run in runs if 0 < run.seconds < np.inf and 1 <= run.size < np.inf]
     small, real = [r for r in timed if not r.is_real], [r for r in timed if r.is_real][-_LATEST:]
     if not timed:
         return None
