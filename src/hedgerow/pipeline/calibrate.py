@@ -65,7 +65,8 @@ def _calibrated(
         learned = learn(spark, parts[-1], queries, learner, table=source.name, **{"effort": "quick", **how})
     runs = []
     with step(spark, "rewriting small parts"):
-        _timed(spark, log, source, parts[0], learned, 0)  # warms up
+        for items in (0, MAX_DESCRIBED_ITEMS):
+            _timed(spark, log, source, parts[0], learned, items)  # warms up
         for part in parts:
             runs += [_timed(spark, log, source, part, learned, items) for items in (0, MAX_DESCRIBED_ITEMS)]
     Folder(spark, log.root).write(_RUNS, json.dumps([asdict(run) for run in runs]).encode())

@@ -12,7 +12,7 @@ from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Query, Workload
-from hedgerow.pipeline.estimate_seconds import seconds_of
+from hedgerow.pipeline.estimate_seconds import seconds_of, with_runs
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, bound_to, opened_tables, tables_in
@@ -125,4 +125,6 @@ def scored(
     with step(spark, "scoring"):
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms, joins)
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample.rows.distinct)
-        return cost.score(plain, sample.noting(noted), queries, opened.name)
+        known = sample.noting(noted)
+        result = cost.score(plain, known, queries, opened.name)
+        return with_runs(result, layout, known, queries) if isinstance(layout, Learned) else result

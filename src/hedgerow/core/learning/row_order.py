@@ -7,18 +7,21 @@ saves depends on the columns of the condition: a run of long texts takes more wo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import index_of_assignment
 from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.nodes import Predicate, columns_of
+from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.core.pruning.row_batch import Rows
 
 RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page
 _MIN_SAMPLED = 20  # rows of the sample in a run: fewer have narrower bounds than the run itself
@@ -41,7 +44,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     if not columns:
         return None
     block = layout.assign(rows)
-    run = max(_MIN_SAMPLED, round(RUN_ROWS * problem.sample.fraction))
+    run = _rows_of_run(problem.sample)
     asked = [(p, weight * work(problem.sample, p)) for p, weight in _some_queries(problem)]
 
     def saved(places: np.ndarray) -> float:
@@ -51,6 +54,27 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     gains = {term_text(c): saved(rows.ranked[c].places) - usual for c in columns}
     best = max(gains, key=lambda name: gains[name])
     return best if gains[best] > 0 else None
+
+
+def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
+    """What Parquet itself knows of the runs of rows in a layout's blocks: the values of columns, and no condition.
+
+    `order`: the column that rows of a block are sorted by; None: none, or the layout's own."""
+    rows = sample.rows
+    column = next((c for c in rows.ranked if term_text(c) == order), None)
+    if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
+        places: np.ndarray = layout.keys(rows).astype(np.int64)
+    elif column is not None:
+        places = rows.ranked[column].places
+    else:
+        places = np.random.default_rng(0).permutation(len(rows))
+    run = _runs(layout.assign(rows), places, _rows_of_run(sample))
+    plain = Rows({t: values for t, values in rows.columns.items() if isinstance(t, Column)})
+    return index_of_assignment(run, int(run.max()) + 1, replace(sample, rows=plain))
+
+
+def _rows_of_run(sample: Sample) -> int:
+    return max(_MIN_SAMPLED, round(RUN_ROWS * sample.fraction))
 
 
 def work(sample: Sample, p: Predicate) -> float:

@@ -20,13 +20,17 @@ from hedgerow.core.workload.queries import Query
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
-    """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate."""
+    """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate.
+
+    `bytes_left`: of the bytes, those in parts of files that Parquet cannot skip by itself; None if that is not known.
+    """
 
     id: str
     rows_read: float
     blocks_read: float
     bytes_read: float
     selectivity: float | None
+    bytes_left: float | None = None
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,25 @@ class Estimate:
 def estimate(score: Score, weights: list[float], speed: Speed, files: int, size: float) -> Estimate:
     """From the score of a layout, for a table that has these files and so many bytes in them now."""
     share = np.array(weights) / sum(weights)
-    now = [speed.seconds(files, size * _width(q) * speed.unskipped) for q in score.queries]
-    then = [speed.seconds(q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries]
-    return Estimate(float(share @ now), float(share @ then))
+    each = estimates(score, speed, files, size)
+    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
+
+
+def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
+    """The same of each query."""
+    return [
+        Estimate(
+            speed.seconds(files, size * _width(query) * speed.unskipped),
+            speed.seconds(query.blocks_read * score.blocks, size * _left(query)),
+        )
+        for query in score.queries
+    ]
 
 
 def _width(query: QueryScore) -> float:
     """The share of the table's bytes in the columns that the query reads."""
     return query.bytes_read / query.rows_read if query.rows_read else 1.0
+
+
+def _left(query: QueryScore) -> float:
+    return query.bytes_read if query.bytes_left is None else query.bytes_left
