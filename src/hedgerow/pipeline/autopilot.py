@@ -271,7 +271,7 @@ def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) ->
 
 
 def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
-    """The mean seconds of the workload's queries, from what each reads, less what Parquet skips in this table's files."""
+    """The mean seconds of the workload's queries, from what each reads less what Parquet skips here."""
     weights = {query.id: query.weight for query in workload}
     size = source.size * speed.unskipped
     took = [(weights[q.id], speed.seconds(q.blocks_read * score.blocks, size * q.bytes_read)) for q in score.queries]

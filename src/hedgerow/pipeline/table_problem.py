@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
 from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.complement import fit_beside
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.held_out import problem_of
@@ -64,7 +61,7 @@ class How:
 
 @dataclass(frozen=True)
 class TableProblem:
-    """`whole`: the sample, of which the problem may hold a part; `noted`: conditions that an index should note.
+    """`noted`: conditions that an index should note; `counter`: counts a learner's cells, in passes over the table.
 
     `refused`, `user_items`: a sentence for each thing from which nothing is learned.
     """
@@ -73,19 +70,15 @@ class TableProblem:
     queries: tuple[Query, ...]
     how: How
     problem: Problem
-    whole: Sample
     noted: tuple[Predicate, ...]
     joins: Joins
-    passes: TableCounter | None  # over the table, while a learner fits
+    counter: TableCounter
     refused: tuple[str, ...]
     user_items: tuple[str, ...]
 
     @staticmethod
-    def of(
-        source: Source, queries: Sequence[Query], how: How, columns: Sequence[str], joins: Joins, judged: int = 0
-    ) -> TableProblem:
-        """Draws a sample with these columns and what the queries ask; of at least `judged` rows, which then also count
-        a learner's cells."""
+    def of(source: Source, queries: Sequence[Query], how: How, columns: Sequence[str], joins: Joins) -> TableProblem:
+        """Draws a sample with these columns and what the queries ask."""
         spark, amounts = source.frame.sparkSession, amounts_of(how.effort)
         with step(spark, "looking at the table"):
             least = how.least_rows(source)
@@ -94,28 +87,18 @@ class TableProblem:
         with step(spark, "sampling"):
             named: list[Term] = [Column(path_of(name)) for name in columns]
             named += searched(predicates) if how.recurrence != 1 else []
-            whole, refused = draw(source, predicates, max(wanted, judged), how.seed, named, joins)
-            whole, user_items = _without_user_functions(whole)
-        noted = conditions_to_note(predicates, whole.rows.distinct)
-        sample, passes = whole, None
-        counter: BlockCounter
-        if judged:
-            whole = whole.noting(noted)
-            sample, counter = _part(whole, wanted), RowCounter(whole.rows, 1 / whole.fraction)
-        else:
-            most = None if how.exact else MAX_COUNTED_ROWS
-            counter = passes = TableCounter(source, (*needed(predicates), *noted), most, how.seed, joins=joins)
+            sample, refused = draw(source, predicates, wanted, how.seed, named, joins)
+            sample, user_items = _without_user_functions(sample)
+        noted = conditions_to_note(predicates, sample.rows.distinct)
+        most = None if how.exact else MAX_COUNTED_ROWS
+        counter = TableCounter(source, (*needed(predicates), *noted), most, how.seed, joins=joins)
         weights = [q.weight for q in queries]
         problem = problem_of(sample, predicates, weights, least, how.recurrence, how.cuts, how.seed, amounts)
         trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
         problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
         return TableProblem(
-            source, tuple(queries), how, problem, whole, noted, joins, passes, tuple(refused), tuple(user_items)
+            source, tuple(queries), how, problem, noted, joins, counter, tuple(refused), tuple(user_items)
         )
-
-    @staticmethod
-    def _seconds_of(passes: TableCounter | None) -> float:
-        return 0.0 if passes is None else passes.seconds
 
     def learned(
         self, name: str, params: Mapping[str, Any], skipped: Sequence[str] = (), given: Sequence[Table] = ()
@@ -123,11 +106,11 @@ class TableProblem:
         """The layout that a learner makes, with the facts of its making."""
         how, learner = self.how, make_learner(name, **params)
         predicates = tuple(q.predicate(self.source.name) for q in self.queries)
-        started, counted = perf_counter(), self._seconds_of(self.passes)
+        started, counted = perf_counter(), self.counter.seconds
         paired = fit_beside(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
         layout = learner.fit(self.problem) if paired is None else paired.layout
         order = best_order(layout, self.problem)
-        seconds = perf_counter() - started - (self._seconds_of(self.passes) - counted)
+        seconds = perf_counter() - started - (self.counter.seconds - counted)
         provenance: dict[str, Any] = {
             "source": self.source.origin,
             "learner": name,
@@ -190,11 +173,6 @@ def learned_layout(
     if advice:
         advise(advice)
     return learned
-
-
-def _part(sample: Sample, rows: int) -> Sample:
-    """About so many rows of a sample."""
-    return replace(sample, rows=sample.rows.take(np.arange(0, len(sample), max(1, len(sample) // rows))))
 
 
 def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:
