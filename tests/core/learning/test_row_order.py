@@ -10,9 +10,9 @@ import pyarrow as pa
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.row_order import best_order, work
+from hedgerow.core.learning.row_order import best_order, runs_in, work
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, Opaque, Predicate, col, lit
 from hedgerow.learners.zorder import ZOrder
 
 x, y, z, word = col("x"), col("y"), col("z"), col("word")
@@ -64,3 +64,17 @@ def test_no_column() -> None:
     curve = ZOrder().fit(problem)
     assert isinstance(curve, CurveLayout)
     assert best_order(curve, problem) is None  # a curve orders the rows itself
+
+
+def test_runs_tell_what_parquet_skips_inside_a_block() -> None:
+    noted = SAMPLE.noting([CompareTerms(x, "<", y)])
+    runs = runs_in(BY_X, noted, "y")
+    rows = runs.blocks.rows
+
+    def left(p: Predicate) -> float:
+        return float(rows[runs.to_open(p)].sum() / rows.sum())
+
+    assert left(below(y, 80)) < 0.02  # two runs, one in each block
+    assert left(And((below(x, N // 2), below(y, 80)))) < 0.01
+    assert left(CompareTerms(x, "<", y)) > 0.5  # no condition is noted for a run
+    assert runs_in(BY_X, noted, None).to_open(below(y, 80)).sum() > 50
