@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.row_order import runs_in
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import Score, score, score_index
 from hedgerow.core.learning.seconds import Estimate, estimate
 from hedgerow.core.workload.queries import Query
-from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
 
@@ -23,7 +23,7 @@ _MAX_ROWS = 200_000
 
 
 def estimated_seconds(
-    source: Source, queries: Sequence[Query], learned: Learned, sample: Sample
+    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample
 ) -> tuple[Estimate | None, str | None]:
     """The estimate, and a sentence if little is to be gained; the estimate is None if nothing can be measured."""
     if is_small(source):
@@ -32,18 +32,20 @@ def estimated_seconds(
     every = -(-len(sample) // _MAX_ROWS)
     few = replace(sample, rows=sample.rows.take(np.arange(0, len(sample), every)))
     try:
-        scored = with_runs(score(learned.layout, few, queries, source.name), learned, few, queries)
+        scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:  # the layout divides rows by what no query asks for, as `random` does
         return None, None
     found = seconds_of(source, queries, scored)
     return found, f"little is to be gained: {found}" if found and not found.pays else None
 
 
-def with_runs(scored: Score, learned: Learned, sample: Sample, queries: Sequence[Query]) -> Score:
+def with_runs(
+    scored: Score, layout: Layout, sort_by: str | None, sample: Sample, queries: Sequence[Query], table: str
+) -> Score:
     """The same score, telling what is left of the opened files when Parquet has skipped what it can."""
-    if isinstance(learned.layout, OverlapLayout):
+    if isinstance(layout, OverlapLayout):
         return scored
-    runs = score_index(runs_in(learned.layout, sample, learned.sort_by), sample, queries, learned.table).queries
+    runs = score_index(runs_in(layout, sample, sort_by), sample, queries, table).queries
     left = [min(q.bytes_read, run.bytes_read) for q, run in zip(scored.queries, runs, strict=True)]
     return replace(scored, queries=tuple(replace(q, bytes_left=b) for q, b in zip(scored.queries, left, strict=True)))
 

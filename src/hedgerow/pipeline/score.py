@@ -70,7 +70,7 @@ def score(
     with step(spark, "looking at the table"):
         named = table or (layout.table if isinstance(layout, Learned) else None)
         opened, queries, skipped = opened_with_queries(spark, source, workload, named)
-    result = scored(opened, queries, layout, sample_rows, seed, exact, NO_JOINS)
+    result = scored(opened, queries, layout, sample_rows, seed, exact, timed=True)
     with step(spark, "measuring"):
         seconds = seconds_of(opened, queries, result)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
@@ -114,8 +114,11 @@ def scored(
     seed: int,
     exact: bool,
     joins: Joins = NO_JOINS,
+    timed: bool = False,
 ) -> cost.Score:
-    """What the queries would read under the layout, with an index that describes what they ask."""
+    """What the queries would read under the layout, with an index that describes what they ask.
+
+    `timed`: also what Parquet would skip, which only an estimate of seconds needs."""
     spark = opened.frame.sparkSession
     plain = layout.layout if isinstance(layout, Learned) else layout
     predicates = [q.predicate(opened.name) for q in queries]
@@ -127,4 +130,6 @@ def scored(
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample.rows.distinct)
         known = sample.noting(noted)
         result = cost.score(plain, known, queries, opened.name)
-        return with_runs(result, layout, known, queries) if isinstance(layout, Learned) else result
+        if not (timed and isinstance(layout, Learned)):
+            return result
+        return with_runs(result, plain, layout.sort_by, known, queries, opened.name)

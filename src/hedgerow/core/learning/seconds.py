@@ -45,19 +45,9 @@ class Estimate:
 def estimate(score: Score, weights: list[float], speed: Speed, files: int, size: float) -> Estimate:
     """From the score of a layout, for a table that has these files and so many bytes in them now."""
     share = np.array(weights) / sum(weights)
-    each = estimates(score, speed, files, size)
-    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
-
-
-def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
-    """The same of each query."""
-    return [
-        Estimate(
-            speed.seconds(files, size * _width(query) * speed.unskipped),
-            speed.seconds(query.blocks_read * score.blocks, size * _left(query)),
-        )
-        for query in score.queries
-    ]
+    now = [speed.seconds(files, size * _width(q) * speed.unskipped) for q in score.queries]
+    then = [speed.seconds(q.blocks_read * score.blocks, size * _left(q)) for q in score.queries]
+    return Estimate(float(share @ now), float(share @ then))
 
 
 def _width(query: QueryScore) -> float:
