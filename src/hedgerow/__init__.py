@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.core.learning.rewrite_choice import Limits as Limits
     from hedgerow.core.learning.score import Score as Score
+    from hedgerow.pipeline.advise import Advice as Advice
+    from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.apply import apply as apply
     from hedgerow.pipeline.autopilot import autopilot as autopilot
     from hedgerow.pipeline.autopilot import decisions as decisions
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
+    "Advice": "hedgerow.pipeline.advise:Advice",
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
@@ -43,6 +46,7 @@ _PUBLIC = {
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
+    "advise": "hedgerow.pipeline.advise:advise",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pipeline.autopilot:autopilot",
@@ -62,6 +66,7 @@ _PUBLIC = {
     "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = [
+    "Advice",
     "HedgerowError",
     "HedgerowWarning",
     "Learned",
@@ -71,6 +76,7 @@ __all__ = [
     "Score",
     "Workload",
     "__version__",
+    "advise",
     "apply",
     "attach",
     "autopilot",

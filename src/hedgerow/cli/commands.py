@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_ori
 import typer
 
 import hedgerow
+from hedgerow.cli.advice import show_advice
 from hedgerow.cli.app import (
-    DirectoryArgument,
     JsonOption,
     SourceArgument,
     Texts,
@@ -28,7 +28,8 @@ from hedgerow.cli.app import (
     spark_of,
 )
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
-from hedgerow.cli.output import Output, all_or, paired_share, seconds_shown, share, summary
+from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
+from hedgerow.cli.table_commands import describe, history, relearn, repair, rollback, verify
 from hedgerow.core.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def learn(
     source: SourceArgument,
     workload: WorkloadArgument,
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
-    learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned.")] = "qdtree",
+    learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned; auto tries all.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
@@ -108,7 +109,7 @@ def learn(
         {
             "layout": str(out),
             "table": learned.table,
-            "kind": f"{kind}, by {learner}",
+            "kind": f"{kind}, by {made['learner']}",
             "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
             "sorted by": learned.sort_by,
             "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
@@ -117,6 +118,44 @@ def learn(
             "seconds": None if learned.estimate is None else str(learned.estimate),
         },
     )
+
+
+@app.command()
+def advise(
+    ctx: typer.Context,
+    source: SourceArgument,
+    workload: WorkloadArgument = Path("log"),
+    columns: Annotated[
+        Texts, typer.Option(metavar="A,B", help="Judge a design of your own, sorted by these columns; repeatable.")
+    ] = None,
+    learner: Annotated[Texts, typer.Option(help="Try this learner; repeatable. By default all.")] = None,
+    budget: Annotated[float, typer.Option(help="Seconds for learning.")] = 120.0,
+    block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
+    block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
+    table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the best layout here, for apply.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten.
+
+    A plan that --save wrote is refused by apply once SOURCE has changed.
+    """
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    with spark_of(ctx) as spark:
+        found = hedgerow.advise(
+            spark,
+            source,
+            hedgerow.logged(spark, source, table) if queries is None else queries,
+            learner or None,
+            designs=[[name.strip() for name in design.split(",")] for design in columns or ()],
+            budget=budget,
+            block_rows=block_rows,
+            block_bytes=block_bytes,
+            table=table,
+        )
+    show_advice(found, Output(as_json))
+    if save is not None:
+        found.save(save)
 
 
 @app.command()
@@ -232,67 +271,6 @@ def query(
             output.rows(hedgerow.route(spark, sql), limit)
 
 
-@app.command()
-def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
-    """Check that a table is as it was written.
-
-    Compares all files, rows and columns, and the index's statistics of some files.
-    """
-    with spark_of(ctx) as spark:
-        report = hedgerow.table(spark, directory).verify()
-    compared = all_or(report.get("rows_compared", report["rows"]), report["rows"])
-    Output(as_json).answer(
-        report,
-        {
-            "table": f"{report['path']} is as it was written",
-            "rows": f"{report['rows']:,}, {compared} compared",
-            "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
-            "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
-            "checksum": report.get("checksum"),
-            "replicas": ", ".join(f"{name}: {status}" for name, status in report.get("replicas", {}).items()) or None,
-        },
-    )
-
-
-@app.command()
-def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
-    """Tell what a table is and where it came from."""
-    with spark_of(ctx) as spark:
-        facts = hedgerow.table(spark, directory).describe()
-    Output(as_json).answer(facts, summary(facts))
-
-
-@app.command()
-def repair(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
-    """Look again at the tables to which foreign keys lead, after they changed.
-
-    What the index says of their rows holds for one version of them.
-    """
-    with spark_of(ctx) as spark:
-        facts = hedgerow.table(spark, directory).repair().describe()
-    Output(as_json).answer(facts, summary(facts))
-
-
-@app.command()
-def relearn(
-    ctx: typer.Context,
-    directory: DirectoryArgument,
-    workload: WorkloadArgument,
-    statistics: Annotated[int, typer.Option(help="Expressions and conditions that the index describes.")] = 300,
-    as_json: JsonOption = False,
-) -> None:
-    """Let a table's index describe what other queries ask for, without moving a row."""
-    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
-    with spark_of(ctx) as spark:
-        queries = hedgerow.logged(spark, directory) if queries is None else queries
-        table = hedgerow.table(spark, directory)
-        before = table.score(queries).rows_read
-        after = table.relearn(queries, statistics).score(queries).rows_read
-    Output(as_json).answer(
-        {"rows_read_before": before, "rows_read": after}, {"rows read": f"{share(after)}, before {share(before)}"}
-    )
-
-
 def _answer_tables(learned: LearnedTables, out: Path, output: Output) -> None:
     """Prints what was learned of several tables."""
     found = {
@@ -326,6 +304,8 @@ def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:
     """The learner's parameters, converted to the types that the learner declares."""
     from hedgerow.pipeline.learner_names import make_learner
 
+    if not given:
+        return {}
     cls: Any = type(make_learner(learner))
     kinds = {f.name: get_type_hints(cls)[f.name] for f in fields(cls)}
     params = {}
@@ -380,9 +360,8 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
     return names
 
 
-app.command()(log)
-app.command()(auto)
-app.command()(calibrate)
+for command in (verify, describe, history, rollback, repair, relearn, log, auto, calibrate):
+    app.command()(command)
 app.command(name="import-log")(import_log)
 
 

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from hedgerow.core.effort import Effort, amounts_of
-from hedgerow.core.errors import HedgerowError, LayoutError, advise, warn
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.learning.complement import fit_beside
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
-from hedgerow.core.learning.held_out import problem_of
-from hedgerow.core.learning.problem import GivesReasons
-from hedgerow.core.learning.row_order import best_order
-from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import Recurrence, searched
-from hedgerow.core.predicates.nodes import Column, Predicate, Term
-from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.effort import Effort
+from hedgerow.core.errors import LayoutError, advise, warn
+from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import estimated_seconds
-from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
+from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, make_learner
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.options import AUTO, best_of_all
 from hedgerow.pipeline.several_tables import (
     Keys,
     LearnedTables,
@@ -43,10 +31,8 @@ from hedgerow.pipeline.several_tables import (
     tables_in,
     whole,
 )
-from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
-from hedgerow.spark.compute.evaluate import needed, without_user_functions
+from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
-from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
@@ -54,8 +40,6 @@ from hedgerow.tables.base import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 @overload
@@ -89,6 +73,8 @@ def learn(
         source: a Parquet directory, a list of files, a catalog table or a DataFrame. Or several tables, each by its
             name in the workload: then the answer is a layout for each. With the learner "mto" it may also be a
             directory with a folder for each table, or a database of the catalog.
+        learner: such as "qdtree", "zorder_learned" or "bottom_up"; "auto" tries all, and takes the one that reads
+            least of a million rows.
         block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
             `block_bytes` and the size of the source's files.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
@@ -152,26 +138,6 @@ def _learned_tables(
     return LearnedTables(layouts, found)
 
 
-@dataclass(frozen=True)
-class How:
-    """How to learn, in the words of `learn`."""
-
-    learner: str
-    params: Mapping[str, Any]
-    block_rows: int | None
-    block_bytes: str
-    sample_rows: int | None
-    seed: int
-    cuts: Kind
-    recurrence: Recurrence
-    exact: bool | None
-    effort: Effort
-
-    def least_rows(self, source: Source) -> int:
-        """The least rows of a block."""
-        return at_least_one("block_rows", self.block_rows) or _rows_of_bytes(source, self.block_bytes)
-
-
 def learned_layout(
     opened: Source,
     queries: Sequence[Query],
@@ -181,98 +147,24 @@ def learned_layout(
     joins: Joins | None = None,
 ) -> Learned:
     """A layout for the queries of one table; `joins`: what they join to it, if it is one of several tables."""
-    spark, seed, recurrence = opened.frame.sparkSession, how.seed, how.recurrence
-    alone, joins = joins is None, joins or NO_JOINS
-    made_learner = make_learner(how.learner, **how.params)
-    amounts = amounts_of(how.effort)
-    with step(spark, "looking at the table"):
-        least = how.least_rows(opened)
-        wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(opened.rows, least, amounts.rows)
-    predicates = tuple(q.predicate(opened.name) for q in queries)
-    with step(spark, "sampling"):
-        named: list[Term] = [Column(path_of(name)) for name in made_learner.columns]
-        named += searched(predicates) if recurrence != 1 else []
-        sample, refused = draw(opened, predicates, wanted, seed, named, joins)
-        sample, user_items = _without_user_functions(sample)
-    noted = conditions_to_note(predicates, sample.rows.distinct)
-    with step(spark, f"learning ({how.learner})"):
-        started = perf_counter()
-        described = (*needed(predicates), *noted)
-        counter = TableCounter(opened, described, None if how.exact else MAX_COUNTED_ROWS, seed, joins=joins)
-        observed = [q.weight for q in queries]
-        problem = problem_of(sample, predicates, observed, least, recurrence, how.cuts, seed, amounts)
-        trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
-        problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
-        paired = fit_beside(made_learner, problem, best_of(given_tables, problem.predicates)) if given_tables else None
-        layout = made_learner.fit(problem) if paired is None else paired.layout
-        order = best_order(layout, problem)
-        seconds = perf_counter() - started - counter.seconds
-    with step(spark, "estimating seconds"):
-        estimate, advice = None, None
-        if alone:  # the speed of a join is not that of a scan
-            estimate, advice = estimated_seconds(opened, queries, layout, order, problem.sample.noting(noted))
-    provenance: dict[str, Any] = {
-        "source": opened.origin,
-        "learner": how.learner,
-        "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in how.params.items()},
-        "cuts": how.cuts,
-        "recurrence": recurrence,
-        "exact": how.exact,
-        "effort": how.effort,
-        "block_rows": least,
-        "sample_rows": len(sample),
-        "seed": seed,
-        "workload": hashlib.sha256("\n".join(map(predicate_text, predicates)).encode()).hexdigest()[:16],
-    }
-    if isinstance(made_learner, GivesReasons):
-        provenance["reasons"] = made_learner.reasons(problem, layout)
-    if paired is not None:
-        provenance["given"] = {
-            "tables": [t.path for t in given_tables],
-            "alone": paired.given,
-            "together": paired.together,
-        }
+    spark = opened.frame.sparkSession
+    if how.learner == AUTO:
+        if how.params or given_tables:
+            raise LayoutError("with the learner auto neither parameters nor given= can be said")
+        posed = TableProblem.of(opened, queries, how, (), joins or NO_JOINS, in_memory=True)
+        learned = best_of_all(posed)
+    else:
+        columns = make_learner(how.learner, **how.params).columns
+        posed = TableProblem.of(opened, queries, how, columns, joins or NO_JOINS)
+        with step(spark, f"learning ({how.learner})"):
+            learned = posed.learned(how.learner, how.params, given_tables)
     warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)
-    warn(f"{len(refused)} conditions cannot be evaluated", refused)
-    warn(f"nothing is learned from {len(user_items)} expressions that call functions of your own", user_items)
+    learned = replace(learned, warnings=(*skipped, *learned.warnings))
+    if joins is not None:  # the speed of a join is not that of a scan
+        return learned
+    with step(spark, "estimating seconds"):
+        sample = posed.problem.sample.noting(posed.noted)
+        estimate, advice = estimated_seconds(opened, queries, learned.layout, learned.sort_by, sample)
     if advice:
         advise(advice)
-    warnings = (*skipped, *refused, *user_items)
-    return Learned(
-        layout,
-        opened.name,
-        predicates,
-        provenance,
-        warnings,
-        noted,
-        order,
-        joins.joined,
-        round(seconds, 2),
-        estimate,
-    )
-
-
-def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:
-    """The sample without items that call a user's function, and a sentence for each of them.
-
-    No index holds such items, because the function's name may be rebound, so dividing rows by them saves nothing."""
-    columns_, truths = sample.rows.columns, sample.rows.truths
-    kept = set(without_user_functions([*columns_, *truths]))
-    if not kept:
-        raise HedgerowError("the queries filter only by functions of your own, which may change, so nothing is learned")
-    rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
-    left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
-    return replace(sample, rows=rows), left_out
-
-
-def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[float]:
-    """For each predicate, the share of rows that it reads in the given table that serves it best."""
-    return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
-
-
-def _rows_of_bytes(source: Source, size: str) -> int:
-    """The number of rows in a block of this size, such as 64MB."""
-    number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
-    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
-        raise LayoutError(f"a block size is written like 64MB, not {size!r}")
-    return max(1, round(float(number) * _UNITS[unit] / max(1.0, sum(source.widths.values()))))
+    return replace(learned, estimate=estimate)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from hedgerow.core.layouts.base import Layout
+from hedgerow.core.learning.word_search import with_searches
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -25,11 +26,17 @@ class BlockCounter(Protocol):
 
 @dataclass(frozen=True)
 class RowCounter:
-    """Counts rows in memory; each of them stands for `weight` rows of the table."""
+    """Counts rows in memory; each of the first `counted` stands for `weight` rows of the table.
+
+    Rows after those are known to be in the table too, and statistics describe them.
+    """
 
     rows: Rows
     weight: float = 1.0
+    counted: int | None = None
 
     def count(self, layout: Layout) -> Stats:
-        stats = self.rows.stats(layout.assign(self.rows), layout.blocks)
-        return replace(stats, rows=np.round(stats.rows * self.weight).astype(np.int64))
+        rows = with_searches(self.rows, layout.features)
+        blocks = layout.assign(rows)
+        counts = np.bincount(blocks[: self.counted], minlength=layout.blocks)
+        return replace(rows.stats(blocks, layout.blocks), rows=np.round(counts * self.weight).astype(np.int64))

@@ -26,7 +26,6 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import index_of_assignment
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
 from hedgerow.core.predicates.nodes import Predicate, atoms_of
-from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import shape
 
@@ -69,7 +68,7 @@ class HeldOut:
         """The share of rows that a query held out reads in a layout, as a weighted mean."""
         rows = self.sample.rows
         known = (*self.noted, *(f for f in layout.features if isinstance(f, Predicate)))
-        described = replace(self.sample, rows=Rows(rows.columns, {p: rows.evaluate(p) for p in known}))
+        described = replace(self.sample, rows=rows.knowing({p: rows.evaluate(p) for p in known}))
         index = index_of_assignment(layout.assign(rows), layout.blocks, described)
         read = [index.blocks.rows[index.to_open(p)].sum() for p in self.queries]
         return float(np.dot(read, self.weights)) / (sum(self.weights) * len(rows))

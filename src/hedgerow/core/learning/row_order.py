@@ -69,7 +69,7 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
     else:
         places = np.random.default_rng(0).permutation(len(rows))
     run = _runs(layout.assign(rows), places, _rows_of_run(sample))
-    plain = Rows({t: values for t, values in rows.columns.items() if isinstance(t, Column)})
+    plain = Rows({t: values for t, values in rows.ranked.items() if isinstance(t, Column)})
     return index_of_assignment(run, int(run.max()) + 1, replace(sample, rows=plain))
 
 

@@ -44,7 +44,7 @@ class Sample:
         for p in predicates:
             with suppress(LayoutError):
                 truths[p] = self.rows.evaluate(p)
-        return replace(self, rows=Rows(self.rows.columns, truths))
+        return replace(self, rows=self.rows.knowing(truths))
 
     @cached_property
     def _selectivities(self) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.core.learning.score import QueryScore, Score
 
-_WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their time
+WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their time
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Estimate:
 
     @property
     def pays(self) -> bool:
-        return self.then <= _WORTH_IT * self.now
+        return self.then <= WORTH_IT * self.now
 
     def __str__(self) -> str:
         return f"a query takes an estimated {self.now:.2f} s as the table is, and {self.then:.2f} s in this layout"
@@ -45,9 +45,19 @@ class Estimate:
 def estimate(score: Score, weights: list[float], speed: Speed, files: int, size: float) -> Estimate:
     """From the score of a layout, for a table that has these files and so many bytes in them now."""
     share = np.array(weights) / sum(weights)
-    now = [speed.seconds(files, size * _width(q) * speed.unskipped) for q in score.queries]
-    then = [speed.seconds(q.blocks_read * score.blocks, size * _left(q)) for q in score.queries]
-    return Estimate(float(share @ now), float(share @ then))
+    each = estimates(score, speed, files, size)
+    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
+
+
+def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
+    """The same of each query."""
+    return [
+        Estimate(
+            speed.seconds(files, size * _width(q) * speed.unskipped),
+            speed.seconds(q.blocks_read * score.blocks, size * _left(q)),
+        )
+        for q in score.queries
+    ]
 
 
 def _width(query: QueryScore) -> float:

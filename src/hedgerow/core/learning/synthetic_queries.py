@@ -26,13 +26,10 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.word_search import WORD, Searched, search_of, words_in
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
     And,
@@ -53,10 +50,9 @@ from hedgerow.core.predicates.nodes import (
     map_children,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import predicate_text, quote_string, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.values import NAN
-from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bits
-from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bits
 from hedgerow.core.workload.queries import shape
 
 Recurrence: TypeAlias = float | Choice["auto"]
@@ -65,8 +61,6 @@ Weighted: TypeAlias = list[tuple[Predicate, float]]
 LEAST_OBSERVED_SHARE = 0.25  # of its weight that an observed query keeps if literals never recur
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
 _MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # of a column: frequent words to draw from, rows in which they are counted
-_WORD = r"[^\W_]+"  # an underscore would stand for any character
-_LIKE_WORD = re.compile(rf"(?P<column>\S+) LIKE '%(?P<word>{_WORD})%'")
 _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_DRAWS = 5  # for each synthetic query: a draw that contradicts itself is replaced
 _MAX_EQUALITIES = 3  # a drawn IN list of so many values becomes an OR of equalities
@@ -96,8 +90,8 @@ def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
     """The columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
-    searches = (a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque) and _LIKE_WORD.fullmatch(a.sql))
-    return list(dict.fromkeys(c for a in searches for c in a.columns))
+    searches = (search_of(atom) for p in predicates for atom in atoms_of(p))
+    return list(dict.fromkeys(search.column for search in searches if search is not None))
 
 
 def redrawn(
@@ -127,7 +121,7 @@ def redrawn(
         observed += share * sum(group.weights)
     kept = [(p, w) for p, w in weighted if w > 0]
     truths = {**sample.rows.truths, **domains.truths}
-    sample = replace(sample, rows=Rows(sample.rows.columns, truths)) if domains.truths else sample
+    sample = replace(sample, rows=sample.rows.knowing(truths)) if domains.truths else sample
     total = sum(w for _, w in kept)
     return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, observed / total if total else 1.0)
 
@@ -174,8 +168,8 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
             return [(p, tuple(x.value for x in literals))]
         case Prefix(_, prefix):
             return [(p, (prefix,))]
-        case Opaque(sql):
-            return [(p, tuple(m["word"] for m in _LIKE_WORD.finditer(sql)))]
+        case Opaque():
+            return [(p, words_in(p))]
     return []
 
 
@@ -293,7 +287,7 @@ class _Domains:
         self._rows = sample.rows
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
-        self._texts: dict[str, pa.Array] = {}
+        self._searched = Searched(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
 
     def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
@@ -311,8 +305,8 @@ class _Domains:
             case Prefix(term, prefix):
                 domain = [v for v in self._domain(term) if v]
                 return Prefix(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
-            case Opaque(sql, (column,)):
-                return self._like(atom, column, sql, [v[0] for v in seen if v], r)
+            case Opaque():
+                return self._like(atom, [v[0] for v in seen if v], r)
         return atom
 
     def _domain(self, term: Term) -> Sequence[Any]:
@@ -352,24 +346,21 @@ class _Domains:
             return Compare(term, ">=", Literal(kind, value))
         return conjunction(Compare(term, ">=", Literal(kind, value)), Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Opaque, column: Term, sql: str, seen: Sequence[str], r: Random) -> Predicate:
-        match_ = _LIKE_WORD.fullmatch(sql)
-        domain = self._domain(column)
-        if match_ is None or not domain or not isinstance(domain[0], str) or match_["column"] != term_text(column):
+    def _like(self, atom: Opaque, seen: Sequence[str], r: Random) -> Predicate:
+        search = search_of(atom)
+        domain = [] if search is None else self._domain(search.column)
+        if search is None or not domain or not isinstance(domain[0], str):
             return atom
-        words, chances = self._words_of(column, domain, r)
+        words, chances = self._words_of(search.column, domain, r)
         if not words:
             return atom
         word = r.choice(seen) if r.random() < _repeats(seen) else r.choices(words, chances)[0]
-        new = Opaque(f"{term_text(column)} LIKE {quote_string(f'%{word}%')}", atom.columns)
+        search = search._replace(word=word)
+        new = search.condition()
         if new not in self.truths and new not in self._rows.truths:
-            ranked = self._rows.ranks(column)
-            key = term_text(column)
-            if key not in self._texts:
-                self._texts[key] = pa.array(ranked.values, pa.string())
-            holds = pc.match_substring(self._texts[key], word).to_numpy(zero_copy_only=False)
-            bits = np.append(np.where(holds, T_BIT, F_BIT), N_BIT).astype(np.uint8)
-            self.truths[new] = bits[ranked.places]  # NULL is place -1, the last
+            bits = self._searched.outcomes(search)
+            if bits is not None:
+                self.truths[new] = bits
         return new
 
     def _words_of(self, column: Term, domain: Sequence[Any], r: Random) -> tuple[list[str], list[int]]:
@@ -377,6 +368,6 @@ class _Domains:
         if key not in self._words:
             places = self._rows.ranks(column).places.tolist()
             texts = [domain[place] for place in r.sample(places, min(len(places), _MAX_ROWS_FOR_WORDS)) if place >= 0]
-            counts = Counter(word for value in texts for word in re.findall(_WORD, value)).most_common(_MAX_WORDS)
+            counts = Counter(word for value in texts for word in re.findall(WORD, value)).most_common(_MAX_WORDS)
             self._words[key] = [word for word, _ in counts], [n for _, n in counts]
         return self._words[key]

@@ -85,6 +85,20 @@ class Rows:
         """Statistics of these rows, where row i belongs to entry `entry[i]`."""
         return collect(self.ranked, self.truths, entry, entries)
 
+    def knowing(self, truths: Mapping[Predicate, Bits]) -> Rows:
+        """The same rows with these outcomes instead; what was ranked stays ranked."""
+        return Rows({**self.columns, **self.ranked}, truths)
+
+    def followed_by(self, other: Rows) -> Rows:
+        """These rows, and after them others that hold the same terms and outcomes."""
+        columns = {t: pa.chunked_array([*_chunks(a), *_chunks(other.columns[t])]) for t, a in self.columns.items()}
+        return Rows(columns, {p: np.concatenate([bits, other.truths[p]]) for p, bits in self.truths.items()})
+
     def take(self, places: npt.NDArray[np.intp]) -> Rows:
         columns = {t: ranked.take(places) for t, ranked in self.ranked.items()}
         return Rows(columns, {p: bits[places] for p, bits in self.truths.items()})
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray | RankedColumn) -> list[pa.Array]:
+    assert not isinstance(column, RankedColumn), "values that were ranked apart cannot be put together"
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

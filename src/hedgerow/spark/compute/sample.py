@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import HedgerowError
@@ -11,7 +15,18 @@ from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.spark.compute.evaluate import Item, analysable, computed, needed, rows_of, settings_of, spark_columns
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.spark.compute.evaluate import (
+    Item,
+    analysable,
+    computed,
+    needed,
+    rows_of,
+    settings_of,
+    spark_columns,
+    value_or_null,
+)
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.storage.source import Source
@@ -51,6 +66,33 @@ def draw(
     names = computed(item for item in items if item not in failed)
     sample = Sample(rows_of(arrow, names), source.rows, schema, source.widths, source.unpacked_widths)
     return sample, refused + [f"{sql_of(item)} is left out: {why}" for item, why in failed.items()]
+
+
+def with_rare_rows(
+    source: Source, sample: Sample, conditions: Iterable[Predicate], few: int, most: int, joins: Joins = NO_JOINS
+) -> Rows:
+    """The sample's rows, and after them all rows of the table on which a rare condition is TRUE.
+
+    A few of its rows do not tell which blocks hold the others. `few`: of the sample's rows, on which a rare condition
+    is TRUE at most. `most`: rows that are fetched, about; the rarest conditions come first.
+    """
+    if sample.fraction == 1:
+        return sample.rows
+    shares = {predicate_text(p): sample.selectivity(p) for p in conditions}
+    rare = sorted((s, text) for text, s in shares.items() if s is not None and s * len(sample) <= few)
+    expected = np.cumsum([max(s * sample.table_rows, 1 / sample.fraction) for s, _ in rare])
+    chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most]
+    if not chosen:
+        return sample.rows
+    items: list[Item] = [*sample.rows.columns, *sample.rows.truths]
+    holds = reduce(or_, map(value_or_null, chosen))
+    found = joins.widened(source.frame, items).where(holds)
+    try:
+        with configured(found.sparkSession, **settings_of(items)):
+            arrow = found.select(*spark_columns(computed(items))).toArrow()
+    except spark_errors():
+        return sample.rows
+    return sample.rows.followed_by(rows_of(arrow, computed(items)))
 
 
 def _evaluated(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:

@@ -1,0 +1,71 @@
+"""Prints what `advise` found: a table of the options, and what the best one does for each kind of query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hedgerow.cli.output import Output, share
+
+if TYPE_CHECKING:
+    from hedgerow.pipeline.advise import Advice, Template
+    from hedgerow.pipeline.options import Option
+
+_TEMPLATES = 10  # that are printed
+_WIDTH = 70  # of a template's text
+
+
+def show_advice(found: Advice, output: Output) -> None:
+    if output.as_json:
+        output.answer(found.to_dict(), {})
+        return
+    rows = [["as it is", share(found.rows_read), "", _seconds(found.now), "", ""], *map(_row, found.options)]
+    if found.bound is not None:
+        rows.append(["rows that match", share(found.bound), "", "", "", "no layout reads less"])
+    titles = (
+        ("layout", False),
+        ("rows read", True),
+        ("blocks", True),
+        ("seconds", True),
+        ("learned in", True),
+        ("", False),
+    )
+    output.table(titles, rows)
+    shown = found.templates[:_TEMPLATES]
+    if shown:
+        numbers = [(title, True) for title in ("queries", "now", "then")]
+        output.table([(f"with {found.options[0].name}", False), *numbers], [_line(t) for t in shown])
+    if len(found.templates) > len(shown):
+        output.line("note", f"{len(found.templates) - len(shown):,} more kinds of queries; --json lists all")
+    output.answer(
+        {},
+        {
+            "advice": found.sentence,
+            "slower": "\n".join(_short(t.shape) for t in found.slower) or None,
+            "rests on": "\n".join(found.rests_on),
+        },
+    )
+
+
+def _row(option: Option) -> list[str]:
+    scored, learned = option.score, option.learned
+    if scored is None or learned is None:
+        return [option.name, "", "", "", "", option.why_not or ""]
+    seconds = None if option.estimate is None else option.estimate.then
+    facts = [share(scored.rows_read), f"{scored.blocks:,}", _seconds(seconds), f"{learned.fit_seconds:,.0f} s"]
+    return [option.name, *facts, ""]
+
+
+def _line(template: Template) -> list[str]:
+    return [_short(template.shape), f"{template.queries:,}", _seconds(template.now), _seconds(template.then)]
+
+
+def _short(text: str) -> str:
+    """
+    >>> _short("x" * 99) == "x" * 67 + "..."
+    True
+    """
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:,.2f}"

@@ -1,0 +1,90 @@
+"""The sub-commands about a table that `apply` wrote: what it is, whether it is whole, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import hedgerow
+from hedgerow.cli.app import DirectoryArgument, JsonOption, WorkloadArgument, is_log, spark_of
+from hedgerow.cli.output import Output, all_or, share, summary
+
+_HISTORY = ("version", "operation", "time", "rows", "learner", "rows_read_before", "rows_read_after")
+
+
+def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Check that a table is as it was written.
+
+    Compares all files, rows and columns, and the index's statistics of some files.
+    """
+    with spark_of(ctx) as spark:
+        report = hedgerow.table(spark, directory).verify()
+    compared = all_or(report.get("rows_compared", report["rows"]), report["rows"])
+    Output(as_json).answer(
+        report,
+        {
+            "table": f"{report['path']} is as it was written",
+            "rows": f"{report['rows']:,}, {compared} compared",
+            "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
+            "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
+            "checksum": report.get("checksum"),
+            "replicas": ", ".join(f"{name}: {status}" for name, status in report.get("replicas", {}).items()) or None,
+        },
+    )
+
+
+def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Tell what a table is and where it came from."""
+    with spark_of(ctx) as spark:
+        facts = hedgerow.table(spark, directory).describe()
+    Output(as_json).answer(facts, summary(facts))
+
+
+def repair(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Look again at the tables to which foreign keys lead, after they changed.
+
+    What the index says of their rows holds for one version of them.
+    """
+    with spark_of(ctx) as spark:
+        facts = hedgerow.table(spark, directory).repair().describe()
+    Output(as_json).answer(facts, summary(facts))
+
+
+def relearn(
+    ctx: typer.Context,
+    directory: DirectoryArgument,
+    workload: WorkloadArgument,
+    statistics: Annotated[int, typer.Option(help="Expressions and conditions that the index describes.")] = 300,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a table's index describe what other queries ask for, without moving a row."""
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    with spark_of(ctx) as spark:
+        queries = hedgerow.logged(spark, directory) if queries is None else queries
+        table = hedgerow.table(spark, directory)
+        before = table.score(queries).rows_read
+        after = table.relearn(queries, statistics).score(queries).rows_read
+    Output(as_json).answer(
+        {"rows_read_before": before, "rows_read": after}, {"rows read": f"{share(after)}, before {share(before)}"}
+    )
+
+
+def history(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """List what Hedgerow wrote to a table, the newest first."""
+    with spark_of(ctx) as spark:
+        found = hedgerow.table(spark, directory).history()
+    output = Output(as_json)
+    if as_json:
+        output.answer({"history": found}, {})
+        return
+    names = list(dict.fromkeys(name for facts in found for name in facts if name in _HISTORY))
+    rows = [["" if facts.get(name) is None else str(facts[name]) for name in names] for facts in found]
+    output.table([(name, name in ("version", "rows")) for name in names], rows)
+
+
+def rollback(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
+    """Put back the files that the last rewrite of a Delta table replaced; rows appended since then stay."""
+    with spark_of(ctx) as spark:
+        facts = hedgerow.table(spark, directory).rollback().describe()
+    Output(as_json).answer(facts, summary(facts))

@@ -1,0 +1,210 @@
+"""A table and its queries, sampled: the problem that any learner may be given, and the layout that one makes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from hedgerow.core.effort import Effort, amounts_of
+from hedgerow.core.errors import HedgerowError, LayoutError, warn
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.complement import fit_beside
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.learning.held_out import problem_of
+from hedgerow.core.learning.problem import GivesReasons, Problem
+from hedgerow.core.learning.row_order import best_order
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import Recurrence, searched
+from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
+from hedgerow.core.predicates.schema import path_of
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.queries import Query
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learner_names import make_learner
+from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
+from hedgerow.spark.compute.evaluate import needed, without_user_functions
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.source import Source
+from hedgerow.tables.base import Table
+
+_FEW_IN_A_BLOCK = 50  # rows of a sample: a condition with fewer may be in other blocks too
+_MOST_RARE_ROWS = 300_000
+_LEAST_JUDGED, _JUDGED_IN_A_BLOCK = 200_000, 10_000  # rows that layouts are judged on in memory
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+@dataclass(frozen=True)
+class How:
+    """How to learn, in the words of `learn`."""
+
+    learner: str = "qdtree"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    block_rows: int | None = None
+    block_bytes: str = "64MB"
+    sample_rows: int | None = None
+    seed: int = 0
+    cuts: Kind = "atoms"
+    recurrence: Recurrence = "auto"
+    exact: bool | None = None
+    effort: Effort = "normal"
+
+    def least_rows(self, source: Source) -> int:
+        """The least rows of a block."""
+        return at_least_one("block_rows", self.block_rows) or _rows_of_bytes(source, self.block_bytes)
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """`drawn`: the rows that were drawn; the problem's sample may hold a part of them. `noted`: conditions that the
+    index notes whatever the layout. `left_out`: what nothing is learned from, and why. `seconds`: that making the
+    problem took, without Spark. `counter`: of a learner's cells.
+    """
+
+    source: Source
+    queries: tuple[Query, ...]
+    how: How
+    problem: Problem
+    drawn: Sample
+    noted: tuple[Predicate, ...]
+    joins: Joins
+    counter: TableCounter | RowCounter
+    left_out: tuple[str, ...]
+    seconds: float
+
+    @staticmethod
+    def of(
+        source: Source,
+        queries: Sequence[Query],
+        how: How,
+        columns: Sequence[str] = (),
+        joins: Joins = NO_JOINS,
+        in_memory: bool = False,
+    ) -> TableProblem:
+        """Draws a sample with what the queries ask and these columns.
+
+        `in_memory`: of all the rows that Spark would later be asked to count, so that it is not asked again.
+        """
+        spark, amounts = source.frame.sparkSession, amounts_of(how.effort)
+        with step(spark, "looking at the table"):
+            least = how.least_rows(source)
+            wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(source.rows, least, amounts.rows)
+        predicates = tuple(q.predicate(source.name) for q in queries)
+        with step(spark, "sampling"):
+            named: list[Term] = [Column(path_of(name)) for name in columns]
+            named += searched(predicates) if how.recurrence != 1 else []
+            judged = min(max(_LEAST_JUDGED, _JUDGED_IN_A_BLOCK * -(-source.rows // least)), MAX_COUNTED_ROWS)
+            rows = max(wanted, judged) if in_memory else wanted
+            drawn, refused = draw(source, predicates, rows, how.seed, named, joins)
+            drawn, of_users = _without_user_functions(drawn)
+        warn(f"{len(refused)} conditions cannot be evaluated", refused)
+        warn(f"nothing is learned from {len(of_users)} expressions that call functions of your own", of_users)
+        noted = conditions_to_note(predicates, drawn.rows.distinct)
+        counter: TableCounter | RowCounter
+        if in_memory:
+            with step(spark, "sampling"):
+                asked = {*predicates, *noted, *(atom for p in predicates for atom in atoms_of(p))}
+                few = _FEW_IN_A_BLOCK * -(-source.rows // least)
+                known = with_rare_rows(source, drawn, asked, few, _MOST_RARE_ROWS, joins)
+                known = replace(drawn, rows=known).noting(noted).rows
+            counter = RowCounter(known, 1 / drawn.fraction, len(drawn))
+            drawn = replace(drawn, rows=known.take(np.arange(len(drawn))))
+            sample = _part(drawn, wanted)
+        else:
+            most = None if how.exact else MAX_COUNTED_ROWS
+            sample = drawn
+            counter = TableCounter(source, (*needed(predicates), *noted), most, how.seed, joins=joins)
+        begun = perf_counter()
+        weights = [q.weight for q in queries]
+        problem = problem_of(sample, predicates, weights, least, how.recurrence, how.cuts, how.seed, amounts)
+        trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
+        problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
+        left_out = (*refused, *of_users)
+        seconds = perf_counter() - begun
+        return TableProblem(source, tuple(queries), how, problem, drawn, noted, joins, counter, left_out, seconds)
+
+    def learned(self, learner_name: str, params: Mapping[str, Any], given: Sequence[Table] = ()) -> Learned:
+        """The layout that a learner makes, with the facts of its making."""
+        how, learner = self.how, make_learner(learner_name, **params)
+        predicates = tuple(q.predicate(self.source.name) for q in self.queries)
+        begun, counting = perf_counter(), self._seconds_of_spark()
+        paired = fit_beside(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
+        layout = learner.fit(self.problem) if paired is None else paired.layout
+        order = best_order(layout, self.problem)
+        seconds = self.seconds + perf_counter() - begun - (self._seconds_of_spark() - counting)
+        provenance: dict[str, Any] = {
+            "source": self.source.origin,
+            "learner": learner_name,
+            "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in params.items()},
+            "cuts": how.cuts,
+            "recurrence": how.recurrence,
+            "exact": how.exact,
+            "effort": how.effort,
+            "block_rows": self.problem.block_rows,
+            "sample_rows": len(self.problem.sample),
+            "seed": how.seed,
+            "workload": hashlib.sha256("\n".join(map(predicate_text, predicates)).encode()).hexdigest()[:16],
+        }
+        if isinstance(learner, GivesReasons):
+            provenance["reasons"] = learner.reasons(self.problem, layout)
+        if paired is not None:
+            provenance["given"] = {
+                "tables": [t.path for t in given],
+                "alone": paired.given,
+                "together": paired.together,
+            }
+        return Learned(
+            layout,
+            self.source.name,
+            predicates,
+            provenance,
+            self.left_out,
+            self.noted,
+            order,
+            self.joins.joined,
+            round(seconds, 2),
+        )
+
+    def _seconds_of_spark(self) -> float:
+        return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0
+
+
+def _part(sample: Sample, rows: int) -> Sample:
+    """About so many rows of a sample."""
+    return replace(sample, rows=sample.rows.take(np.arange(0, len(sample), max(1, len(sample) // rows))))
+
+
+def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:
+    """The sample without items that call a user's function, and a sentence for each of them.
+
+    No index holds such items, because the function's name may be rebound, so dividing rows by them saves nothing."""
+    columns_, truths = sample.rows.columns, sample.rows.truths
+    kept = set(without_user_functions([*columns_, *truths]))
+    if not kept:
+        raise HedgerowError("the queries filter only by functions of your own, which may change, so nothing is learned")
+    rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
+    left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
+    return replace(sample, rows=rows), left_out
+
+
+def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[float]:
+    """For each predicate, the share of rows that it reads in the given table that serves it best."""
+    return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
+
+
+def _rows_of_bytes(source: Source, size: str) -> int:
+    """The number of rows in a block of this size, such as 64MB."""
+    number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
+    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
+        raise LayoutError(f"a block size is written like 64MB, not {size!r}")
+    return max(1, round(float(number) * _UNITS[unit] / max(1.0, sum(source.widths.values()))))

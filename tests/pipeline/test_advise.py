@@ -1,0 +1,118 @@
+"""What `advise` says of a table is what the written table then is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hedgerow import advise
+from hedgerow.core.errors import HedgerowError, LayoutError
+from hedgerow.pipeline import table_problem
+from hedgerow.pipeline.advise import Advice
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.options import AUTO
+from hedgerow.sql.workload import Workload
+from tests.support.events_table import conditions, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BLOCK_ROWS = 500
+LEARNERS = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando")
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
+
+
+@pytest.fixture(scope="module")
+def workload() -> Workload:
+    asked = [*conditions(1, 30), *(f"id = {i}" for i in Random(0).sample(range(10_000), 10)), "word LIKE '%a%'"]
+    return Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in asked])
+
+
+@pytest.fixture(scope="module")
+def advice(spark: SparkSession, source: str, workload: Workload) -> Advice:
+    return advise(spark, source, workload, LEARNERS, [("id", "Number")], block_rows=BLOCK_ROWS, budget=600)
+
+
+def test_the_best_comes_first_between_the_table_as_it_is_and_the_bound(advice: Advice) -> None:
+    read = [option.score.rows_read for option in advice.options if option.score]
+    assert read == sorted(read)
+    assert len(read) == len(LEARNERS) + 2
+    assert advice.bound is not None
+    assert advice.bound < read[0] <= read[-1] <= advice.rows_read == 1.0
+
+
+def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:
+    assert advice.best is None
+    assert "no time" in advice.sentence
+    with pytest.raises(HedgerowError, match="leave it as it is"):
+        advice.save(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("name", ["qdtree", "sorted by id, Number", "sop_zorder"])
+def test_a_table_that_is_judged_by_all_rows_is_written_as_advised(
+    spark: SparkSession, source: str, workload: Workload, advice: Advice, name: str, tmp_path: Path
+) -> None:
+    (option,) = (option for option in advice.options if option.name == name)
+    assert option.learned
+    assert option.score
+    written = apply(spark, source, option.learned, str(tmp_path / "events")).score(workload)
+    assert option.score.rows_read == pytest.approx(written.rows_read, rel=1e-6)
+    assert option.score.blocks == written.blocks
+
+
+def test_estimates_from_a_tenth_of_the_rows(
+    spark: SparkSession, source: str, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_problem, "_LEAST_JUDGED", 1000)
+    monkeypatch.setattr(table_problem, "_JUDGED_IN_A_BLOCK", 50)
+    found = advise(spark, source, workload, ["qdtree", "hilbert"], block_rows=BLOCK_ROWS)
+    for option in found.options:
+        assert option.learned
+        assert option.score
+        written = apply(spark, source, option.learned, str(tmp_path / option.name)).score(workload)
+        assert option.score.rows_read == pytest.approx(written.rows_read, rel=0.15)
+
+
+def test_a_plan_is_refused_once_the_table_has_changed(spark: SparkSession, workload: Workload, tmp_path: Path) -> None:
+    place = write_events(spark, str(tmp_path / "events.parquet"))
+    (option,) = advise(spark, place, workload, ["range"], block_rows=BLOCK_ROWS).options
+    assert option.learned
+    apply(spark, place, option.learned, str(tmp_path / "written"))
+    spark.read.parquet(place).limit(1).write.mode("append").parquet(place)
+    with pytest.raises(HedgerowError, match="has changed since this plan was made"):
+        apply(spark, place, option.learned, str(tmp_path / "again"))
+
+
+def test_a_budget_that_is_used_up(spark: SparkSession, source: str, workload: Workload) -> None:
+    found = advise(spark, source, workload, ["range", "hilbert"], block_rows=BLOCK_ROWS, budget=1e-6)
+    first, second = found.options
+    assert (first.name, first.why_not) == ("range", None)
+    assert second.why_not
+    assert "used up" in second.why_not
+
+
+def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workload: Workload) -> None:
+    with pytest.raises(LayoutError, match="there is no learner 'tree'"):
+        advise(spark, source, workload, ["tree"])
+    with pytest.raises(LayoutError, match="no column nmuber"):
+        advise(spark, source, workload, [], [["nmuber"]])
+    with pytest.raises(LayoutError, match="name a learner or a design"):
+        advise(spark, source, workload, [])
+    with pytest.raises(LayoutError, match="budget"):
+        advise(spark, source, workload, budget=0)
+
+
+@pytest.mark.long
+def test_auto_takes_the_best(spark: SparkSession, source: str, workload: Workload, advice: Advice) -> None:
+    learned = learn(spark, source, workload, AUTO, BLOCK_ROWS)
+    best = advice.options[0].learned
+    assert best
+    assert learned.provenance["learner"] in (best.provenance["learner"], "woodblock")
