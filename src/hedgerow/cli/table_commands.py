@@ -10,7 +10,7 @@ import hedgerow
 from hedgerow.cli.app import DirectoryArgument, JsonOption, WorkloadArgument, is_log, spark_of
 from hedgerow.cli.output import Output, all_or, share, summary
 
-_HISTORY = ("version", "operation", "time", "rows", "learner", "rows_read_before", "rows_read_after")
+_HISTORY = ("version", "operation", "time", "rows", "learner", "workload")
 
 
 def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
@@ -78,8 +78,8 @@ def history(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOptio
     if as_json:
         output.answer({"history": found}, {})
         return
-    names = list(dict.fromkeys(name for facts in found for name in facts if name in _HISTORY))
-    rows = [["" if facts.get(name) is None else str(facts[name]) for name in names] for facts in found]
+    names = [name for name in _HISTORY if any(name in facts for facts in found)]
+    rows = [[_shown(facts.get(name)) for name in names] for facts in found]
     output.table([(name, name in ("version", "rows")) for name in names], rows)
 
 
@@ -88,3 +88,7 @@ def rollback(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOpti
     with spark_of(ctx) as spark:
         facts = hedgerow.table(spark, directory).rollback().describe()
     Output(as_json).answer(facts, summary(facts))
+
+
+def _shown(fact: object) -> str:
+    return "" if fact is None else f"{fact:,}" if isinstance(fact, int) else str(fact)

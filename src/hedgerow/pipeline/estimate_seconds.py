@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -29,8 +27,7 @@ def estimated_seconds(
     if is_small(source):
         most = SMALL_TABLE_BYTES >> 20
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
-    every = -(-len(sample) // _MAX_ROWS)
-    few = replace(sample, rows=sample.rows.take(np.arange(0, len(sample), every)))
+    few = sample.part(_MAX_ROWS)
     try:
         scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:  # the layout divides rows by what no query asks for, as `random` does

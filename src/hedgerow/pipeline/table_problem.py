@@ -119,7 +119,7 @@ class TableProblem:
                 known = replace(drawn, rows=known).noting(noted).rows
             counter = RowCounter(known, 1 / drawn.fraction, len(drawn))
             drawn = replace(drawn, rows=known.take(np.arange(len(drawn))))
-            sample = _part(drawn, wanted)
+            sample = drawn.part(wanted, how.seed)
         else:
             most = None if how.exact else MAX_COUNTED_ROWS
             sample = drawn
@@ -177,11 +177,6 @@ class TableProblem:
 
     def _seconds_of_spark(self) -> float:
         return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0
-
-
-def _part(sample: Sample, rows: int) -> Sample:
-    """About so many rows of a sample."""
-    return replace(sample, rows=sample.rows.take(np.arange(0, len(sample), max(1, len(sample) // rows))))
 
 
 def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:

@@ -91,13 +91,12 @@ def _trial(
     if len(later) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
         return None  # of queries without weight there is no mean
     drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
-    rows = drawn.sample.rows
-    half = replace(sample, rows=rows.take(np.arange(0, len(rows), 2)))
+    half = drawn.sample.part(-(-len(sample) // 2), seed)
     problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
-    counter = RowCounter(rows, 1 / sample.fraction)
+    counter = RowCounter(drawn.sample.rows, 1 / sample.fraction)
     problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
     atoms = {atom for query in asked for atom in atoms_of(query)}
-    noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, rows.distinct))
+    noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, drawn.sample.rows.distinct))
     return HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted)
 
 

@@ -38,6 +38,12 @@ class Sample:
     def fraction(self) -> float:
         return len(self) / self.table_rows if self.table_rows else 1.0
 
+    def part(self, rows: int, seed: int = 0) -> Sample:
+        """So many of the rows, in their order. At random, because every second row of a table may be of one kind."""
+        if rows >= len(self):
+            return self
+        return replace(self, rows=self.rows.take(_some_of(len(self), rows, seed)))
+
     def noting(self, predicates: Iterable[Predicate]) -> Sample:
         """The same rows with the outcomes of these predicates noted, as in an index."""
         truths = dict(self.rows.truths)
@@ -74,5 +80,10 @@ class Sample:
         width = {quote_name(name): table[name].nbytes / table.num_rows for name in table.column_names}
         drawn = whole
         if rows is not None and rows < table.num_rows:
-            drawn = whole.take(np.sort(np.random.default_rng(seed).choice(table.num_rows, rows, replace=False)))
+            drawn = whole.take(_some_of(table.num_rows, rows, seed))
         return Sample(drawn, table.num_rows, as_schema(table.schema), width)
+
+
+def _some_of(n: int, count: int, seed: int) -> np.ndarray:
+    """So many random places below `n`, in order."""
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
