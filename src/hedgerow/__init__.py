@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.autopilot import autopilot as autopilot
     from hedgerow.pipeline.autopilot import decisions as decisions
     from hedgerow.pipeline.calibrate import calibrate as calibrate
+    from hedgerow.pipeline.explain import explain as explain
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
     from hedgerow.pipeline.learned import Learned as Learned
@@ -54,6 +55,7 @@ _PUBLIC = {
     "decisions": "hedgerow.pipeline.autopilot:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
+    "explain": "hedgerow.pipeline.explain:explain",
     "import_log": "hedgerow.pipeline.import_log:import_log",
     "learn": "hedgerow.pipeline.learn:learn",
     "local_session": "hedgerow.spark.start.session:local_session",
@@ -83,6 +85,7 @@ __all__ = [
     "calibrate",
     "decisions",
     "detach",
+    "explain",
     "import_log",
     "last_query",
     "learn",

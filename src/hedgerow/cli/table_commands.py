@@ -34,6 +34,27 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
     )
 
 
+def explain(
+    ctx: typer.Context,
+    directory: DirectoryArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL that reads the table, or only a condition.")],
+    count: Annotated[bool, typer.Option("--count/--no-count", help="Count what opened files hold in vain.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which files of a table a query opens and skips, and why."""
+    with spark_of(ctx) as spark:
+        found = hedgerow.explain(spark, directory, query, count)
+    output = Output(as_json)
+    if as_json:
+        output.answer(found.to_dict(), {})
+        return
+    rows = [["opened" if g.opened else "skipped", f"{len(g.files):,}", g.because] for g in found.groups]
+    output.answer({}, {"condition": found.condition, "opened": found.sentence})
+    output.table([("", False), ("files", True), ("because", False)], rows)
+    for hint in found.hints:
+        output.line("note", hint)
+
+
 def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
     """Tell what a table is and where it came from."""
     with spark_of(ctx) as spark:

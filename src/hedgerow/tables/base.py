@@ -14,6 +14,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score import Score
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Workload
+from hedgerow.tables.explained import Explained
 from hedgerow.tables.known_files import KnownFiles
 
 if TYPE_CHECKING:
@@ -63,11 +64,20 @@ class Table(Protocol):
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The rows that match, read from as few files as possible."""
 
+    def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
+        """Why a query for these columns of the rows on which `p` is TRUE opens or skips each file."""
+
+    def rows_opened(self, found: Explained) -> DataFrame:
+        """All rows of the files that are opened."""
+
     def append(self, frame: DataFrame) -> Table:
         """Write new rows through the table's layout and extend the index."""
 
     def verify(self, seed: int = 0) -> dict[str, Any]:
         """Compare the rows and the statistics with what was written; HedgerowError names a difference."""
+
+    def bound(self, workload: Workload) -> Workload:
+        """The queries with the table's types; those that cannot be bound are left out with a warning."""
 
     def score(self, workload: Workload) -> Score:
         """The share of rows, files and bytes that the workload reads, from the index alone."""

@@ -101,9 +101,10 @@ class KnownFiles:
     def of_bytes(data: bytes, where: str) -> KnownFiles:
         try:
             table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+            table.validate(full=True)  # else damaged offsets would crash the process
             numbers = {n: table[n].to_numpy() for n in table.column_names if n != "name"}
             columns = {n.removeprefix(_COLUMN): sizes for n, sizes in numbers.items() if n.startswith(_COLUMN)}
             names = tuple(table["name"].to_pylist())
             return KnownFiles(names, numbers["bytes"], numbers["rows"], numbers["block"], columns)
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise FormatError(f"the list of files of {where} is damaged") from error

@@ -12,7 +12,6 @@ that is always read whole would agree, too, and prove nothing.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +26,7 @@ import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
 from hedgerow.tables.delta.table import DeltaTable
 from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.sealed import sealed, unsealed
 from tests.support.answers import Answer, Scan, answer, ask
 from tests.support.settings import set_to
 
@@ -543,9 +543,9 @@ def a_list_that_lacks_a_part(table: Table) -> None:
 
 def spoil_list(table: Table, kind: str, change: Callable[[dict[str, Any]], object]) -> None:
     newest = max((Path(table.path) / "_hedgerow").glob(f"{kind}*.json"), key=lambda p: int(p.stem.rpartition("-")[2]))
-    found = json.loads(newest.read_text())
+    found = unsealed(newest.read_bytes(), "the list")
     change(found)
-    put(newest, json.dumps(found).encode())
+    put(newest, sealed(found))
 
 
 def a_damaged_index(table: Table) -> None:

@@ -95,11 +95,16 @@ class BlockIndex:
         """For each block: does a query for the rows on which `p` is TRUE have to open it?"""
         return self.choose_files(p).opened
 
+    def may_hold(self, p: Predicate) -> Bools:
+        """For each block: may it hold a row on which `p` is TRUE?"""
+        found = np.ones(len(self.blocks), bool)
+        for view in self.views:
+            found &= view.to_open(p, len(found))
+        return found
+
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
         """The blocks to open for `p`. `costs` of blocks default to their rows; `copies`: may copies be read?"""
-        may_open = np.ones(len(self.blocks), bool)
-        for view in self.views:
-            may_open &= view.to_open(p, len(may_open))
+        may_open = self.may_hold(p)
         if self.overlap is None:
             return FileChoice(may_open)
         if not copies:

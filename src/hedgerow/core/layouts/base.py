@@ -71,11 +71,11 @@ def layout_to_json(layout: Layout) -> str:
     return json.dumps({"hedgerow_layout": LAYOUT_FORMAT, **layout_to_dict(layout)})
 
 
-def layout_from_json(value: str) -> Layout:
+def layout_from_json(value: str | bytes) -> Layout:
     """Read the layout that `layout_to_json` wrote; FormatError for anything else."""
     try:
         fields = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"this is not a layout, because it is not valid JSON: {error}") from error
     if not isinstance(fields, dict) or "hedgerow_layout" not in fields:
         raise FormatError("this JSON is not a Hedgerow layout: it has no hedgerow_layout")
@@ -96,5 +96,5 @@ def layout_from_dict(value: dict[str, Any]) -> Layout:
     try:
         layout: Layout = getattr(import_module(module), name).from_dict(value)
         return layout
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         raise FormatError(f"this {value['kind']} layout is damaged: {error!r}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +12,8 @@ from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.sealed import read_sealed, sealed, unsealed
 from hedgerow.tables.stored_joins import StoredJoin
-
-LIST_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class SegmentEntry:
         statistics: the expressions and conditions that the index describes.
         hashed: the columns whose values the checksum is of; None if there is no checksum, as after an append.
         joined: the rows of other tables that the index describes as columns.
+        seals: the digests of its files, by name.
         origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
     """
 
@@ -44,6 +43,7 @@ class SegmentEntry:
     hashed: tuple[str, ...] = ()
     checksum: Checksum | None = None
     joined: tuple[StoredJoin, ...] = ()
+    seals: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,6 +59,7 @@ class SegmentEntry:
             **({} if self.checksum is None else {"checksum": self.checksum.to_dict()}),
             "id": self.id,
             "layout": self.layout,
+            "seals": dict(self.seals),
             **({"joined": [j.to_dict() for j in self.joined]} if self.joined else {}),
         }
 
@@ -78,6 +79,7 @@ class SegmentEntry:
             hashed=tuple(rest.pop("hashed", ())),
             checksum=Checksum(**checksum) if checksum else None,
             joined=tuple(map(StoredJoin.from_dict, rest.pop("joined", ()))),
+            seals=rest.pop("seals", {}),
             origin=rest,
         )
 
@@ -92,20 +94,17 @@ class SegmentList:
 
     def to_bytes(self) -> bytes:
         segments = [entry.to_dict() for entry in self.segments]
-        stored = {"name": self.name, "format": LIST_FORMAT, "segments": segments, "operations": self.operations}
-        return json.dumps(stored, indent=1).encode()
+        return sealed({"name": self.name, "segments": segments, "operations": list(self.operations)})
 
     @staticmethod
     def of_bytes(data: bytes, place: str) -> SegmentList:
         """What `to_bytes` made, in this version of Hedgerow or an earlier one; FormatError otherwise."""
+        stored = unsealed(data, f"the list {place}")
         try:
-            stored = json.loads(data)
-            if stored["format"] > LIST_FORMAT:
-                raise FormatError(f"{place} was written by a newer Hedgerow (format {stored['format']})")
             segments = tuple(map(SegmentEntry.from_dict, stored["segments"]))
             operations = tuple({**o, "operation": str(o["operation"])} for o in stored["operations"])
             return SegmentList(str(stored.get("name", "")), segments, operations)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"the list {place} is damaged") from error
 
 
@@ -116,7 +115,7 @@ def newest_list(side: Folder) -> int:
 
 def read_list(side: Folder, number: int) -> SegmentList:
     name = list_name(number)
-    return SegmentList.of_bytes(side.read(name), f"{side.root}/{name}")
+    return SegmentList.of_bytes(read_sealed(side, name, {}), f"{side.root}/{name}")
 
 
 def list_name(number: int) -> str:

@@ -27,6 +27,7 @@ from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList, list_name, newest_list, read_list
 from hedgerow.tables.known_files import SIDE, KnownFiles
+from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 
 _MAX_KEPT = 10  # older lists, for readers that still use them, and segments without a file, for older versions
@@ -46,15 +47,18 @@ class Segment:
 
     @cached_property
     def known(self) -> KnownFiles:
-        return KnownFiles.of_bytes(self.side.read(f"files-{self.id}.arrow"), self.side.root)
+        return KnownFiles.of_bytes(self._read(f"files-{self.id}.arrow"), self.side.root)
 
     @cached_property
     def stored(self) -> BlockIndex:
-        return index_of_bytes(self.side.read(f"index-{self.id}.arrow"), f"the index of {self.side.root}")
+        return index_of_bytes(self._read(f"index-{self.id}.arrow"), f"the index of {self.side.root}")
 
     @cached_property
     def layout(self) -> Layout:
-        return layout_from_json(self.side.read(f"layout-{self.entry.layout}.json").decode())
+        return layout_from_json(self._read(f"layout-{self.entry.layout}.json"))
+
+    def _read(self, name: str) -> bytes:
+        return read_sealed(self.side, name, self.entry.seals)
 
     @cached_property
     def _indexes(self) -> dict[Any, BlockIndex]:
@@ -110,11 +114,14 @@ def write_segment(
 ) -> SegmentEntry:
     """Writes a segment's files and returns its entry with an id; without a layout it shares that of `entry`."""
     side, own = side_folder(log), uuid4().hex[:12]
+    written = {f"index-{own}.arrow": index_bytes(BlockIndex((View(stats),))), f"files-{own}.arrow": files.to_bytes()}
+    shared = {name: seal for name, seal in entry.seals.items() if name == f"layout-{entry.layout}.json"}
     if layout is not None:
-        side.write(f"layout-{own}.json", layout_to_json(layout).encode())
-    side.write(f"index-{own}.arrow", index_bytes(BlockIndex((View(stats),))))
-    side.write(f"files-{own}.arrow", files.to_bytes())
-    return replace(entry, id=own, layout=own if layout is not None else entry.layout)
+        written[f"layout-{own}.json"] = layout_to_json(layout).encode()
+        entry, shared = replace(entry, layout=own), {}
+    for name, data in written.items():
+        side.write(name, data)
+    return replace(entry, id=own, seals={**shared, **{name: digest(data) for name, data in written.items()}})
 
 
 def with_segment(

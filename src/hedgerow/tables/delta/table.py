@@ -10,7 +10,7 @@ The list of files always comes from the snapshot that is read. Files that no seg
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.reasons import untold
 from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.learning.score import QueryScore, Score, read_columns
@@ -38,6 +40,7 @@ from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
+from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.settings_fit import settings_as_written
@@ -117,11 +120,38 @@ class DeltaTable:
         now = settings(self.spark)
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             if len(mine):
-                index = without_columns(
-                    segment.index(now, snapshot.columns), segment.entry.statistics, self._stale(segment)
-                )
-                skipped[theirs] |= ~index.to_open(p)[mine]
+                skipped[theirs] |= ~self._index(segment, now, snapshot).to_open(p)[mine]
         return skipped
+
+    def _index(self, segment: Segment, now: Mapping[str, str], snapshot: Snapshot) -> BlockIndex:
+        """The part of a segment's index that holds now."""
+        index = segment.index(now, snapshot.columns)
+        return without_columns(index, segment.entry.statistics, self._stale(segment))
+
+    def rows_opened(self, found: Explained) -> DataFrame:
+        """All rows of the files that are opened."""
+        return self.snapshot().frame(found.opened)
+
+    def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
+        """Why a query for the rows on which `p` is TRUE opens or skips each file."""
+        snapshot = self.snapshot()
+        sizes, opened = snapshot.files, ~self.skipped(p, snapshot)
+        left, now = np.ones(len(opened), bool), settings(self.spark)
+        groups: list[Group] = []
+        silent: list[set[Predicate]] = []
+        for segment, (mine, theirs) in reversed(list(zip(self.segments, self.places(snapshot), strict=True))):
+            index = self._index(segment, now, snapshot)
+            looked_at = np.zeros(len(segment.known), bool)
+            skips = ~index.to_open(p)[mine]
+            looked_at[mine] = left[theirs] & (skips | opened[theirs])
+            is_open = np.zeros(len(segment.known), bool)
+            is_open[mine] = opened[theirs]
+            groups += explained(index, p, segment.known.names, segment.known.rows, is_open, looked_at)
+            left[theirs[looked_at[mine]]] = False
+            silent += [set(untold(index, p))] if len(mine) else []
+        others = tuple(sizes.names[j] for j in np.flatnonzero(left))
+        groups += [Group(True, UNKNOWN, others, int(self._rows_of_files(snapshot)[left].sum()))] if others else []
+        return Explained.of(groups, set.intersection(*silent) if silent else ())
 
     def places(self, snapshot: Snapshot) -> list[tuple[Any, Any]]:
         """For each segment, the places of its files that are in the snapshot: in the segment, and in the snapshot."""
@@ -189,7 +219,7 @@ class DeltaTable:
         files = self.current(snapshot)
         rows = self._rows_of_files(snapshot)
         scores, weights = [], []
-        for query in self._bound(workload, snapshot):
+        for query in self.bound(workload, snapshot):
             p = query.predicate(self.name)
             opened = ~self.skipped(p, snapshot)
             row_share = float(rows[opened].sum() / max(1, rows.sum()))
@@ -331,7 +361,7 @@ class DeltaTable:
     @in_own_session
     def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> DeltaTable:
         """Let the index describe what other queries ask for; no row moves."""
-        predicates = [query.predicate(self.name) for query in self._bound(workload, self.snapshot())]
+        predicates = [query.predicate(self.name) for query in self.bound(workload, self.snapshot())]
         relearn(self.log, self.segments, self._versions(), predicates, statistics)
         return open_log(self.log)
 
@@ -339,9 +369,9 @@ class DeltaTable:
         """The versions of the table that the segments were written in, by their ids."""
         return {o["segment"]: int(o["version"]) for o in self.listed.operations if "segment" in o and "version" in o}
 
-    def _bound(self, workload: Workload, snapshot: Snapshot) -> Workload:
+    def bound(self, workload: Workload, snapshot: Snapshot | None = None) -> Workload:
         """The queries with the table's types; those that cannot be bound are left out with a warning."""
-        joined, schema = self.newest_segment.entry.joined, schema_at(snapshot)
+        joined, schema = self.newest_segment.entry.joined, schema_at(snapshot or self.snapshot())
         bound = bound_with_joins(workload, self.name, schema, joined, usable(lambda: self._joins), meaning(self.spark))
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
         return bound

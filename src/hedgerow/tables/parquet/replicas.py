@@ -26,6 +26,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import KnownFiles, is_hidden
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.write import append_to_replica, commit
+from hedgerow.tables.sealed import read_sealed
 
 REPLICAS = "_hedgerow/replicas"
 _REPLICA_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
@@ -131,7 +132,7 @@ def _catch_up(table: StoredParquet, name: str) -> None:
             return
         new = _missing(table, replica)
         if not new:  # only the table's index is another
-            manifest = replace(replica.manifest, number=replica.manifest.number + 1, copy_of=table.manifest.files)
+            manifest = replace(replica.manifest, number=replica.manifest.number + 1).as_copy_of(table.manifest)
             if commit(replica.spark, replica.path, manifest, replica.stored_index, replica.known):
                 return
         elif append_to_replica(replica, table.frame(new), table):
@@ -145,7 +146,8 @@ def _missing(table: StoredParquet, replica: StoredParquet) -> list[str]:
     copied_list = str(replica.manifest.copy_of)
     if copied_list not in side.sizes():
         raise HedgerowError("it has fallen too far behind: apply it again")
-    before, now = KnownFiles.of_bytes(side.read(copied_list), table.path).sizes_by_name, table.known.sizes_by_name
+    copied = KnownFiles.of_bytes(read_sealed(side, copied_list, replica.manifest.seals), table.path)
+    before, now = copied.sizes_by_name, table.known.sizes_by_name
     if any(now.get(n) != size for n, size in before.items()) or dict(table.present()) != now:
         raise HedgerowError("the table's files were changed by others: apply it again")
     return [n for n in now if n not in before and not is_hidden(n)]

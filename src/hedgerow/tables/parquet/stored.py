@@ -35,6 +35,7 @@ from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_numbers, read_manifest
+from hedgerow.tables.sealed import read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.stored_joins import opened as opened_joins
 from hedgerow.tables.stored_joins import schema_of_joins, usable
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+LAYOUT = "layout.json"
 Opened = TypeVar("Opened", bound="StoredParquet")
 
 
@@ -70,11 +72,14 @@ class StoredParquet:
     @cached_property
     def known(self) -> KnownFiles:
         """The indexed files, in the index's order."""
-        return KnownFiles.of_bytes(self.side.read(self.manifest.files), self.path)
+        return KnownFiles.of_bytes(self._read(self.manifest.files), self.path)
 
     @cached_property
     def stored_index(self) -> BlockIndex:
-        return index_of_bytes(self.side.read(self.manifest.index), f"the index of {self.path}")
+        return index_of_bytes(self._read(self.manifest.index), f"the index of {self.path}")
+
+    def _read(self, name: str) -> bytes:
+        return read_sealed(self.side, name, self.manifest.seals)
 
     @property
     def index(self) -> BlockIndex:
@@ -96,7 +101,7 @@ class StoredParquet:
 
     @cached_property
     def layout(self) -> Layout:
-        return layout_from_json(self.side.read("layout.json").decode())
+        return layout_from_json(self._read(LAYOUT))
 
     @cached_property
     def schema(self) -> dict[str, Type]:
@@ -177,7 +182,7 @@ def partial_place(path: str) -> tuple[str, str]:
 def is_half_done(spark: SparkSession, path: str) -> bool:
     """Whether a write began here and never ended: the layout is written first, and the manifest last."""
     side = Folder(spark, f"{path}/{SIDE}")
-    return side.exists("layout.json") and not newest_manifest(side)
+    return side.exists(LAYOUT) and not newest_manifest(side)
 
 
 def _why_not(spark: SparkSession, path: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.index.reasons import untold
 from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_string
@@ -20,6 +21,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability
+from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.parquet.manifest import manifest_numbers, read_manifest
@@ -70,6 +72,23 @@ class ParquetTable(StoredParquet):
         """The files to open for rows on which `p` is TRUE; `under`: the query's settings, by default the session's."""
         return opening(self, p, columns, under)
 
+    def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
+        """Why a query for the rows on which `p` is TRUE opens or skips each file, of the table or of a replica."""
+        best = self.opening(p, columns)
+        table, known = best.table, best.table.known
+        index = table.index_under(settings(self.spark))
+        now = self.present() if table is self else known.sizes_by_name
+        same = np.array([now.get(name) == size for name, size in known.sizes_by_name.items()], bool)
+        groups = explained(index, p, known.names, known.rows, best.opened, same)
+        others = sorted(name for name, size in now.items() if known.sizes_by_name.get(name) != size)
+        groups += [Group(True, UNKNOWN, tuple(others), None)] if others else []
+        return Explained.of(groups, untold(index, p), None if table is self else table.path.rpartition("/")[2])
+
+    def rows_opened(self, found: Explained) -> DataFrame:
+        """All rows of the files that are opened."""
+        read = self if found.replica is None else self.replicas[found.replica]
+        return read.frame(found.opened)
+
     def read(self, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """The matching rows, from just the files that may hold some."""
         frame = self.all_rows()
@@ -98,7 +117,7 @@ class ParquetTable(StoredParquet):
     def score(self, workload: Workload) -> Score:
         """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""
         scores, weights = [], []
-        bound = self._bound(workload)
+        bound = self.bound(workload)
         copies, under = self._copies(), settings(self.spark)
         for query in bound:
             p = query.predicate(self.name)
@@ -186,7 +205,7 @@ class ParquetTable(StoredParquet):
     def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ParquetTable:
         """Let the index describe what other queries ask for; no row moves."""
         needs_jvm(self.spark, "relearn")
-        predicates = [query.predicate(self.name) for query in self._bound(workload)]
+        predicates = [query.predicate(self.name) for query in self.bound(workload)]
         return self._of_state(relearned(self, predicates, statistics))
 
     def _of_state(self, state: StoredParquet) -> ParquetTable:
@@ -194,7 +213,7 @@ class ParquetTable(StoredParquet):
         warn(f"the index of {self.path} is new, but not all of its replicas follow", catch_up(table))
         return table
 
-    def _bound(self, workload: Workload) -> Workload:
+    def bound(self, workload: Workload) -> Workload:
         """The queries with the table's types; those that cannot be bound are left out with a warning."""
         joined = self.manifest.joined
         bound = bound_with_joins(workload, self.name, self.schema, joined, self.usable_joins, meaning(self.spark))

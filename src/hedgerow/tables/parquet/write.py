@@ -32,7 +32,8 @@ from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
-from hedgerow.tables.parquet.stored import StoredParquet, data_files, is_half_done, partial_place
+from hedgerow.tables.parquet.stored import LAYOUT, StoredParquet, data_files, is_half_done, partial_place
+from hedgerow.tables.sealed import digest
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import stale, to_store
 
@@ -127,7 +128,7 @@ def commit_append(
         manifest = replace(table.manifest, number=table.manifest.number + 1, checksum=total, operation=None)
         if copy_of is not None:
             check_same_rows(copy_of, total)
-            manifest = replace(manifest, copy_of=copy_of.manifest.files)
+            manifest = manifest.as_copy_of(copy_of.manifest)
         if commit(stored.spark, stored.path, manifest, grown, table.known + files):
             return True
         if copy_of is not None:
@@ -200,7 +201,8 @@ def create(
     place = f"{around}/{partial}"
     Folder(spark, place).delete()
     try:
-        Folder(spark, f"{place}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
+        layout_bytes = layout_to_json(layout).encode()
+        Folder(spark, f"{place}/{SIDE}").write(LAYOUT, layout_bytes)
         manifest = Manifest(
             number=1,
             name=opened.name,
@@ -211,11 +213,12 @@ def create(
             checksum=Checksum(0, 0, 0),  # no rows are written yet
             joined=to_store(joins, (*items, *layout.features)),
             origin=provenance,
+            seals={LAYOUT: digest(layout_bytes)},
         )
         frame = opened.frame
         if copy_of is not None:
             of = copy_of.manifest
-            manifest = replace(manifest, name=of.name, schema=of.schema, copy_of=of.files)
+            manifest = replace(manifest, name=of.name, schema=of.schema).as_copy_of(of)
             frame = fitting_rows(copy_of, frame)
         went_in, index, files = write_files(StoredParquet(spark, place, manifest), frame, layout, how, items, joins)
         if copy_of is not None:
@@ -233,14 +236,18 @@ def commit(spark: SparkSession, path: str, manifest: Manifest, index: BlockIndex
     """Writes the index, the list of files and then the manifest; False if a manifest of this number exists already."""
     side = Folder(spark, f"{path}/{SIDE}")
     number = manifest.number
+    index_name, files_name = (f"{kind}-{number}-{uuid4().hex[:8]}.arrow" for kind in ("index", "files"))
+    written = {index_name: index_bytes(index), files_name: files.to_bytes()}
+    kept = {name: seal for name, seal in manifest.seals.items() if name in (LAYOUT, manifest.copy_of)}
     listed = replace(
         manifest,
-        index=f"index-{number}-{uuid4().hex[:8]}.arrow",
-        files=f"files-{number}-{uuid4().hex[:8]}.arrow",
+        index=index_name,
+        files=files_name,
+        seals={**kept, **{name: digest(data) for name, data in written.items()}},
         written=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
-    side.write(listed.index, index_bytes(index))
-    side.write(listed.files, files.to_bytes())
+    for name, data in written.items():
+        side.write(name, data)
     if not side.write(manifest_name(number), listed.to_bytes(), new=True):
         return False
     for name in side.sizes():

@@ -1,0 +1,86 @@
+"""Why a query skips blocks: the parts of its condition that no row of a block satisfies.
+
+day >= '1995-03-01' AND name LIKE '%green%' AND price > 5
+blocks 0 to 7     no row satisfies day >= '1995-03-01'; there, day is 1992-01-02 to 1995-02-28
+blocks 8, 9, 12   no row satisfies name LIKE '%green%'
+block 14          no row satisfies all parts at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.predicates.nodes import And, Literal, Predicate, atoms_of, terms_of
+from hedgerow.core.predicates.normal_form import negate, normalise
+from hedgerow.core.predicates.sql_text import literal_text, predicate_text, term_text
+from hedgerow.core.pruning.block_stats import Bools, Ints, Stats
+from hedgerow.core.pruning.evaluator import must_match
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Blocks in which no row satisfies `never`; `values`: what the index knows of its column there, as SQL."""
+
+    never: Predicate
+    blocks: Ints
+    values: str | None = None
+
+    def __str__(self) -> str:
+        seen = "" if self.values is None else f"; there, {self.values}"
+        return f"no row satisfies {predicate_text(self.never)}{seen}"
+
+
+def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
+    """The blocks that cannot hold a row on which `p` is TRUE, each with one part of `p` that excludes it.
+
+    Parts that exclude many blocks come first. If only several parts together exclude a block, the part is `p`."""
+    p = normalise(p)
+    left = ~index.may_hold(p)
+    parts = list(p.children) if isinstance(p, And) else []
+    closed = {part: ~index.may_hold(part) for part in parts}
+    found = []
+    while parts and left.any():
+        best = max(parts, key=lambda part: int((closed[part] & left).sum()))
+        if not (closed[best] & left).any():
+            break
+        found.append(_skipped(index, best, closed[best] & left))
+        left &= ~closed[best]
+        parts.remove(best)
+    return [*found, _skipped(index, p, left)] if left.any() else found
+
+
+def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
+    places = np.flatnonzero(blocks)
+    return Skipped(never, places, _values(index.blocks, never, places))
+
+
+def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
+    """The least and the greatest value of the one term of a condition in these blocks, where both are known."""
+    terms = [t for t in terms_of(p) if term_text(t) in stats.terms]
+    if len(terms) != 1:
+        return None
+    name = term_text(terms[0])
+    known = stats.terms[name]
+    blocks = blocks[known.has_value[blocks]]
+    if not len(blocks):
+        return f"{name} has no value"
+    low, high = int(known.low[blocks].min()), int(known.high[blocks].max())
+    if low % 2 == 0 or high % 2 == 0:  # gaps between the listed values
+        return None
+    texts = [literal_text(Literal(known.type.kind, known.values[code // 2])) for code in (low, high)]
+    return f"{name} is {texts[0]} to {texts[1]}"
+
+
+def all_match(index: BlockIndex, p: Predicate) -> Bools:
+    """For each block: do all its rows match?"""
+    return must_match(p, index.blocks)
+
+
+def untold(index: BlockIndex, p: Predicate) -> Sequence[Predicate]:
+    """The atoms of which the index tells nothing, in no block."""
+    atoms = dict.fromkeys(atoms_of(normalise(p)))
+    return [a for a in atoms if index.may_hold(a).all() and index.may_hold(negate(a)).all()]

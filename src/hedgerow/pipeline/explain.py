@@ -1,0 +1,126 @@
+"""explain: which files of a table a query opens and skips, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import WorkloadError
+from hedgerow.core.predicates.nodes import Cast, Opaque, Predicate, columns_of, terms_of
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.workload.queries import Query
+from hedgerow.pipeline.open import open_table
+from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.base import Table
+from hedgerow.tables.explained import Explained, Group
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SHOWN_FILES = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a query opens of a table. `without_match`: of the opened files, those without a matching row; None if that
+    was not counted."""
+
+    table: str
+    condition: str
+    groups: tuple[Group, ...]
+    without_match: int | None
+    replica: str | None
+    hints: tuple[str, ...]
+
+    @property
+    def files(self) -> int:
+        return sum(len(group.files) for group in self.groups)
+
+    @property
+    def opened(self) -> int:
+        return sum(len(group.files) for group in self.groups if group.opened)
+
+    @property
+    def sentence(self) -> str:
+        """How many files are opened, of how many."""
+        vain = "" if self.without_match is None else f", {self.without_match:,} of which hold no match"
+        of = "" if self.replica is None else f" of the replica {self.replica}"
+        return f"{self.opened:,} of {self.files:,} files{of}{vain}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.table}: {self.sentence}"]
+        lines += [
+            f"{'open' if group.opened else 'skip'} {len(group.files):,}: {group.because}" for group in self.groups
+        ]
+        return "\n".join([*lines, *self.hints])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "table": self.table,
+            "condition": self.condition,
+            "files": self.files,
+            "opened": self.opened,
+            "without_match": self.without_match,
+            "replica": self.replica,
+            "groups": [
+                {"opened": g.opened, "because": g.because, "files": list(g.files), "rows": g.rows} for g in self.groups
+            ],
+            "hints": list(self.hints),
+        }
+
+
+@in_own_session
+def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> Explanation:
+    """Why a query opens and skips the files of a table that `apply` wrote.
+
+    Args:
+        query: SQL that reads the table by its name, or only a condition.
+        count: also count the matching rows of each file that is opened, which reads these files.
+    """
+    needs_jvm(spark, "explain a query")
+    opened = open_table(spark, table)
+    asked = _query(opened, query)
+    p = asked.predicate(opened.name)
+    found = opened.explained(p, asked.columns(opened.name))
+    without = _without_match(opened, p, found) if count else None
+    return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, _hints(found))
+
+
+def _query(table: Table, query: str) -> Query:
+    """The query, or the one for all rows that satisfy a condition."""
+    is_query = query.split(None, 1)[0].upper() in ("SELECT", "WITH") if query.strip() else False
+    sql = query if is_query else f"SELECT * FROM {table.name} WHERE {query}"
+    asked = Workload.from_sql([sql])
+    bound = table.bound(asked)
+    reading = [q for q in bound if q.reads(table.name)]
+    if not reading:
+        why = next(iter((*bound.skipped, *asked.skipped)), f"it does not read {table.name}")
+        raise WorkloadError(f"the query cannot be explained: {why}")
+    return reading[0]
+
+
+def _without_match(table: Table, p: Predicate, found: Explained) -> int | None:
+    """How many of the opened files hold no matching row; None if the condition cannot be asked of this table alone."""
+    try:
+        matching = table.rows_opened(found).where(predicate_text(p))
+        rows = matching.select("_metadata.file_name").distinct().collect()
+    except spark_errors():  # joined tables, or a column named _metadata
+        return None
+    return len(found.opened) - len(rows)
+
+
+def _hints(found: Explained) -> tuple[str, ...]:
+    """What would help, for each part of the condition of which the index tells nothing."""
+    hints = []
+    for atom in found.untold:
+        text, casts = predicate_text(atom), [t for t in terms_of(atom) if isinstance(t, Cast)]
+        if casts:
+            column = term_text(casts[0].column)
+            hints.append(f"{text} skips nothing: it compares {term_text(casts[0])}; compare {column} itself")
+        elif isinstance(atom, Opaque) or not columns_of(atom):
+            hints.append(f"{text} skips nothing: the index notes its outcome once the table has learned such queries")
+        else:
+            hints.append(f"{text} skips nothing: the index does not describe it, or such rows are in every file")
+    return tuple(hints)

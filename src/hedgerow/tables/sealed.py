@@ -1,0 +1,60 @@
+"""Seals what Hedgerow stores inside of a table: a damaged file is refused, never believed.
+
+A JSON document holds a digest of itself. The files that it names are sealed by their digests, which it holds too, so
+that no file can stand in for another one of the same kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.core.errors import FormatError
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.folder import Folder
+
+FORMAT = 2  # of documents with a digest; 1 had none
+_DIGEST = "digest"
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sealed(document: Mapping[str, Any]) -> bytes:
+    """The document as JSON, with its format and its digest."""
+    stored = {"version": FORMAT, **document}
+    return json.dumps({**stored, _DIGEST: _digest_of(stored)}, indent=1).encode()
+
+
+def unsealed(data: bytes, what: str) -> dict[str, Any]:
+    """The document that `sealed` made, in this version of Hedgerow or an earlier one; FormatError otherwise."""
+    try:
+        stored = json.loads(data)
+        found = stored.pop(_DIGEST, None)
+        version = stored.pop("version", None) or stored["format"]  # lists of segments had this word once
+        if version > FORMAT:
+            raise FormatError(f"{what} was written by a newer Hedgerow (format {version})")
+        if version >= 2 and found != _digest_of({"version": version, **stored}):
+            raise FormatError(f"{what} is damaged")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FormatError(f"{what} is damaged") from error
+    document: dict[str, Any] = stored
+    return document
+
+
+def _digest_of(document: Mapping[str, Any]) -> str:
+    return digest(json.dumps(document, sort_keys=True).encode())
+
+
+def read_sealed(folder: Folder, name: str, seals: Mapping[str, str]) -> bytes:
+    """The bytes of a file; FormatError if they are not those that were written, where that is known."""
+    try:
+        data = folder.read(name)
+    except spark_errors() as error:
+        raise FormatError(f"{folder.root}/{name} cannot be read: {first_line(error)}") from error
+    if name in seals and digest(data) != seals[name]:
+        raise FormatError(f"{folder.root}/{name} is damaged")
+    return data

@@ -1,0 +1,124 @@
+"""What `explain` says of each file is so: its reasons are compared with the rows in the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.tables.base import Table
+from hedgerow.tables.explained import UNKNOWN
+from tests.support.events_table import ATOMS, conditions, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FEW, MANY = 12, 60  # conditions for each of the tables
+NEVER = re.compile(r"no row satisfies (.*?)(?:; there, (.*) is (.*) to (.*)|; there, (.*) has no value)?")
+
+
+@pytest.fixture(scope="module", params=["parquet", "overlap", "replica", "delta"])
+def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """A table, and files that its index does not know."""
+    folder = tmp_path_factory.mktemp(request.param)
+    source, to = write_events(spark, str(folder / "source")), str(folder / "events")
+    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 30)])
+    params = {"overlap": True} if request.param == "overlap" else {}
+    if request.param == "delta":
+        request.getfixturevalue("delta_of_module")
+        spark.read.parquet(source).drop("tags", "a b").write.format("delta").save(to)
+        source = to
+    learned = hr.learn(spark, source, workload, block_rows=1000, sample_rows=5_000, table="events", **params)
+    if request.param == "delta":
+        hr.apply(spark, to, learned)
+        spark.read.format("delta").load(to).limit(50).write.format("delta").mode("append").save(to)
+        return hr.table(spark, to)
+    hr.apply(spark, source, learned, to)
+    if request.param == "replica":
+        copy = hr.learn(spark, source, workload, "range", 1000, 5_000, columns=["Number"], table="events")
+        hr.apply(spark, source, copy, to, replica="by_number")
+    else:
+        spark.read.parquet(source).limit(50).write.mode("append").parquet(to)
+    return hr.table(spark, to)
+
+
+@pytest.fixture(scope="module")
+def delta_of_module(spark: SparkSession) -> None:
+    from hedgerow.spark.start.delta_jars import NO_DELTA
+    from hedgerow.spark.storage.delta_log import has_delta
+
+    if not has_delta(spark):
+        pytest.skip(NO_DELTA)
+
+
+def in_copies(files: set[str]) -> bool:
+    """Whether rows are read from copies, so that their home need not be opened."""
+    return any(name.startswith("_hedgerow/") for name in files)
+
+
+def asked(seed: int, count: int) -> Iterator[str]:
+    r = Random(seed)
+    for _ in range(count):
+        yield " AND ".join(r.choice(ATOMS)(r, "") for _ in range(r.choice([1, 2, 2, 3])))
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_the_reasons_are_true(spark: SparkSession, table: Table, count: int) -> None:
+    names, columns, without_reason = set(table.files()), table.read().columns, 0
+    for condition in asked(count, count):
+        if any(name in condition and name not in columns for name in ("tags", "a b")):
+            continue
+        found = hr.explain(spark, table.path, condition)
+        place = table.path if found.replica is None else f"{table.path}/_hedgerow/replicas/{found.replica}"
+        opened = {f for g in found.groups if g.opened for f in g.files}
+        shown = {f for g in found.groups for f in g.files}
+        assert found.replica or names <= shown, condition
+        rows = spark.read.parquet(*(f"{place}/{name}" for name in shown))
+        matching = {row.f for row in rows.where(condition).selectExpr("_metadata.file_name AS f").distinct().collect()}
+        in_opened = {f for f in opened if f.rpartition("/")[2] in matching}
+        assert found.without_match == len(opened) - len(in_opened), condition
+        assert in_copies(shown) or len(in_opened) == len(matching), condition
+        for group in found.groups:
+            if group.opened:
+                continue
+            reason = NEVER.fullmatch(group.because)
+            if reason is None:
+                without_reason += 1
+                continue
+            never, column, low, high, empty = reason.groups()
+            rows = spark.read.parquet(*(f"{place}/{name}" for name in group.files))
+            assert rows.where(never).isEmpty(), (condition, group)
+            if column is not None:
+                outside = f"NOT ({column} BETWEEN {low} AND {high}) AND NOT isnan(CAST({column} AS DOUBLE))"
+                kind = dict(rows.dtypes).get(column, "")
+                plain = f"NOT ({column} BETWEEN {low} AND {high})"
+                assert rows.where(outside if kind == "double" else plain).isEmpty(), (condition, group)
+            if empty is not None:
+                assert rows.where(f"{empty} IS NOT NULL AND {empty} <> double('NaN')").isEmpty(), (condition, group)
+    assert without_reason <= count
+
+
+def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, table: Table) -> None:
+    found = hr.explain(spark, table.path, "Number < 0")
+    if found.replica is None and table.describe()["unknown_files"]:
+        assert [g.because for g in found.groups if g.opened] == [UNKNOWN]
+        assert found.without_match == found.opened
+
+
+def test_a_query_and_a_condition_are_told_alike(spark: SparkSession, table: Table) -> None:
+    condition = "Number BETWEEN 10 AND 20"
+    assert hr.explain(spark, table.path, condition) == hr.explain(
+        spark, table.path, f"SELECT id FROM {table.name} WHERE {condition}"
+    )
+    assert hr.explain(spark, table.path, condition, count=False).without_match is None
+
+
+@pytest.mark.parametrize("query", ["SELECT 1", "colour = 3", "Number <", ""])
+def test_what_cannot_be_explained(spark: SparkSession, table: Table, query: str) -> None:
+    with pytest.raises(hr.HedgerowError) as caught:
+        hr.explain(spark, table.path, query)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,204 @@
+"""Hedgerow's files inside a table are damaged, many times at random: no wrong row, and no error but one sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from tests.support.delta_tables import ASKED, by_number, more, write
+from tests.support.things_table import COLUMNS, ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hedgerow.tables.base import Table
+
+FEW, MANY = 12, 250  # for each kind of table: a thousand together
+CONDITION = "number BETWEEN 500 AND 600 AND kind = 'n'"
+
+
+def _flip(data: bytes, r: Random) -> bytes:
+    """One wrong bit."""
+    at = r.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << r.randrange(8)]) + data[at + 1 :]
+
+
+def _flips(data: bytes, r: Random) -> bytes:
+    for _ in range(r.randrange(2, 20)):
+        data = _flip(data, r)
+    return data
+
+
+def _cut(data: bytes, r: Random) -> bytes:
+    return data[: r.randrange(len(data))]
+
+
+def _zeros(data: bytes, r: Random) -> bytes:
+    at, n = r.randrange(len(data)), r.randrange(1, 200)
+    return data[:at] + bytes(min(n, len(data) - at)) + data[at + n :]
+
+
+def _longer(data: bytes, r: Random) -> bytes:
+    return data + r.randbytes(r.randrange(1, 50))
+
+
+def _number(data: bytes, r: Random) -> bytes:
+    """A number in a JSON document becomes a huge one."""
+    places = [i for i, byte in enumerate(data) if 48 <= byte <= 57] or [0]
+    at = r.choice(places)
+    return data[:at] + b"9" * r.choice([1, 20, 400, 5000]) + data[at + 1 :]
+
+
+def _nested(data: bytes, r: Random) -> bytes:
+    """A JSON document that is nested far too deep."""
+    deep = b"[" * 100_000 + b"]" * 100_000
+    at = data.find(b":", r.randrange(len(data)))
+    return deep if at < 0 else data[: at + 1] + deep + data[at + 1 :]
+
+
+def _elsewhere(data: bytes, r: Random) -> bytes:
+    """Names of files that lead out of the table."""
+    return data.replace(b"part-", r.choice([b"../p-", b"/tmp/", b"a:/b-"]))
+
+
+DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
+    _flip,
+    _flip,
+    _flip,
+    _flips,
+    _cut,
+    _zeros,
+    _longer,
+    _number,
+    _nested,
+    _elsewhere,
+)
+
+
+@pytest.fixture(scope="module", params=["parquet", "overlap", "replica", "delta"])
+def kind(request: pytest.FixtureRequest, spark: SparkSession) -> str:
+    if request.param == "delta":
+        request.getfixturevalue("delta_of_module")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def delta_of_module(spark: SparkSession) -> None:
+    from hedgerow.spark.start.delta_jars import NO_DELTA
+    from hedgerow.spark.storage.delta_log import has_delta
+
+    if not has_delta(spark):
+        pytest.skip(NO_DELTA)
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table in two states: it was written, and something was appended."""
+    place = tmp_path_factory.mktemp(kind) / "things"
+    if kind == "delta":
+        write(spark, str(place))
+        by_number(spark, str(place)).append(more(spark))
+        return place
+    source = str(place.parent / "source")
+    spark.range(ROWS).selectExpr(*COLUMNS).repartition(3).write.parquet(source)
+    workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
+    params = {"overlap": True} if kind == "overlap" else {}
+    learned = hr.learn(spark, source, workload, "qdtree", ROWS // 10, ROWS, table="things", **params)
+    table = hr.apply(spark, source, learned, str(place))
+    if kind == "replica":
+        copy = hr.learn(spark, source, workload, "range", ROWS // 10, ROWS, columns=["price"], table="things")
+        hr.apply(spark, source, copy, str(place), replica="by_price")
+    elif kind == "parquet":
+        table.append(more(spark))
+    return place
+
+
+@pytest.fixture(scope="module")
+def right(spark: SparkSession, kind: str, whole: Path) -> list[str]:
+    return _rows(_plain(spark, kind, whole))
+
+
+def _plain(spark: SparkSession, kind: str, place: Path) -> DataFrame:
+    return spark.sql(f"SELECT * FROM {'delta' if kind == 'delta' else 'parquet'}.`{place}` WHERE {CONDITION}")
+
+
+def _rows(frame: DataFrame) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
+def _sidecars(place: Path) -> list[Path]:
+    found = (p for p in sorted((place / "_hedgerow").rglob("*")) if p.is_file() and p.suffix in (".json", ".arrow"))
+    return [p for p in found if p.stat().st_size]
+
+
+def _copied(whole: Path, to: Path) -> Path:
+    """A copy that shares the data files."""
+    data = {".parquet", ".crc"}
+    return Path(
+        shutil.copytree(
+            whole, to, copy_function=lambda s, d: (os.link if Path(s).suffix in data else shutil.copy)(s, d)
+        )
+    )
+
+
+def _looks(table: Table) -> Iterator[Callable[[], object]]:
+    """What a user may ask of a table, beside its rows."""
+    yield table.describe
+    yield table.history
+    yield lambda: table.score(hr.Workload.from_sql([f"SELECT * FROM things WHERE {CONDITION}"]))
+    yield lambda: table.files(CONDITION)
+
+
+def _check(spark: SparkSession, kind: str, place: Path, right: list[str]) -> Counter[str]:
+    """How often a damaged table was refused, and how often it answered."""
+    found: Counter[str] = Counter()
+    # In an attached session a damage is no error: files that nothing is known of are opened.
+    assert _rows(_plain(spark, kind, place)) == right
+    try:
+        table = hr.table(spark, str(place))
+    except hr.HedgerowError as error:
+        assert "\n" not in str(error)
+        return Counter(refused=1)
+    for look in _looks(table):
+        try:
+            look()
+        except hr.HedgerowError as error:
+            assert "\n" not in str(error)
+            found["look refused"] += 1
+    try:
+        assert _rows(table.read(CONDITION)) == right
+        found["read"] += 1
+    except hr.HedgerowError as error:
+        assert "\n" not in str(error)
+        found["read refused"] += 1
+    return found
+
+
+@pytest.mark.parametrize("times", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_damages(spark: SparkSession, kind: str, whole: Path, right: list[str], times: int, tmp_path: Path) -> None:
+    r, found = Random(times), Counter[str]()
+    hr.attach(spark)
+    try:
+        for i in range(times):
+            place = _copied(whole, tmp_path / str(i))
+            sidecar, damage = r.choice(_sidecars(place)), r.choice(DAMAGES)
+            name = sidecar.relative_to(place).as_posix()
+            sidecar.write_bytes(damage(sidecar.read_bytes(), r))
+            if i % 2:  # Hadoop keeps checksums of its own on a local disk, but an object store has none
+                (sidecar.parent / f".{sidecar.name}.crc").unlink(missing_ok=True)
+            try:
+                found += _check(spark, kind, place, right)
+            except Exception as error:
+                raise AssertionError(f"{i}: {damage.__name__} of {name}") from error
+            shutil.rmtree(place)
+    finally:
+        hr.detach(spark)
+    assert found["refused"] and found["look refused"] > times / 4, found  # the damages were seen
