@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BLOCK_ROWS = 500
-LEARNERS = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando")
+LEARNERS = ("qdtree", "range", "hilbert", "bottom_up", "sop_zorder")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,10 @@ def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:
         advice.save(tmp_path / "plan.json")
 
 
-@pytest.mark.parametrize("name", ["qdtree", "sorted by id, Number", "sop_zorder"])
+@pytest.mark.parametrize(
+    "name",
+    ["sop_zorder", *(pytest.param(n, marks=pytest.mark.long) for n in ("qdtree", "bottom_up", "hilbert", "range"))],
+)
 def test_a_table_that_is_judged_by_all_rows_is_written_as_advised(
     spark: SparkSession, source: str, workload: Workload, advice: Advice, name: str, tmp_path: Path
 ) -> None:

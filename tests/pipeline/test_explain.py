@@ -17,11 +17,14 @@ from tests.support.events_table import ATOMS, conditions, write_events
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FEW, MANY = 12, 60  # conditions for each of the tables
+FEW, MANY = 6, 60  # conditions for each of the tables
 NEVER = re.compile(r"no row satisfies (.*?)(?:; there, (.*) is (.*) to (.*)|; there, (.*) has no value)?")
 
 
-@pytest.fixture(scope="module", params=["parquet", "overlap", "replica", "delta"])
+@pytest.fixture(
+    scope="module",
+    params=["parquet", "delta", *(pytest.param(p, marks=pytest.mark.long) for p in ("overlap", "replica"))],
+)
 def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """A table, and files that its index does not know."""
     folder = tmp_path_factory.mktemp(request.param)

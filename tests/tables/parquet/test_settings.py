@@ -16,7 +16,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.tables.parquet.manifest import Manifest
 from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask
 from tests.support.settings import set_to
 from tests.support.things_table import FILES, ROWS, by_id, write_things
@@ -411,6 +413,7 @@ def change_a_value(table: ParquetTable) -> None:
     sizes[3] = path.stat().st_size
     known = type(table.known)(table.known.names, sizes, table.known.rows, table.known.blocks, table.known.columns)
     rewrite(table, "files", known.to_bytes())
+    seal_again(table)
 
 
 def swap_two_rows_of_the_index(table: ParquetTable) -> None:
@@ -422,10 +425,20 @@ def swap_two_rows_of_the_index(table: ParquetTable) -> None:
             values.setflags(write=True)
             values[[0, 1]] = values[[1, 0]]
     rewrite(table, "index", index_bytes(index))
+    seal_again(table)
 
 
 def change_the_checksum(table: ParquetTable) -> None:
-    manifest = replace(table.manifest, checksum=replace(table.manifest.checksum, low=5))
+    store(table, replace(table.manifest, checksum=replace(table.manifest.checksum, low=5)))
+
+
+def seal_again(table: ParquetTable) -> None:
+    """As if what is there now had been written by Hedgerow."""
+    side = Path(table.path) / "_hedgerow"
+    store(table, replace(table.manifest, seals={n: digest((side / n).read_bytes()) for n in table.manifest.seals}))
+
+
+def store(table: ParquetTable, manifest: Manifest) -> None:
     newest(table).write_bytes(manifest.to_bytes())
     newest(table).with_name(f".{newest(table).name}.crc").unlink(missing_ok=True)
 
