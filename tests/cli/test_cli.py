@@ -251,7 +251,49 @@ def test_explain(run: Run, spark: SparkSession, shop: Path, table: ParquetTable)
     assert answer(run("query", none, "--explain", "--json"))["tables"][0]["opened"] == []
 
 
+def test_why_files_are_skipped(run: Run, table: ParquetTable) -> None:
+    found = answer(run("explain", table.path, "days = 3", "--json"))
+    assert found["opened"] == len(table.files("days = 3"))
+    assert found["files"] == len(table.known)
+    (skipped,) = (group for group in found["groups"] if not group["opened"])
+    assert skipped["because"].startswith("no row satisfies days = 3")
+    assert "1 of " in run("explain", table.path, "days = 3").stdout
+
+
+def test_advise(run: Run, shop: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    words = ["advise", shop / "orders", shop / "queries.sql", "--learner", "range", "--block-rows", BLOCK_ROWS]
+    found = answer(run(*words, "--columns", "days,price", "--json"))
+    names = ["range", "sorted by days, price", "Z-order of days, price"]
+    assert sorted(option["name"] for option in found["options"]) == sorted(names)
+    assert found["best"] is None
+    shown = run(*words, "--save", plan)
+    assert shown.exit_code == 1  # there is no plan for a table so small
+    assert "leave it as it is" in shown.output
+    assert not plan.exists()
+
+
+def test_apply_learns_where_there_is_no_layout(run: Run, shop: Path, tmp_path: Path) -> None:
+    to = tmp_path / "by_range"
+    words = ["apply", shop / "orders", "--workload", shop / "queries.sql", "--learner", "range", "--to", to]
+    assert answer(run(*words, "--block-bytes", "5KB", "--json"))["learner"] == "range"
+    (first,) = answer(run("history", to, "--json"))["history"]
+    assert first["operation"] == "apply"
+    assert "apply" in run("history", to).stdout
+    refused(run("rollback", to), "keeps no replaced files")
+
+
+def test_debug_shows_where_an_error_came_from(run: Run, shop: Path) -> None:
+    result = run("--debug", "describe", shop / "none")
+    assert isinstance(result.exception, HedgerowError)
+
+
 BAD = {
+    "advise {shop}/orders {shop}/queries.sql --learner magic": "no learner 'magic'",
+    "advise {shop}/orders {shop}/queries.sql --columns colour --learner range": "colour",
+    "advise {shop}/orders {shop}/queries.sql --budget 0": "budget",
+    "explain {shop}/orders days=3": "no table that Hedgerow wrote",
+    "apply {shop}/orders --to {tmp}/x": "were logged",
     "learn {shop}/none {shop}/queries.sql --out {tmp}/l.json": "cannot be read",
     "learn {shop}/orders {shop}/none.sql --out {tmp}/l.json": "cannot be read",
     "learn {shop}/orders {shop}/text.txt --out {tmp}/l.json": "SQL",
@@ -346,7 +388,7 @@ def test_why_a_jvm_did_not_start() -> None:
 
 def test_everything_has_a_help_text() -> None:
     group: Any = typer.main.get_command(cli.app)
-    own = "learn score apply query verify describe repair relearn log import-log auto calibrate"
+    own = "advise learn score apply query explain verify describe history rollback repair relearn log import-log auto calibrate"
     assert set(group.commands) == set(own.split())
     for command in [group, *group.commands.values()]:
         assert command.help

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hedgerow import advise
-from hedgerow.core.errors import HedgerowError, LayoutError
+from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError
 from hedgerow.pipeline import table_problem
 from hedgerow.pipeline.advise import Advice
 from hedgerow.pipeline.apply import apply
@@ -105,7 +105,7 @@ def test_a_budget_that_is_used_up(spark: SparkSession, source: str, workload: Wo
 def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workload: Workload) -> None:
     with pytest.raises(LayoutError, match="there is no learner 'tree'"):
         advise(spark, source, workload, ["tree"])
-    with pytest.raises(LayoutError, match="no column nmuber"):
+    with pytest.raises(SchemaError, match="no column nmuber: did you mean Number"):
         advise(spark, source, workload, [], [["nmuber"]])
     with pytest.raises(LayoutError, match="name a learner or a design"):
         advise(spark, source, workload, [])

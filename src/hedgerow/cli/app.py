@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Commands(TyperGroup):
-    """Prints a foreseen error in one line; any other error is a bug and keeps its traceback."""
+    """Prints a foreseen error in one line; any other error is a bug and keeps its traceback, as all do with --debug."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if (sentence := one_sentence(error)) is None:
+            if ctx.params.get("debug") or (sentence := one_sentence(error)) is None:
                 raise
             Output.line("error", sentence)
             raise typer.Exit(1) from None
@@ -82,6 +82,7 @@ def main_options(
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
     conf: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""

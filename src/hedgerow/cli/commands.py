@@ -206,7 +206,10 @@ def score(
 def apply(
     ctx: typer.Context,
     source: SourceArgument,
-    layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="A layout that learn wrote.")],
+    layout: Annotated[Path | None, typer.Argument(help="What learn or advise wrote; else it is learned.")] = None,
+    workload: Annotated[Path, typer.Option(help="Without LAYOUT: a file of queries; else the log.")] = Path("log"),
+    learner: Annotated[str, typer.Option(help="Without LAYOUT: such as qdtree; auto tries all.")] = "qdtree",
+    block_bytes: Annotated[str, typer.Option(help="Without LAYOUT: about the size of a block.")] = "64MB",
     to: Annotated[
         str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
     ] = None,
@@ -226,8 +229,13 @@ def apply(
     """
     from hedgerow.pipeline.several_tables import loaded
 
-    learned = loaded(layout)
+    saved = None if layout is None else loaded(layout)
+    queries = None if saved is not None or is_log(workload) else hedgerow.Workload.from_file(workload)
     with spark_of(ctx) as spark:
+        learned = saved
+        if learned is None:
+            asked = hedgerow.logged(spark, source) if queries is None else queries
+            learned = hedgerow.learn(spark, source, asked, learner, block_bytes=block_bytes)
         written = hedgerow.apply(
             spark,
             source,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.effort import Effort
-from hedgerow.core.errors import HedgerowError, LayoutError, warn
+from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, warn
 from hedgerow.core.learning.rewrite_cost import cost_of
 from hedgerow.core.learning.score import QueryScore
 from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed, estimates
@@ -192,6 +193,7 @@ def advise(
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
     how = How(block_rows=block_rows, block_bytes=block_bytes, seed=seed, effort=effort)
     named = sorted({column for design in designs for column in design})
+    _check_columns(opened, named)
     posed = TableProblem.of(opened, queries, how, named, in_memory=True)
     with step(spark, "measuring"):
         speed = None if is_small(opened) else measured_speed(opened, queries)
@@ -215,6 +217,16 @@ def advise(
         rewrite,
         tuple(rests_on),
     )
+
+
+def _check_columns(opened: Source, named: Sequence[str]) -> None:
+    """SchemaError if the table lacks one of the columns, with the name that was perhaps meant."""
+    known = {name.lower().strip("`"): name for name in opened.schema}
+    for name in named:
+        if name.lower().strip("`") not in known and "." not in name:
+            near = get_close_matches(name.lower(), known, 1)
+            meant = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(opened.schema)}"
+            raise SchemaError(f"{opened.name} has no column {name}: {meant}")
 
 
 def _only_for(option: Option, state: str | None) -> Option:
