@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.autopilot import autopilot as autopilot
     from hedgerow.pipeline.autopilot import decisions as decisions
     from hedgerow.pipeline.calibrate import calibrate as calibrate
+    from hedgerow.pipeline.doctor import Finding as Finding
+    from hedgerow.pipeline.doctor import doctor as doctor
     from hedgerow.pipeline.explain import explain as explain
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
     "Advice": "hedgerow.pipeline.advise:Advice",
+    "Finding": "hedgerow.pipeline.doctor:Finding",
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
@@ -55,6 +58,7 @@ _PUBLIC = {
     "decisions": "hedgerow.pipeline.autopilot:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
+    "doctor": "hedgerow.pipeline.doctor:doctor",
     "explain": "hedgerow.pipeline.explain:explain",
     "import_log": "hedgerow.pipeline.import_log:import_log",
     "learn": "hedgerow.pipeline.learn:learn",
@@ -69,6 +73,7 @@ _PUBLIC = {
 }
 __all__ = [
     "Advice",
+    "Finding",
     "HedgerowError",
     "HedgerowWarning",
     "Learned",
@@ -85,6 +90,7 @@ __all__ = [
     "calibrate",
     "decisions",
     "detach",
+    "doctor",
     "explain",
     "import_log",
     "last_query",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -89,6 +90,23 @@ def relearn(
     Output(as_json).answer(
         {"rows_read_before": before, "rows_read": after}, {"rows read": f"{share(after)}, before {share(before)}"}
     )
+
+
+def doctor(
+    ctx: typer.Context,
+    directory: Annotated[str | None, typer.Argument(help="Look at this table too.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at Spark, Java and Delta here, and at a table; tell what keeps queries from skipping files."""
+    with spark_of(ctx) as spark:
+        hedgerow.attach(spark)  # a session of the command line has no queries of its own
+        found = hedgerow.doctor(spark, directory)
+    output = Output(as_json)
+    if as_json:
+        output.answer({"findings": [asdict(finding) for finding in found]}, {})
+        return
+    rows = [["ok" if f.advice is None else "look", f.what, f.found, f.advice or ""] for f in found]
+    output.table([("", False), ("", False), ("found", False), ("what to do", False)], rows)
 
 
 def history(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:

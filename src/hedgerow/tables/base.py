@@ -6,7 +6,7 @@ raises `LacksCapability`, in one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hedgerow.core.errors import HedgerowError
@@ -53,6 +53,13 @@ class Table(Protocol):
 
     @property
     def layout(self) -> Layout: ...
+
+    @property
+    def written_under(self) -> Mapping[str, str]:
+        """The settings of the session that wrote the table."""
+
+    def stale_joins(self) -> set[str]:
+        """The joined rows of which the index tells nothing, because other tables have changed."""
 
     @property
     def known(self) -> KnownFiles:

@@ -52,6 +52,11 @@ def remove(spark: SparkSession) -> None:
     _set_rules(spark, [rule for rule in _rules(spark) if not _is_ours(rule)])
 
 
+def is_attached(spark: SparkSession) -> bool:
+    """Whether every query of the session may skip files."""
+    return any(rule.isAttached() for rule in _rules(spark) if _is_ours(rule))
+
+
 def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """The same query, made to skip files even if the session is not attached."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic

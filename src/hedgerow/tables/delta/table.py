@@ -103,6 +103,14 @@ class DeltaTable:
         places = [j for _, theirs in self.places(snapshot) for j in theirs.tolist()]
         return self.current(snapshot).take(sorted(set(places)))
 
+    @property
+    def written_under(self) -> Mapping[str, str]:
+        return self.newest_segment.entry.settings
+
+    def stale_joins(self) -> set[str]:
+        """The joined rows of which the newest index tells nothing, because other tables have changed."""
+        return self._stale(self.newest_segment)
+
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The newest snapshot of the table, or that of a version."""
         return self.log.snapshot(version)

@@ -39,7 +39,7 @@ from hedgerow.tables.parquet.replicas import (
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.verify import verified
 from hedgerow.tables.parquet.write import add_rows, commit_append, fitting_rows
-from hedgerow.tables.stored_joins import bound_with_joins
+from hedgerow.tables.stored_joins import bound_with_joins, stale
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,6 +48,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ParquetTable(StoredParquet):
     """A managed Parquet table; open it with `hedgerow.table`. `manifest`: the newest `_hedgerow/manifest-<n>.json`."""
+
+    @property
+    def written_under(self) -> Mapping[str, str]:
+        return self.manifest.settings
+
+    def stale_joins(self) -> set[str]:
+        """The joined rows of which the index tells nothing, because other tables have changed."""
+        return stale(self.manifest.joined, self.usable_joins)
 
     @property
     def replicas(self) -> dict[str, StoredParquet]:

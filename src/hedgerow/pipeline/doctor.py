@@ -1,0 +1,113 @@
+"""doctor: looks at a session, and at a table that `apply` wrote, and tells what keeps queries from skipping files."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import hedgerow
+from hedgerow.core.errors import HedgerowError
+from hedgerow.pipeline.log import report
+from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.route import last_query
+from hedgerow.spark.optimizer.attach import is_attached
+from hedgerow.spark.optimizer.rule import new_rule, settings
+from hedgerow.spark.start.delta_jars import NO_DELTA
+from hedgerow.spark.start.java import Fit, fit
+from hedgerow.spark.start.session import in_own_session, needs_jvm
+from hedgerow.spark.storage.delta_log import has_delta
+from hedgerow.tables.settings_fit import difference
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TESTED_SPARK = "4.2"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was looked at, and what to do about it; None: all is well."""
+
+    what: str
+    found: str
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.found}" + ("" if self.advice is None else f"; {self.advice}")
+
+
+@in_own_session
+def doctor(spark: SparkSession, table: str | None = None) -> tuple[Finding, ...]:
+    """What keeps the queries of a session, or of one table, from skipping files, and what to do about it."""
+    needs_jvm(spark, "look at the session")
+    return (*_of_session(spark), *(() if table is None else _of_table(spark, table)))
+
+
+def _of_session(spark: SparkSession) -> Iterator[Finding]:
+    yield Finding("hedgerow", f"{hedgerow.__version__}, on Python {platform.python_version()}")
+    tested = spark.version.startswith(f"{_TESTED_SPARK}.")
+    untested = f"only Spark {_TESTED_SPARK} is tested: where another one differs, no file is skipped"
+    yield Finding("Spark", spark.version, None if tested else untested)
+    java = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]
+    fits = fit(int(java.split(".")[0])) is Fit.SUPPORTED
+    yield Finding("Java", java, None if fits else "Spark is tested with Java 17 and 21")
+    yield Finding("Delta", "at hand") if has_delta(spark) else Finding("Delta", "not at hand", NO_DELTA)
+    try:
+        new_rule(spark)
+    except HedgerowError as error:
+        yield Finding("attached", "no", f"no query can skip files here: {error}")
+        return
+    if not is_attached(spark):
+        yield Finding("attached", "no", "only routed queries skip files: call hedgerow.attach(spark)")
+        return
+    enabled = str(spark.conf.get("hedgerow.enabled", "true")).lower() == "true"
+    yield Finding("attached", "yes", None if enabled else "but hedgerow.enabled is false, so no file is skipped")
+    for scan in last_query(spark):
+        opened = f"{scan.files_opened:,} of {scan.files:,} files of {scan.table}"
+        yield Finding("last query", opened, scan.reason and f"the index was not used: {scan.reason}")
+
+
+def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
+    try:
+        table = open_table(spark, name)
+        facts = table.describe()
+    except HedgerowError as error:
+        yield Finding("table", name, str(error))
+        return
+    made = f", by {facts['learner']}" if "learner" in facts else ""
+    since = f", since {facts['created']}" if "created" in facts else ""
+    yield Finding("layout", f"{facts['layout']}{made}{since}")
+    missing = 0 if "layout_files_left" in facts else len(facts["missing_files"])  # Delta's list of files is the truth
+    yield _files(facts["files"], len(facts["unknown_files"]), missing)
+    differs = difference(table.written_under, settings(spark))
+    if differs is None:
+        yield Finding("settings", "those it was written under")
+    else:
+        less = "no file is skipped" if differs[0] == "reading" else "a part of the index is of use"
+        yield Finding("settings", differs[1], f"{less}: change it back, or apply the layout again")
+    for replica in facts.get("replicas", ()):
+        behind = None if replica["up_to_date"] else "it is not read: call refresh_replicas() on the table"
+        yield Finding("replica", replica["name"], behind)
+    stale = sorted(table.stale_joins())
+    if stale:
+        yield Finding("joined tables", f"{', '.join(stale)} changed", f"repair the table: hedgerow repair {name}")
+    yield _log(spark, name)
+
+
+def _files(files: int, unknown: int, missing: int) -> Finding:
+    if missing:
+        return Finding("files", f"{files:,}", f"{missing:,} are missing that were written: verify the table")
+    if unknown:
+        known = f"{files:,}, of which the index does not know {unknown:,}"
+        return Finding("files", known, "every query opens those: append with Hedgerow, or apply a layout again")
+    return Finding("files", f"{files:,}, all known to the index")
+
+
+def _log(spark: SparkSession, name: str) -> Finding:
+    try:
+        found = report(spark, name)
+    except HedgerowError:
+        return Finding("log", "no queries", "log them with hedgerow.log, so that the autopilot can learn from them")
+    return Finding("log", f"{found.workload.queries:,.0f} queries, until {found.last}")

@@ -1,0 +1,89 @@
+"""The doctor finds what was broken on purpose, and nothing where all is well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.spark.start.session import configured
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    hr.attach(spark)
+    yield spark
+    hr.detach(spark)
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> str:
+    source, to = str(tmp_path / "source"), str(tmp_path / "numbers")
+    spark.range(2000).selectExpr("id", "id % 10 AS digit").write.parquet(source)
+    asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100")
+    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="numbers")
+    return hr.apply(spark, source, learned, to).path
+
+
+def advices(spark: SparkSession, table: str | None = None) -> dict[str, str]:
+    """What to do, by what was looked at; that Delta's jars are missing may be so on this machine."""
+    found = hr.doctor(spark, table)
+    assert len({f.what for f in found}) >= 5
+    return {f.what: f.advice for f in found if f.advice is not None and f.what != "Delta"}
+
+
+def test_all_is_well(attached: SparkSession, place: str) -> None:
+    assert advices(attached) == {}
+    assert advices(attached, place).keys() == {"log"}  # nobody logs its queries
+
+
+def test_a_session_that_is_not_attached(spark: SparkSession) -> None:
+    assert "hedgerow.attach" in advices(spark)["attached"]
+
+
+def test_skipping_is_turned_off(attached: SparkSession) -> None:
+    attached.conf.set("hedgerow.enabled", "false")
+    try:
+        assert "hedgerow.enabled" in advices(attached)["attached"]
+    finally:
+        attached.conf.unset("hedgerow.enabled")
+
+
+def test_files_that_the_index_does_not_know(attached: SparkSession, place: str) -> None:
+    attached.range(5).selectExpr("id", "id AS digit").write.mode("append").parquet(place)
+    assert "append with Hedgerow" in advices(attached, place)["files"]
+
+
+def test_lost_files(attached: SparkSession, place: str) -> None:
+    next(Path(place).glob("*.parquet")).unlink()
+    assert "missing" in advices(attached, place)["files"]
+
+
+def test_other_settings(attached: SparkSession, place: str) -> None:
+    with configured(attached, session__timeZone="Asia/Kathmandu"):
+        assert "a part of the index" in advices(attached, place)["settings"]
+
+
+def test_a_damaged_manifest(attached: SparkSession, place: str) -> None:
+    (manifest,) = Path(place, "_hedgerow").glob("manifest-*.json")
+    manifest.write_text("{}")
+    assert "damaged" in advices(attached, place)["table"] or "cannot be read" in advices(attached, place)["table"]
+
+
+def test_why_the_last_query_skipped_nothing(attached: SparkSession, place: str) -> None:
+    attached.sql(f"SELECT * FROM parquet.`{place}` WHERE id = 3").collect()
+    assert "last query" not in advices(attached)
+    (manifest,) = Path(place, "_hedgerow").glob("manifest-*.json")
+    manifest.write_text("{}")
+    attached.sql(f"SELECT * FROM parquet.`{place}` WHERE id = 4").collect()
+    assert "the index was not used" in advices(attached)["last query"]
+
+
+def test_a_place_without_a_table(attached: SparkSession, tmp_path: Path) -> None:
+    assert "no table that Hedgerow wrote" in advices(attached, str(tmp_path / "none"))["table"]
