@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +23,19 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
     hr.detach(spark)
 
 
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> str:
-    source, to = str(tmp_path / "source"), str(tmp_path / "numbers")
+@pytest.fixture(scope="module")
+def numbers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("numbers")
+    source, to = str(folder / "source"), str(folder / "numbers")
     spark.range(2000).selectExpr("id", "id % 10 AS digit").write.parquet(source)
     asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100")
     learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="numbers")
     return hr.apply(spark, source, learned, to).path
+
+
+@pytest.fixture
+def place(numbers: str, tmp_path: Path) -> str:
+    return str(shutil.copytree(numbers, tmp_path / "numbers"))
 
 
 def advices(spark: SparkSession, table: str | None = None) -> dict[str, str]:
@@ -76,6 +83,7 @@ def test_a_damaged_manifest(attached: SparkSession, place: str) -> None:
     assert "damaged" in advices(attached, place)["table"] or "cannot be read" in advices(attached, place)["table"]
 
 
+@pytest.mark.long
 def test_why_the_last_query_skipped_nothing(attached: SparkSession, place: str) -> None:
     attached.sql(f"SELECT * FROM parquet.`{place}` WHERE id = 3").collect()
     assert "last query" not in advices(attached)

@@ -86,7 +86,10 @@ DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 )
 
 
-@pytest.fixture(scope="module", params=["parquet", "overlap", "replica", "delta"])
+@pytest.fixture(
+    scope="module",
+    params=["parquet", "delta", *(pytest.param(p, marks=pytest.mark.long) for p in ("overlap", "replica"))],
+)
 def kind(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     if request.param == "delta":
         request.getfixturevalue("delta_of_module")
