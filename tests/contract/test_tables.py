@@ -93,6 +93,11 @@ def test_promises(spark: SparkSession, table: Table) -> None:
         for q in WORKLOAD.on("things").bind({"things": {"number": "bigint", "word": "string", "price": "double"}})
     ]
     assert 0 < score.rows_read < 1 and all(0 <= share <= 1 for share in table.rows_read(predicates))
+    told = table.explained(predicates[0])
+    assert sorted(name for group in told.groups for name in group.files) == sorted(files)
+    assert table.rows_opened(told).count() == sum(group.rows or 0 for group in told.groups if group.opened)
+    assert str(ROWS) in table._repr_html_() and "rows read" in score._repr_html_()
+    assert table.written_under and not table.stale_joins()
 
     all_rows = f"SELECT * FROM {table.describe().get('format', 'parquet')}.`{table.path}`"
     cached = spark.sql(all_rows).cache()

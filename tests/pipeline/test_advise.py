@@ -47,6 +47,7 @@ def test_the_best_comes_first_between_the_table_as_it_is_and_the_bound(advice: A
     assert len(read) == len(LEARNERS) + 2
     assert advice.bound is not None
     assert advice.bound < read[0] <= read[-1] <= advice.rows_read == 1.0
+    assert f"<td>{advice.options[0].name}</td><td>{read[0]:.1%}</td>" in advice._repr_html_()
 
 
 def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.effort import Effort
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, warn
+from hedgerow.core.html import html_table
 from hedgerow.core.learning.rewrite_cost import cost_of
 from hedgerow.core.learning.score import QueryScore
 from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed, estimates
@@ -96,9 +97,14 @@ class Advice:
         return int(self.rewrite_seconds / (self.best.estimate.now - self.best.estimate.then)) + 1
 
     def __str__(self) -> str:
-        told = [f"{option.name}: {option.why_not or _told(option)}" for option in self.options]
         now = f"{self.table}: {self.rows_read:.1%} of {self.rows:,} rows are read now"
-        return "\n".join([now, *told, self.sentence])
+        return "\n".join([now, *map(str, self.options), self.sentence])
+
+    def _repr_html_(self) -> str:
+        rows = [(o.name, *o.figures(), o.why_not) for o in self.options]
+        now = "as it is", f"{self.rows_read:.1%}", None, None if self.now is None else f"{self.now:.2f}", None
+        table = html_table([now, *rows], ["layout", "rows read", "blocks", "seconds", ""])
+        return f"{table}{html_table([('advice', self.sentence)])}"
 
     @property
     def sentence(self) -> str:
@@ -138,12 +144,6 @@ class Advice:
             "templates": [asdict(t) for t in self.templates],
             "rests_on": list(self.rests_on),
         }
-
-
-def _told(option: Option) -> str:
-    assert option.score is not None
-    seconds = "" if option.estimate is None else f", {option.estimate.then:.2f} s a query"
-    return f"{option.score.rows_read:.1%} of the rows, {option.score.blocks:,} blocks{seconds}"
 
 
 def _plain(option: Option) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Predicate
@@ -46,6 +47,12 @@ class Learned:
     def __str__(self) -> str:
         made = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
         return f"a {self.layout.kind} layout of {self.table}{made}: {self.blocks:,} blocks"
+
+    def _repr_html_(self) -> str:
+        shown = ("learner", "source", "block_rows", "sample_rows", "seed")
+        facts = [(name, self.provenance[name]) for name in shown if name in self.provenance]
+        facts += [("queries", len(self.predicates)), ("sorted by", self.sort_by)]
+        return html_table([("layout", self), *facts, *[("seconds", self.estimate)] * (self.estimate is not None)])
 
     def to_json(self) -> str:
         return json.dumps(

@@ -61,6 +61,17 @@ class Option:
             return float("inf")
         return self.score.rows_read if self.estimate is None else self.estimate.then
 
+    def figures(self) -> tuple[str | None, str | None, str | None]:
+        """The share of rows read, the blocks, and the seconds of a query, as text."""
+        read = None if self.score is None else f"{self.score.rows_read:.1%}"
+        blocks = None if self.score is None else f"{self.score.blocks:,}"
+        return read, blocks, None if self.estimate is None else f"{self.estimate.then:.2f}"
+
+    def __str__(self) -> str:
+        read, blocks, seconds = self.figures()
+        figures = f"{read} of the rows, {blocks} blocks" + ("" if seconds is None else f", {seconds} s a query")
+        return f"{self.name}: {self.why_not or figures}"
+
 
 def candidates(learners: Iterable[str], designs: Iterable[Iterable[str]] = ()) -> list[Candidate]:
     """The user's own designs, each the columns of a sort and of a Z-order, and then learners."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score import Score
 from hedgerow.core.predicates.nodes import Predicate
@@ -29,6 +30,11 @@ _INSTEAD: dict[Capability, str] = {
     "overlap": "a Delta table cannot keep a row in several files, so {path} is left as it is: learn without overlap, "
     "or write a Parquet directory with to=",
 }
+
+
+def facts_as_html(table: Table) -> str:
+    """What `describe` tells in single words and numbers, for notebooks."""
+    return html_table((name, fact) for name, fact in table.describe().items() if isinstance(fact, str | int))
 
 
 class LacksCapability(HedgerowError):
@@ -94,6 +100,8 @@ class Table(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """The table's facts and the origin of its layout, as plain values."""
+
+    def _repr_html_(self) -> str: ...
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.html import html_table
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -53,17 +54,23 @@ class Score:
         return json.dumps(asdict(self))
 
     def __str__(self) -> str:
-        lines = [
+        return "\n".join(f"{name:<24}{value}" for name, value in self._shown())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._shown())
+
+    def _shown(self) -> list[tuple[str, str]]:
+        shares = [
             ("rows read", self.rows_read),
             ("blocks read", self.blocks_read),
             ("bytes read", self.bytes_read),
         ]
         if self.selectivity is not None:
-            lines.append(("selectivity (the bound)", self.selectivity))
-        shown = [f"{name:<24}{100 * value:8.2f} %" for name, value in lines]
+            shares.append(("selectivity (the bound)", self.selectivity))
+        shown = [(name, f"{100 * value:8.2f} %") for name, value in shares]
         if self.seconds is not None and self.seconds_now is not None:
-            shown.append(f"{'seconds a query':<24}{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated")
-        return "\n".join(shown)
+            shown.append(("seconds a query", f"{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated"))
+        return shown
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:

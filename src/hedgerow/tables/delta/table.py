@@ -35,6 +35,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
+from hedgerow.tables.base import facts_as_html
 from hedgerow.tables.delta.repair import relearn, repair
 from hedgerow.tables.delta.rewrite import append, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
@@ -220,6 +221,9 @@ class DeltaTable:
             all_files = all_files + part
         order = np.argsort([j for some in (*places, unknown) for j in some])
         return all_files.take(order.tolist())
+
+    def _repr_html_(self) -> str:
+        return facts_as_html(self)
 
     def score(self, workload: Workload) -> Score:
         """The workload's exact cost, from the index alone; the share of matching rows would need a scan."""

@@ -20,7 +20,7 @@ from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.sql.plain import plain_condition
-from hedgerow.tables.base import LacksCapability
+from hedgerow.tables.base import LacksCapability, facts_as_html
 from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import is_hidden
@@ -227,6 +227,9 @@ class ParquetTable(StoredParquet):
         bound = bound_with_joins(workload, self.name, self.schema, joined, self.usable_joins, meaning(self.spark))
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
         return bound
+
+    def _repr_html_(self) -> str:
+        return facts_as_html(self)
 
     def history(self) -> list[dict[str, Any]]:
         """Hedgerow's writes to the table, the newest first, as long as their manifests are kept."""
