@@ -25,7 +25,7 @@ from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.optimizer.rule import version_of
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import in_own_session, is_remote
+from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.query_log import QueryLog
 
@@ -183,6 +183,7 @@ def advise(
         budget: seconds for learning; learners whose turn would come later are left out, which the advice says.
         table: the source's name in the workload; by default the last part of its path or name.
     """
+    needs_jvm(spark, "advise")
     if not budget > 0:
         raise LayoutError(f"budget has to be a number of seconds above 0, not {budget!r}")
     tried = candidates(ADVISED if learners is None else learners, designs)
@@ -198,7 +199,7 @@ def advise(
     with step(spark, "measuring"):
         speed = None if is_small(opened) else measured_speed(opened, queries)
     found = options(posed, tried, speed, budget)
-    state = None if is_remote(spark) else version_of(opened.frame)
+    state = version_of(opened.frame)
     found = [_only_for(option, state) for option in found]
     rewrite, assumed = _rewrite_seconds(spark, source, opened, found[0], speed)
     first = found[0]
