@@ -260,6 +260,15 @@ def test_why_files_are_skipped(run: Run, table: ParquetTable) -> None:
     assert "1 of " in run("explain", table.path, "days = 3").stdout
 
 
+def test_a_query_is_compared_with_itself(run: Run, spark: SparkSession, table: ParquetTable) -> None:
+    sql = f"SELECT * FROM parquet.`{table.path}` WHERE days = 3"
+    found = answer(run("query", sql, "--compare", "--json"))
+    assert found["plain"]["files"] == len(table.known) > found["skipping"]["files"] == len(table.files("days = 3"))
+    assert found["plain"]["rows"] == found["skipping"]["rows"] == spark.sql(sql).count() > 0
+    refused(run("query", "CREATE TEMPORARY VIEW never AS SELECT 1 AS x", "--compare"), "only a query")
+    refused(run("query", f"SELECT rand() AS r FROM parquet.`{table.path}`", "--compare"), "do not answer the same")
+
+
 def test_advise(run: Run, shop: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     words = ["advise", shop / "orders", shop / "queries.sql", "--learner", "range", "--block-rows", BLOCK_ROWS]

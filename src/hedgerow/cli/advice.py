@@ -18,29 +18,31 @@ def show_advice(found: Advice, output: Output) -> None:
     if output.as_json:
         output.answer(found.to_dict(), {})
         return
-    rows = [["as it is", share(found.rows_read), "", _seconds(found.now), "", ""], *map(_row, found.options)]
+    now = ["as it is", share(found.rows_read), "", _seconds(found.now), "", ""]
+    rows = [now, *map(_row, found.options)]
     if found.bound is not None:
         rows.append(["rows that match", share(found.bound), "", "", "", "no layout reads less"])
     titles = (
         ("layout", False),
         ("rows read", True),
         ("blocks", True),
-        ("seconds", True),
+        ("s a query", True),
         ("learned in", True),
         ("", False),
     )
     output.table(titles, rows)
     shown = found.templates[:_TEMPLATES]
     if shown:
-        numbers = [(title, True) for title in ("queries", "now", "then")]
-        output.table([(f"with {found.options[0].name}", False), *numbers], [_line(t) for t in shown])
+        numbers = [(title, True) for title in ("queries", "s now", "s then")]
+        title = f"queries like these, with {found.options[0].name}"
+        output.table([(title, False), *numbers], [_line(t) for t in shown])
     if len(found.templates) > len(shown):
         output.line("note", f"{len(found.templates) - len(shown):,} more kinds of queries; --json lists all")
     output.answer(
         {},
         {
             "advice": found.sentence,
-            "slower": "\n".join(_short(t.shape) for t in found.slower) or None,
+            "slower": "\n".join(_short(t.example) for t in found.slower) or None,
             "rests on": "\n".join(found.rests_on),
         },
     )
@@ -56,7 +58,7 @@ def _row(option: Option) -> list[str]:
 
 
 def _line(template: Template) -> list[str]:
-    return [_short(template.shape), f"{template.queries:,}", _seconds(template.now), _seconds(template.then)]
+    return [_short(template.example), f"{template.queries:,}", _seconds(template.now), _seconds(template.then)]
 
 
 def _short(text: str) -> str:

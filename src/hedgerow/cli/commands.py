@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
@@ -50,7 +50,9 @@ def learn(
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
     learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned; auto tries all.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
-    block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
+    block_bytes: Annotated[
+        str | None, typer.Option(help="About the size of a block; else 64MB, less for a small table.")
+    ] = None,
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
@@ -131,7 +133,9 @@ def advise(
     learner: Annotated[Texts, typer.Option(help="Try this learner; repeatable. By default all.")] = None,
     budget: Annotated[float, typer.Option(help="Seconds for learning.")] = 120.0,
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
-    block_bytes: Annotated[str, typer.Option(help="About the size of a block; --block-rows wins.")] = "64MB",
+    block_bytes: Annotated[
+        str | None, typer.Option(help="About the size of a block; else 64MB, less for a small table.")
+    ] = None,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the best layout here, for apply.")] = None,
     as_json: JsonOption = False,
@@ -156,6 +160,7 @@ def advise(
     show_advice(found, Output(as_json))
     if save is not None:
         found.save(save)
+        Output.line("note", f"the plan of {found.options[0].name} is in {save}")
 
 
 @app.command()
@@ -209,7 +214,7 @@ def apply(
     layout: Annotated[Path | None, typer.Argument(help="What learn or advise wrote; else it is learned.")] = None,
     workload: Annotated[Path, typer.Option(help="Without LAYOUT: a file of queries; else the log.")] = Path("log"),
     learner: Annotated[str, typer.Option(help="Without LAYOUT: such as qdtree; auto tries all.")] = "qdtree",
-    block_bytes: Annotated[str, typer.Option(help="Without LAYOUT: about the size of a block.")] = "64MB",
+    block_bytes: Annotated[str | None, typer.Option(help="Without LAYOUT: about the size of a block.")] = None,
     to: Annotated[
         str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
     ] = None,
@@ -265,6 +270,7 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="A table is named by its place as parquet.`/a/place`.")],
     limit: Annotated[int, typer.Option(min=0, help="Rows to show; 0: all.")] = 20,
     explain: Annotated[bool, typer.Option("--explain", help="Tell what would be opened, and run nothing.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Run it with and without skipping.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document a row.")] = False,
 ) -> None:
     """Run SQL on just the files that matter.
@@ -275,6 +281,8 @@ def query(
     with spark_of(ctx) as spark:
         if explain:
             _explain(spark, sql, output)
+        elif compare:
+            _compare(spark, sql, output)
         else:
             output.rows(hedgerow.route(spark, sql), limit)
 
@@ -342,12 +350,7 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
 
     With `--json` the names of the opened files are listed too. The query does not run.
     """
-    from hedgerow.spark.start.session import first_line, spark_errors
-
-    try:  # a statement is refused here: Spark would run it at once
-        spark._jsparkSession.sessionState().sqlParser().parseQuery(sql)
-    except spark_errors() as error:
-        raise HedgerowError(f"only a query can be explained: {first_line(error)}") from error
+    _check_query(spark, sql)
     opened = _by_directory(hedgerow.route(spark, sql).inputFiles())
     tables: list[dict[str, Any]] = [
         {"path": path, "opened": sorted(opened.get(path, [])), "files": len(names)}
@@ -358,6 +361,29 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
     else:
         rows = [[t["path"].removeprefix("file://"), f"{len(t['opened']):,}", f"{t['files']:,}"] for t in tables]
         output.table([("table", False), ("opened", True), ("files", True)], rows)
+
+
+def _check_query(spark: SparkSession, sql: str) -> None:
+    """HedgerowError for a statement that is no query: Spark would run it at once."""
+    from hedgerow.spark.start.session import first_line, spark_errors
+
+    try:
+        spark._jsparkSession.sessionState().sqlParser().parseQuery(sql)
+    except spark_errors() as error:
+        raise HedgerowError(f"only a query can be explained or compared: {first_line(error)}") from error
+
+
+def _compare(spark: SparkSession, sql: str, output: Output) -> None:
+    """Prints the files and the seconds of a query that skips files, and of one that does not."""
+    from hedgerow.pipeline.compare import compare
+
+    _check_query(spark, sql)
+    sides = compare(spark, sql)
+    if output.as_json:
+        output.answer({side.name: asdict(side) for side in sides}, {})
+        return
+    rows = [[side.name, f"{side.files:,}", f"{side.seconds:,.2f}", f"{side.rows:,}"] for side in sides]
+    output.table([("", False), ("files", True), ("seconds", True), ("rows", True)], rows)
 
 
 def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:

@@ -59,7 +59,7 @@ def auto(
     source: SourceArgument,
     to: Annotated[str | None, typer.Option(help="Where a Parquet table's new generation goes.")] = None,
     learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree",
-    block_bytes: Annotated[str, typer.Option(help="About the size of a block.")] = "64MB",
+    block_bytes: Annotated[str | None, typer.Option(help="About the size of a block, such as 64MB.")] = None,
     horizon: Annotated[
         float | None, typer.Option(help="Days that the workload will last; else as long as the log.")
     ] = None,

@@ -99,8 +99,9 @@ def doctor(
 ) -> None:
     """Look at Spark, Java and Delta here, and at a table; tell what keeps queries from skipping files."""
     with spark_of(ctx) as spark:
-        hedgerow.attach(spark)  # a session of the command line has no queries of its own
+        hedgerow.attach(spark)
         found = hedgerow.doctor(spark, directory)
+    found = tuple(f for f in found if f.what != "attached")  # that was the command's own session
     output = Output(as_json)
     if as_json:
         output.answer({"findings": [asdict(finding) for finding in found]}, {})

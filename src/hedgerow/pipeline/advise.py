@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ from hedgerow.core.html import html_table
 from hedgerow.core.learning.rewrite_cost import cost_of
 from hedgerow.core.learning.score import QueryScore
 from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed, estimates
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Workload, shape
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small
@@ -38,9 +42,9 @@ _REWRITE_SCANS = 20.0  # scans of all columns take as long as a rewrite: 15 to 4
 
 @dataclass(frozen=True)
 class Template:
-    """Queries that differ in literals only: their text without literals, and means of what they take and read."""
+    """Queries that differ in literals only: the condition of one, and means of what they all take and read."""
 
-    shape: str
+    example: str
     queries: int
     now: float
     then: float
@@ -170,7 +174,7 @@ def advise(
     *,
     budget: float = BUDGET,
     block_rows: int | None = None,
-    block_bytes: str = "64MB",
+    block_bytes: str | None = None,
     seed: int = 0,
     effort: Effort = "normal",
     table: str | None = None,
@@ -178,7 +182,7 @@ def advise(
     """What each learner would make of the table for these queries, judged on one sample; nothing is written.
 
     Args:
-        learners: by default all but `random`.
+        learners: by default all but `random`, and but "woodblock" where JAX and Optax are not installed.
         designs: your own, each the columns of a sort and of a Z-order, such as `[("day", "city")]`.
         budget: seconds for learning; learners whose turn would come later are left out, which the advice says.
         table: the source's name in the workload; by default the last part of its path or name.
@@ -186,7 +190,7 @@ def advise(
     needs_jvm(spark, "advise")
     if not budget > 0:
         raise LayoutError(f"budget has to be a number of seconds above 0, not {budget!r}")
-    tried = candidates(ADVISED if learners is None else learners, designs)
+    tried = candidates(_installed() if learners is None else learners, designs)
     if not tried:
         raise LayoutError("name a learner or a design")
     with step(spark, "looking at the table"):
@@ -218,6 +222,11 @@ def advise(
         rewrite,
         tuple(rests_on),
     )
+
+
+def _installed() -> list[str]:
+    """The learners that can run here: one needs packages of its own."""
+    return [name for name in ADVISED if name != "woodblock" or (find_spec("jax") and find_spec("optax"))]
 
 
 def _check_columns(opened: Source, named: Sequence[str]) -> None:
@@ -262,12 +271,15 @@ def _templates(posed: TableProblem, option: Option, speed: Speed | None) -> tupl
     if option.score is None or speed is None:
         return ()
     by_shape: dict[str, list[tuple[Estimate, QueryScore]]] = {}
+    example: dict[str, Predicate] = {}
     each = estimates(option.score, speed, len(posed.source.files), posed.source.size)
     for query, told, scored in zip(posed.queries, each, option.score.queries, strict=True):
-        by_shape.setdefault(shape(query.predicate(posed.source.name)), []).append((told, scored))
+        p = query.predicate(posed.source.name)
+        by_shape.setdefault(shape(p), []).append((told, scored))
+        example.setdefault(shape(p), p)
     found = [
         Template(
-            text,
+            predicate_text(normalise(example[text])),
             len(some),
             fmean(told.now for told, _ in some),
             fmean(told.then for told, _ in some),

@@ -109,5 +109,5 @@ def _log(spark: SparkSession, name: str) -> Finding:
     try:
         found = report(spark, name)
     except HedgerowError:
-        return Finding("log", "no queries", "log them with hedgerow.log, so that the autopilot can learn from them")
+        return Finding("log", "no queries; hedgerow.log writes them down, for the autopilot to learn from")
     return Finding("log", f"{found.workload.queries:,.0f} queries, until {found.last}")

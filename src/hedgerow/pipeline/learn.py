@@ -56,7 +56,7 @@ def learn(
     sample_rows: int | None = None,
     seed: int = 0,
     *,
-    block_bytes: str = "64MB",
+    block_bytes: str | None = None,
     table: str | None = None,
     cuts: Kind = "atoms",
     recurrence: Recurrence = "auto",
@@ -77,6 +77,7 @@ def learn(
             least of a million rows.
         block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
             `block_bytes` and the size of the source's files.
+        block_bytes: such as "128MB"; by default "64MB", or a sixteenth of a table of less than 1 GB, but at least 4 MB.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
         cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").

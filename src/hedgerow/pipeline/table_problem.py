@@ -41,6 +41,7 @@ from hedgerow.tables.base import Table
 _FEW_IN_A_BLOCK = 50  # rows of a sample: a condition with fewer may be in other blocks too
 _MOST_RARE_ROWS = 300_000
 _LEAST_JUDGED, _JUDGED_IN_A_BLOCK = 200_000, 10_000  # rows that layouts are judged on in memory
+_BLOCK_BYTES, _LEAST_BLOCK_BYTES, _BLOCKS = 64 << 20, 4 << 20, 16
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -51,7 +52,7 @@ class How:
     learner: str = "qdtree"
     params: Mapping[str, Any] = field(default_factory=dict)
     block_rows: int | None = None
-    block_bytes: str = "64MB"
+    block_bytes: str | None = None
     sample_rows: int | None = None
     seed: int = 0
     cuts: Kind = "atoms"
@@ -61,7 +62,13 @@ class How:
 
     def least_rows(self, source: Source) -> int:
         """The least rows of a block."""
-        return at_least_one("block_rows", self.block_rows) or _rows_of_bytes(source, self.block_bytes)
+        return at_least_one("block_rows", self.block_rows) or max(1, round(self._bytes(source) / _width(source)))
+
+    def _bytes(self, source: Source) -> float:
+        """About the bytes of a block: by default 64 MB, or less where so few blocks would be made of the table."""
+        if self.block_bytes is not None:
+            return _bytes_of(self.block_bytes)
+        return min(_BLOCK_BYTES, max(_LEAST_BLOCK_BYTES, source.rows * _width(source) / _BLOCKS))
 
 
 @dataclass(frozen=True)
@@ -197,9 +204,17 @@ def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[flo
     return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 
 
-def _rows_of_bytes(source: Source, size: str) -> int:
-    """The number of rows in a block of this size, such as 64MB."""
+def _width(source: Source) -> float:
+    """The bytes of a row."""
+    return max(1.0, sum(source.widths.values()))
+
+
+def _bytes_of(size: str) -> float:
+    """
+    >>> _bytes_of("1.5KB")
+    1536.0
+    """
     number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
     if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
         raise LayoutError(f"a block size is written like 64MB, not {size!r}")
-    return max(1, round(float(number) * _UNITS[unit] / max(1.0, sum(source.widths.values()))))
+    return float(number) * _UNITS[unit]

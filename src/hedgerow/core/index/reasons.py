@@ -17,8 +17,8 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import And, Literal, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.normal_form import negate, normalise
 from hedgerow.core.predicates.sql_text import literal_text, predicate_text, term_text
-from hedgerow.core.pruning.block_stats import Bools, Ints, Stats
-from hedgerow.core.pruning.evaluator import must_match
+from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, TermStats
+from hedgerow.core.pruning.evaluator import may_match, must_match
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
 
 
 def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
-    """The least and the greatest value of the one term of a condition in these blocks, where both are known."""
+    """The least and the greatest value of a condition's one term in these blocks, where that alone excludes it."""
     terms = [t for t in terms_of(p) if term_text(t) in stats.terms]
     if len(terms) != 1:
         return None
@@ -71,6 +71,10 @@ def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     low, high = int(known.low[blocks].min()), int(known.high[blocks].max())
     if low % 2 == 0 or high % 2 == 0:  # gaps between the listed values
         return None
+    nulls, nan = known.nulls[blocks].max(keepdims=True), np.array([known.nan[blocks].any()])
+    span = TermStats(known.type, known.values, np.array([low], np.int32), np.array([high], np.int32), nulls, nan)
+    if may_match(p, Stats(np.ones(1, np.int64), {name: span}, {}))[0]:
+        return None  # each block excludes it by itself, but not all of them together
     texts = [literal_text(Literal(known.type.kind, known.values[code // 2])) for code in (low, high)]
     return f"{name} is {texts[0]} to {texts[1]}"
 

@@ -1,0 +1,43 @@
+"""compare: a query as it is, and the same query on just the files that matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.pipeline.route import route
+from hedgerow.spark.compute.checksum import checksum
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROUNDS = 2  # the first one finds nothing in caches; the faster one counts
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to run a query: the files that it opens, its seconds, and its rows."""
+
+    name: str
+    files: int
+    seconds: float
+    rows: int
+
+
+def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
+    """The query as it is and routed, in turn; HedgerowError if they do not answer the same."""
+    sides: dict[str, Side] = {}
+    answers = set()
+    for _ in range(_ROUNDS):
+        for name, frame in (("plain", spark.sql(sql)), ("skipping", route(spark, sql))):
+            begun = perf_counter()
+            answer = checksum(frame)
+            side = Side(name, len(frame.inputFiles()), perf_counter() - begun, answer.rows)
+            best = sides.get(name, side)
+            sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
+            answers.add(answer)
+    if len(answers) > 1:
+        raise HedgerowError("the two ways do not answer the same: is the query one that answers alike each time?")
+    return sides["plain"], sides["skipping"]
