@@ -59,7 +59,7 @@ def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["sop_zorder", *(pytest.param(n, marks=pytest.mark.long) for n in ("qdtree", "range", "sorted by id, Number"))],
+    ["range", *(pytest.param(n, marks=pytest.mark.long) for n in ("qdtree", "sop_zorder", "sorted by id, Number"))],
 )
 def test_a_table_that_is_judged_by_all_rows_is_written_as_advised(
     spark: SparkSession, source: str, workload: Workload, advice: Advice, name: str, tmp_path: Path

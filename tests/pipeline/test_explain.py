@@ -23,7 +23,7 @@ NEVER = re.compile(r"no row satisfies (.*?)(?:; there, (.*) is (.*) to (.*)|; th
 
 @pytest.fixture(
     scope="module",
-    params=["parquet", "delta", *(pytest.param(p, marks=pytest.mark.long) for p in ("overlap", "replica"))],
+    params=["parquet", *(pytest.param(p, marks=pytest.mark.long) for p in ("delta", "overlap", "replica"))],
 )
 def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """A table, and files that its index does not know."""
