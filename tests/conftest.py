@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def delta(spark: SparkSession) -> SparkSession:
     """The session, if it reads Delta tables."""
     from hedgerow.spark.storage.delta_log import has_delta

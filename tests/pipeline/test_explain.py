@@ -32,7 +32,7 @@ def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory:
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 30)])
     params = {"overlap": True} if request.param == "overlap" else {}
     if request.param == "delta":
-        request.getfixturevalue("delta_of_module")
+        request.getfixturevalue("delta")
         spark.read.parquet(source).drop("tags", "a b").write.format("delta").save(to)
         source = to
     learned = hr.learn(spark, source, workload, block_rows=1000, sample_rows=5_000, table="events", **params)
@@ -47,15 +47,6 @@ def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory:
     else:
         spark.read.parquet(source).limit(50).write.mode("append").parquet(to)
     return hr.table(spark, to)
-
-
-@pytest.fixture(scope="module")
-def delta_of_module(spark: SparkSession) -> None:
-    from hedgerow.spark.start.delta_jars import NO_DELTA
-    from hedgerow.spark.storage.delta_log import has_delta
-
-    if not has_delta(spark):
-        pytest.skip(NO_DELTA)
 
 
 def in_copies(files: set[str]) -> bool:

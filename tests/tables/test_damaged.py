@@ -92,17 +92,8 @@ DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 )
 def kind(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     if request.param == "delta":
-        request.getfixturevalue("delta_of_module")
+        request.getfixturevalue("delta")
     return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def delta_of_module(spark: SparkSession) -> None:
-    from hedgerow.spark.start.delta_jars import NO_DELTA
-    from hedgerow.spark.storage.delta_log import has_delta
-
-    if not has_delta(spark):
-        pytest.skip(NO_DELTA)
 
 
 @pytest.fixture(scope="module")
