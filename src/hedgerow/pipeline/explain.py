@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
-from hedgerow.core.predicates.nodes import Cast, Opaque, Predicate, columns_of, terms_of
+from hedgerow.core.predicates.nodes import TRUE, Cast, Opaque, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
+from hedgerow.sql.parts import parts_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.base import Table
 from hedgerow.tables.explained import Explained, Group
@@ -81,17 +82,21 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     """
     needs_jvm(spark, "explain a query")
     opened = open_table(spark, table)
-    asked = _query(opened, query)
+    is_query = query.lstrip().upper().startswith(("SELECT ", "SELECT\n", "WITH "))
+    sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # the only table of a query is the one asked of
+    asked = _query(opened, sql)
     p = asked.predicate(opened.name)
     found = opened.explained(p, asked.columns(opened.name))
-    without = _without_match(opened, p, found) if count else None
-    return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, _hints(found))
+    ignored = _not_understood(sql)
+    # Of a whole query only the part that was understood can be asked of single files.
+    text = query if not is_query else predicate_text(p) if not ignored else None
+    without = _without_match(opened, text, found) if count and text else None
+    hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(found))
+    return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, hints)
 
 
-def _query(table: Table, query: str) -> Query:
-    """The query, or the one for all rows that satisfy a condition."""
-    is_query = query.split(None, 1)[0].upper() in ("SELECT", "WITH") if query.strip() else False
-    sql = query if is_query else f"SELECT * FROM {table.name} WHERE {query}"
+def _query(table: Table, sql: str) -> Query:
+    """The query as the index sees it; WorkloadError if it does not read the table."""
     asked = Workload.from_sql([sql])
     bound = table.bound(asked)
     reading = [q for q in bound if q.reads(table.name)]
@@ -101,10 +106,20 @@ def _query(table: Table, query: str) -> Query:
     return reading[0]
 
 
-def _without_match(table: Table, p: Predicate, found: Explained) -> int | None:
+def _not_understood(sql: str) -> list[str]:
+    """The parts of the query's WHERE of which nothing reaches the index."""
+
+    def is_lost(part: str) -> bool:
+        asked = Workload.from_sql([f"SELECT * FROM t WHERE {part}"])
+        return all(query.predicate("t") == TRUE for query in asked)
+
+    return [part for part in parts_of(sql) if is_lost(part)]
+
+
+def _without_match(table: Table, condition: str, found: Explained) -> int | None:
     """How many of the opened files hold no matching row; None if the condition cannot be asked of this table alone."""
     try:
-        matching = table.rows_opened(found).where(predicate_text(p))
+        matching = table.rows_opened(found).where(condition)
         rows = matching.select("_metadata.file_name").distinct().collect()
     except spark_errors():  # joined tables, or a column named _metadata
         return None
