@@ -105,7 +105,7 @@ def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, tabl
 
 def test_a_part_that_is_not_understood_is_told(spark: SparkSession, table: Table) -> None:
     found = hr.explain(spark, table.path, "Number < 500 AND list[0] < 100")
-    assert any(hint.startswith("list[0] < 100 skips nothing: it is not understood") for hint in found.hints)
+    assert any(hint.endswith("skips nothing: it is not understood") for hint in found.hints)
     assert found.without_match is not None
     whole = hr.explain(spark, table.path, f"SELECT id FROM {table.name} WHERE Number < 500 AND list[0] < 100")
     assert whole.without_match is None
