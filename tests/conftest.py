@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import hedgerow
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.java import NO_JAVA, find_java
 
@@ -36,6 +37,14 @@ def delta(spark: SparkSession) -> SparkSession:
     if not has_delta(spark):
         pytest.skip(NO_DELTA)
     return spark
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, in which every query skips files."""
+    hedgerow.attach(spark)
+    yield spark
+    hedgerow.detach(spark)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from hedgerow.pipeline import table_problem
 from hedgerow.pipeline.advise import Advice
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
-from hedgerow.pipeline.options import AUTO
+from hedgerow.pipeline.learner_names import AUTO
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
 

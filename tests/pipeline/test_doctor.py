@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,6 @@ from hedgerow.spark.start.session import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    hr.attach(spark)
-    yield spark
-    hr.detach(spark)
 
 
 @pytest.fixture(scope="module")

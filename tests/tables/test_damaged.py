@@ -180,24 +180,20 @@ def _check(spark: SparkSession, kind: str, place: Path, right: list[str]) -> Cou
 
 
 @pytest.mark.parametrize("times", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
-def test_damages(spark: SparkSession, kind: str, whole: Path, right: list[str], times: int, tmp_path: Path) -> None:
+def test_damages(attached: SparkSession, kind: str, whole: Path, right: list[str], times: int, tmp_path: Path) -> None:
     r, found = Random(times), Counter[str]()
-    hr.attach(spark)
-    try:
-        for i in range(times):
-            place = _copied(whole, tmp_path / str(i))
-            sidecar, damage = r.choice(_sidecars(place)), r.choice(DAMAGES)
-            name = sidecar.relative_to(place).as_posix()
-            sidecar.write_bytes(damage(sidecar.read_bytes(), r))
-            if i % 2:  # Hadoop keeps checksums of its own on a local disk, but an object store has none
-                (sidecar.parent / f".{sidecar.name}.crc").unlink(missing_ok=True)
-            try:
-                found += _check(spark, kind, place, right)
-            except Exception as error:
-                raise AssertionError(f"{i}: {damage.__name__} of {name}") from error
-            shutil.rmtree(place)
-    finally:
-        hr.detach(spark)
+    for i in range(times):
+        place = _copied(whole, tmp_path / str(i))
+        sidecar, damage = r.choice(_sidecars(place)), r.choice(DAMAGES)
+        name = sidecar.relative_to(place).as_posix()
+        sidecar.write_bytes(damage(sidecar.read_bytes(), r))
+        if i % 2:  # Hadoop keeps checksums of its own on a local disk, but an object store has none
+            (sidecar.parent / f".{sidecar.name}.crc").unlink(missing_ok=True)
+        try:
+            found += _check(attached, kind, place, right)
+        except Exception as error:
+            raise AssertionError(f"{i}: {damage.__name__} of {name}") from error
+        shutil.rmtree(place)
     assert found["refused"] + found["look refused"] > times / 4, found  # the damages were seen
 
 
@@ -206,7 +202,7 @@ LEADS_OUT = ("../outside/{file}", "{outside}/{file}", "file://{outside}/{file}",
 
 @pytest.mark.parametrize("name", [LEADS_OUT[0], *(pytest.param(n, marks=pytest.mark.long) for n in LEADS_OUT[1:])])
 def test_a_list_of_files_that_leads_out_of_the_table(
-    spark: SparkSession, kind: str, whole: Path, right: list[str], name: str, tmp_path: Path
+    attached: SparkSession, kind: str, whole: Path, right: list[str], name: str, tmp_path: Path
 ) -> None:
     """Sealed by someone who knows how: no file outside of the table is read, and none inside is left out."""
     place, outside = _copied(whole, tmp_path / "things"), tmp_path / "outside"
@@ -218,14 +214,10 @@ def test_a_list_of_files_that_leads_out_of_the_table(
             _put(path, replace(known, names=tuple(names)).to_bytes())
         for path in (*side.glob("manifest-*.json"), *side.glob("delta-*.json")):
             _seal_again(path)
-    hr.attach(spark)
-    try:
-        assert _rows(_plain(spark, kind, place)) == right
-        table = hr.table(spark, str(place))
-        assert _rows(table.read(CONDITION)) == right
-        assert not any("outside" in file for file in table.read().inputFiles())
-    finally:
-        hr.detach(spark)
+    assert _rows(_plain(attached, kind, place)) == right
+    table = hr.table(attached, str(place))
+    assert _rows(table.read(CONDITION)) == right
+    assert not any("outside" in file for file in table.read().inputFiles())
 
 
 def _put(path: Path, data: bytes) -> None:

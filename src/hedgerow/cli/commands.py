@@ -235,6 +235,7 @@ def apply(
     from hedgerow.pipeline.several_tables import loaded
 
     saved = None if layout is None else loaded(layout)
+    _params(learner, ())  # an unknown name is refused before Spark starts
     queries = None if saved is not None or is_log(workload) else hedgerow.Workload.from_file(workload)
     with spark_of(ctx) as spark:
         learned = saved
@@ -318,9 +319,9 @@ def _recurrence(value: str) -> Recurrence:
 
 def _params(learner: str, given: Sequence[str]) -> dict[str, Any]:
     """The learner's parameters, converted to the types that the learner declares."""
-    from hedgerow.pipeline.learner_names import make_learner
+    from hedgerow.pipeline.learner_names import AUTO, make_learner
 
-    if not given:
+    if learner == AUTO and not given:
         return {}
     cls: Any = type(make_learner(learner))
     kinds = {f.name: get_type_hints(cls)[f.name] for f in fields(cls)}

@@ -34,7 +34,8 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
         for name, frame in (("plain", spark.sql(sql)), ("skipping", route(spark, sql))):
             begun = perf_counter()
             answer = checksum(frame)
-            side = Side(name, len(frame.inputFiles()), perf_counter() - begun, answer.rows)
+            seconds = perf_counter() - begun
+            side = Side(name, len(frame.inputFiles()), seconds, answer.rows)
             best = sides.get(name, side)
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
             answers.add(answer)

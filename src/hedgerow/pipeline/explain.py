@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from hedgerow.tables.explained import Explained, Group
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SHOWN_FILES = 3
+_IS_QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     """
     needs_jvm(spark, "explain a query")
     opened = open_table(spark, table)
-    is_query = query.lstrip().upper().startswith(("SELECT ", "SELECT\n", "WITH "))
+    is_query = _IS_QUERY.match(query) is not None
     sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # the only table of a query is the one asked of
     asked = _query(opened, sql)
     p = asked.predicate(opened.name)

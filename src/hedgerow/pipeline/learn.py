@@ -15,9 +15,9 @@ from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.estimate_seconds import estimated_seconds
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, make_learner
+from hedgerow.pipeline.learner_names import AUTO, OF_SEVERAL_TABLES, make_learner
 from hedgerow.pipeline.open import open_table
-from hedgerow.pipeline.options import AUTO, best_of_all
+from hedgerow.pipeline.options import best_of_all
 from hedgerow.pipeline.several_tables import (
     Keys,
     LearnedTables,

@@ -21,6 +21,7 @@ LEARNERS = {
     "pando": "hedgerow.learners.pando:Pando",
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }
+AUTO = "auto"  # no learner, but the best of all
 OF_SEVERAL_TABLES = ("mto", "pando")  # these look at joined rows, if they learn from several tables
 
 

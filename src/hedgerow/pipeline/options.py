@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -28,7 +26,6 @@ from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 
 # Those that win most often first, then the quick ones. `random` is for tests, and `mto` is a qdtree of one table.
 ADVISED = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando", "woodblock")
-AUTO = "auto"  # the name of no learner, but of the best
 BUDGET = 120.0
 _SEARCH_AS_LONG_AS_THEY_MAY = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}
 _THEIR_SHARE = 0.2  # of the budget
@@ -148,10 +145,8 @@ def score_in_memory(posed: TableProblem, learned: Learned) -> Score:
                 truths[item] = rows.evaluate(item)
         elif item in rows.columns:
             columns[item] = rows.ranked.get(item, rows.columns[item])
-    blocks = layout.assign(rows)
-    described = Rows(columns, truths).stats(blocks, layout.blocks)
-    counted = np.bincount(blocks[: counter.counted], minlength=layout.blocks)
-    index = BlockIndex((View(replace(described, rows=counted)),))
-    scored = score_index(index, posed.drawn, posed.queries, name)
-    drawn = replace(posed.drawn, rows=with_searches(posed.drawn.rows, layout.features))
+    described = replace(counter, rows=Rows(columns, truths))
+    scored = score_index(BlockIndex((View(described.count(layout)),)), posed.drawn, posed.queries, name)
+    known = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
+    drawn = replace(posed.drawn, rows=posed.drawn.rows.knowing(known))
     return with_runs(scored, layout, learned.sort_by, drawn, posed.queries, name)

@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture
-def attached(spark: SparkSession) -> Iterator[SparkSession]:
-    hr.attach(spark)
-    yield spark
-    hr.detach(spark)
-
-
 @contextmanager
 def turned_off(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("hedgerow.enabled", "false")
