@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
-from hedgerow.core.predicates.nodes import TRUE, Cast, Opaque, columns_of, terms_of
+from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.open import open_table
@@ -135,8 +135,6 @@ def _hints(found: Explained) -> tuple[str, ...]:
         if casts:
             column = term_text(casts[0].column)
             hints.append(f"{text} skips nothing: it compares {term_text(casts[0])}; compare {column} itself")
-        elif isinstance(atom, Opaque) or not columns_of(atom):
-            hints.append(f"{text} skips nothing: the index notes its outcome once the table has learned such queries")
         else:
             hints.append(f"{text} skips nothing: the index does not describe it, or such rows are in every file")
     return tuple(hints)
