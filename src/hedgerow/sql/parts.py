@@ -11,7 +11,7 @@ def parts_of(sql: str, dialect: str = "spark") -> list[str]:
     """The texts of the parts of the outermost WHERE; none if there is no such, or if the parts name their table.
 
     >>> parts_of("SELECT a FROM t WHERE a = 1 AND (b = 2 OR c = 3)"), parts_of("SELECT t.a FROM t WHERE t.a = 1")
-    (['a = 1', '(b = 2 OR c = 3)'], [])
+    (['a = 1', 'b = 2 OR c = 3'], [])
     """
     try:
         where = sqlglot.parse_one(sql, read=dialect).args.get("where")
