@@ -9,6 +9,7 @@ from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.base import Table
 from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.parquet.drafts import finish_appends
 from hedgerow.tables.parquet.table import ParquetTable
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | di
         return {name: open_table(spark, place) for name, place in path.items()}
     if not is_remote(spark) and is_delta(spark, path):
         return DeltaTable.open(spark, path)
-    return ParquetTable.open(spark, path.rstrip("/"))
+    table = ParquetTable.open(spark, path.rstrip("/"))
+    if not is_remote(spark):
+        finish_appends(table)
+    return table
 
 
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:

@@ -23,12 +23,18 @@ _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; leng
 # acknowledgement. So small files are read in pieces that fit one part.
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
+_IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 
 
 def escape_glob(path: str) -> str:
     """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
     return _GLOB.sub(_ESCAPED, path)
+
+
+def _is_java(error: Any, *names: str) -> bool:
+    """Whether the JVM raised an exception of one of these classes."""
+    return str(error.java_exception.getClass().getSimpleName()) in names
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,12 @@ class Folder:
         path = jvm.org.apache.hadoop.fs.Path("/".join(p for p in (self.root, name) if p))  # type: ignore[union-attr]
         return path, path.getFileSystem(conf)
 
+    @cached_property
+    def is_store(self) -> bool:
+        """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
+        path, fs = self._path("")
+        return bool(fs.hasPathCapability(path, _IF_NEW))
+
     def exists(self, name: str = "") -> bool:
         if is_remote(self.spark):
             return bool(self.sizes(name))
@@ -58,11 +70,16 @@ class Folder:
         """The entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
             return self._remote_sizes(name)
+        from py4j.protocol import Py4JJavaError
+
         path, fs = self._path(name)
-        if not fs.exists(path):
-            return {}
         jvm: Any = self.spark._jvm
-        listed = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
+        try:
+            listed = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
+        except Py4JJavaError as error:
+            if _is_java(error, "FileNotFoundException"):
+                return {}
+            raise
         # One text for many entries: each call into the JVM costs a tenth of a millisecond.
         n = len(listed)
         step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
@@ -139,6 +156,8 @@ class Folder:
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
         """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
         path, fs = self._path(name)
+        if self.is_store:
+            return self._put(fs, path, data, new)
         partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # two writers of one name have two of them
         stream = fs.create(partial, True)
         try:
@@ -155,6 +174,23 @@ class Folder:
             fs.rename(partial, path)
         return True
 
+    def _put(self, fs: Any, path: Any, data: bytes, new: bool) -> bool:
+        from py4j.protocol import Py4JJavaError
+
+        builder = fs.createFile(path).create().overwrite(True).recursive()
+        if new:
+            builder.must(_IF_NEW, True)
+        stream = builder.build()
+        try:
+            stream.write(bytearray(data))
+            stream.close()
+        except Py4JJavaError as error:
+            stream.abort()
+            if new and _is_java(error, "RemoteFileChangedException", "FileAlreadyExistsException"):
+                return False
+            raise
+        return True
+
     def _rename(self, fs: Any, partial: Any, path: Any) -> bool:
         """Gives a file its name if that is free: in one step where the file system refuses to rename onto a file."""
         return not fs.exists(path) and bool(fs.rename(partial, path))
@@ -168,7 +204,7 @@ class Folder:
         try:
             jvm.java.nio.file.Files.createLink(target, source)
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() == "FileAlreadyExistsException":
+            if _is_java(error, "FileAlreadyExistsException"):
                 return False
             return self._rename(fs, partial, path)  # this disk has no links
         return True

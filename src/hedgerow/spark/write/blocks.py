@@ -15,6 +15,7 @@ from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import configured, temporary_settings
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 
 if TYPE_CHECKING:
@@ -45,11 +46,18 @@ def write_blocks(
         order = order_inside(layout, how.sort_by, how.by_key)
         if order:
             routed = routed.sortWithinPartitions(*order)
-        writer = routed.write.mode("append").options(**how.options)
+        writer = routed.write.mode("append").options(**committing(spark, path)).options(**how.options)
         if how.max_block_rows:
             writer = writer.option("maxRecordsPerFile", how.max_block_rows)
         writer.parquet(path)
     return checksums[0]
+
+
+def committing(spark: SparkSession, path: str) -> dict[str, str]:
+    """Options for a writer into this folder: in an object store its tasks, not the driver alone, move their files.
+
+    Files of a task that failed after its first move may stay then. Whoever writes has to look at all rows afterwards."""
+    return {"mapreduce.fileoutputcommitter.algorithm.version": "2"} if Folder(spark, path).is_store else {}
 
 
 @contextmanager

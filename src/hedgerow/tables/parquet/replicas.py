@@ -24,6 +24,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import KnownFiles, is_hidden
+from hedgerow.tables.parquet.drafts import finish_appends
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.write import append_to_replica, commit
 from hedgerow.tables.sealed import read_sealed
@@ -113,6 +114,7 @@ def cheapest(openings: Sequence[Opening], columns: Sequence[str] | None) -> Open
 
 def catch_up(table: StoredParquet) -> list[str]:
     """Appends the table's new rows to each replica; returns a sentence for each replica where that failed."""
+    finish_appends(table)
     failed = []
     for name in replicas_of(table):
         try:
@@ -128,6 +130,7 @@ def _catch_up(table: StoredParquet, name: str) -> None:
     """If two processes do it at once, the number of the manifest lets one of them win, and the other starts again."""
     for _ in range(_MAX_TRIES):
         replica = StoredParquet.open(table.spark, replica_path(table.path, name))
+        finish_appends(replica)
         if replica.manifest.copy_of == table.manifest.files:
             return
         new = _missing(table, replica)

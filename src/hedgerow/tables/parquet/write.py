@@ -31,6 +31,7 @@ from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.parquet.drafts import give_up, move_in, new_draft
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name
 from hedgerow.tables.parquet.stored import LAYOUT, StoredParquet, data_files, is_half_done, partial_place
 from hedgerow.tables.sealed import digest
@@ -84,11 +85,8 @@ def _inspected(
 def add_rows(
     table: StoredParquet, frame: DataFrame, finish: Callable[[Checksum, BlockIndex, KnownFiles], object]
 ) -> None:
-    """Writes the rows into a hidden folder, moves the files into the table, and calls `finish` to commit them."""
-    place = f"{SIDE}/append-{uuid4().hex[:8]}"
-    draft = StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
-    folder = Folder(table.spark, table.path)
-    moved: list[str] = []
+    """Writes the rows into a draft, calls `finish` to commit them, and then moves the files into the table."""
+    draft, names = new_draft(table), tuple[str, ...]()
     try:
         with settings_as_written(table.spark, table.manifest.settings):
             now = settings(table.spark)
@@ -98,18 +96,14 @@ def add_rows(
             went_in, index, files = write_files(
                 draft, frame, table.layout, table.manifest.writing, table.manifest.statistics, table.joins
             )
-        for name in files.names:
-            folder.move(f"{place}/{name}", name)
-            moved.append(name)
+        names = files.names
         finish(went_in, index, files)
     except BaseException as error:
-        for name in moved:
-            folder.delete(name)
+        give_up(table, draft, names)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"nothing could be appended to {table.path}: {first_line(error)}") from error
         raise
-    finally:
-        folder.delete(place)
+    move_in(table, draft, names)
     table.spark.catalog.refreshByPath(table.path)  # else a cached frame lacks the new rows
 
 
@@ -131,9 +125,11 @@ def commit_append(
             manifest = manifest.as_copy_of(copy_of.manifest)
         if commit(stored.spark, stored.path, manifest, grown, table.known + files):
             return True
+        table = StoredParquet.open(stored.spark, stored.path)
+        if files.names and set(files.names) <= set(table.known.names):
+            return True  # the manifest that came first is ours: its writing succeeded, and was then tried again
         if copy_of is not None:
             return False
-        table = StoredParquet.open(stored.spark, stored.path)
 
 
 def append_to_replica(replica: StoredParquet, frame: DataFrame, of: StoredParquet) -> bool:
@@ -192,13 +188,17 @@ def create(
 ) -> None:
     """Writes the table beside its place and moves it there when it is complete.
 
+    In an object store, where a move copies file by file, it is written in its place; its manifest completes it.
     With `copy_of`, it becomes a replica of that table and has to have the same rows."""
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), partial_place(to)
-    if not (target.is_empty() or is_half_done(spark, to) or overwrite):
+    is_free = target.is_empty() or is_half_done(spark, to)
+    if not (is_free or overwrite):
         raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
-    place = f"{around}/{partial}"
+    if target.is_store and not is_free and copy_of is None:
+        raise HedgerowError(f"{to} lies in an object store, which cannot replace a folder in one step: name a new place")
+    place = to if target.is_store else f"{around}/{partial}"
     Folder(spark, place).delete()
     try:
         layout_bytes = layout_to_json(layout).encode()
@@ -224,11 +224,13 @@ def create(
         if copy_of is not None:
             check_same_rows(copy_of, went_in)
         commit(spark, place, replace(manifest, checksum=went_in), index, files)
-        _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
+        if place != to:
+            _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
-        Folder(spark, place).delete()
+        if place != to or is_half_done(spark, to):
+            Folder(spark, place).delete()
     spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
 
 

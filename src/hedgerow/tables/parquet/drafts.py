@@ -1,0 +1,65 @@
+"""The files of an append wait in a hidden folder until the manifest that lists them is written, and then move.
+
+    _hedgerow/append-<id>/part-00000-....parquet  ->  part-00000-....parquet
+
+So an append is done or not done when its manifest is there or not. Files that a killed run left waiting are moved by
+whoever opens the table next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from uuid import uuid4
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.parquet.stored import StoredParquet, data_files
+
+_DRAFT = "append-"
+
+
+def new_draft(table: StoredParquet) -> StoredParquet:
+    """An empty table in the hidden folder of an append, in the state of the table."""
+    return StoredParquet(table.spark, f"{table.path}/{SIDE}/{_DRAFT}{uuid4().hex[:8]}", table.manifest)
+
+
+def move_in(table: StoredParquet, draft: StoredParquet, names: Sequence[str]) -> None:
+    """Moves these files of the draft into the table, and deletes the draft; another process may do the same."""
+    waiting, folder = Folder(table.spark, draft.path), Folder(table.spark, table.path)
+    place = draft.path.removeprefix(f"{table.path}/")
+    for name in names:
+        try:
+            folder.move(f"{place}/{name}", name)
+        except (HedgerowError, *spark_errors()) as error:
+            if not folder.exists(name):
+                raise HedgerowError(
+                    f"rows were appended to {table.path}, but the file {name} cannot be moved to the others: open the "
+                    f"table again to finish it ({error if isinstance(error, HedgerowError) else first_line(error)})"
+                ) from error
+    waiting.delete()
+
+
+def give_up(table: StoredParquet, draft: StoredParquet, names: Collection[str]) -> None:
+    """Deletes the draft of an append that failed, if it is certain that no manifest lists its files."""
+    with suppress(HedgerowError, *spark_errors()):
+        if not set(names) & set(StoredParquet.open(table.spark, table.path).known.names):
+            Folder(table.spark, draft.path).delete()
+
+
+def finish_appends(table: StoredParquet) -> None:
+    """Moves the files of appends that were killed after their manifest was written."""
+    for place, size in table.side.sizes().items():
+        if size >= 0 or not place.startswith(_DRAFT):
+            continue
+        draft = StoredParquet(table.spark, f"{table.path}/{SIDE}/{place}", table.manifest)
+        waiting = [*data_files(table.spark, draft.path), *draft.hidden_files()]
+        if waiting and set(waiting) <= set(table.known.names):
+            move_in(table, draft, waiting)
+
+
+def abandoned(table: StoredParquet) -> list[str]:
+    """The drafts whose files no manifest lists: of appends that are at work, or were killed."""
+    return sorted(name for name, size in table.side.sizes().items() if size < 0 and name.startswith(_DRAFT))
