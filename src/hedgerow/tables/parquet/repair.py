@@ -64,6 +64,6 @@ def _described(table: StoredParquet, items: Sequence[Item], lost: Collection[str
         joined=to_store(joins, (*items, *table.layout.features)),
         operation=operation,
     )
-    if not commit(table.spark, table.path, manifest, index, table.known):
+    if not commit(table.spark, table.path, manifest, index, table.known, after=table.manifest):
         raise HedgerowError(f"{table.path} was changed meanwhile, so it is not {failed}: try again")
     return StoredParquet.open(table.spark, table.path)

@@ -136,7 +136,8 @@ def _catch_up(table: StoredParquet, name: str) -> None:
         new = _missing(table, replica)
         if not new:  # only the table's index is another
             manifest = replace(replica.manifest, number=replica.manifest.number + 1).as_copy_of(table.manifest)
-            if commit(replica.spark, replica.path, manifest, replica.stored_index, replica.known):
+            kept = replica.stored_index, replica.known
+            if commit(replica.spark, replica.path, manifest, *kept, after=replica.manifest):
                 return
         elif append_to_replica(replica, table.frame(new), table):
             return

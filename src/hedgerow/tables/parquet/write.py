@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.index.without_columns import without_columns
@@ -32,8 +33,15 @@ from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
 from hedgerow.tables.parquet.drafts import give_up, move_in, new_draft
-from hedgerow.tables.parquet.manifest import Manifest, manifest_name
-from hedgerow.tables.parquet.stored import LAYOUT, StoredParquet, data_files, is_half_done, partial_place
+from hedgerow.tables.parquet.manifest import Manifest, manifest_name, read_manifest
+from hedgerow.tables.parquet.stored import (
+    LAYOUT,
+    StoredParquet,
+    data_files,
+    is_half_done,
+    newest_manifest,
+    partial_place,
+)
 from hedgerow.tables.sealed import digest
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import stale, to_store
@@ -123,7 +131,7 @@ def commit_append(
         if copy_of is not None:
             check_same_rows(copy_of, total)
             manifest = manifest.as_copy_of(copy_of.manifest)
-        if commit(stored.spark, stored.path, manifest, grown, table.known + files):
+        if commit(stored.spark, stored.path, manifest, grown, table.known + files, after=table.manifest):
             return True
         table = StoredParquet.open(stored.spark, stored.path)
         if files.names and set(files.names) <= set(table.known.names):
@@ -193,11 +201,14 @@ def create(
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), partial_place(to)
+    state = newest_manifest(_side_of(target))
     is_free = target.is_empty() or is_half_done(spark, to)
     if not (is_free or overwrite):
         raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
     if target.is_store and not is_free and copy_of is None:
-        raise HedgerowError(f"{to} lies in an object store, which cannot replace a folder in one step: name a new place")
+        raise HedgerowError(
+            f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
+        )
     place = to if target.is_store else f"{around}/{partial}"
     Folder(spark, place).delete()
     try:
@@ -225,7 +236,7 @@ def create(
             check_same_rows(copy_of, went_in)
         commit(spark, place, replace(manifest, checksum=went_in), index, files)
         if place != to:
-            _exchange(Folder(spark, around), partial, to.rpartition("/")[2])
+            _exchange(Folder(spark, around), partial, to.rpartition("/")[2], state)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
@@ -234,8 +245,17 @@ def create(
     spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
 
 
-def commit(spark: SparkSession, path: str, manifest: Manifest, index: BlockIndex, files: KnownFiles) -> bool:
-    """Writes the index, the list of files and then the manifest; False if a manifest of this number exists already."""
+def commit(
+    spark: SparkSession,
+    path: str,
+    manifest: Manifest,
+    index: BlockIndex,
+    files: KnownFiles,
+    after: Manifest | None = None,
+) -> bool:
+    """Writes the index, the list of files and then the manifest; False if a manifest of this number exists already.
+
+    HedgerowError unless the table still has the manifest `after`: another table may have replaced it meanwhile."""
     side = Folder(spark, f"{path}/{SIDE}")
     number = manifest.number
     index_name, files_name = (f"{kind}-{number}-{uuid4().hex[:8]}.arrow" for kind in ("index", "files"))
@@ -248,10 +268,16 @@ def commit(spark: SparkSession, path: str, manifest: Manifest, index: BlockIndex
         seals={**kept, **{name: digest(data) for name, data in written.items()}},
         written=datetime.now(timezone.utc).isoformat(timespec="seconds"),
     )
+    _check_follows(side, path, after)
     for name, data in written.items():
         side.write(name, data)
     if not side.write(manifest_name(number), listed.to_bytes(), new=True):
         return False
+    try:
+        _check_follows(side, path, after)
+    except HedgerowError:
+        side.delete(manifest_name(number))
+        raise
     for name in side.sizes():
         match = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
         if match and int(match[1]) <= number - _MAX_KEPT_MANIFESTS:
@@ -259,19 +285,39 @@ def commit(spark: SparkSession, path: str, manifest: Manifest, index: BlockIndex
     return True
 
 
-def _exchange(around: Folder, new: str, name: str) -> None:
-    """Replaces the folder `name` by `new`; the old one is deleted only after the new one is in place."""
+def _check_follows(side: Folder, path: str, after: Manifest | None) -> None:
+    """HedgerowError unless this manifest is still the table's; None stands for a table that has none yet."""
+    if after is not None:
+        with suppress(FormatError):
+            if read_manifest(side, after.number, path).index == after.index:
+                return
+        raise HedgerowError(f"another table took the place of {path} meanwhile, so nothing is changed")
+
+
+def _exchange(around: Folder, new: str, name: str, state: int) -> None:
+    """Replaces the folder `name` by `new`; the old one is deleted only after the new one is in place.
+
+    `state`: the newest manifest of the folder that is to be replaced; HedgerowError if it has a newer one by now."""
     old = f".{name}.hedgerow-old"
     around.delete(old)
     was_there = around.exists(name)
     if was_there:
         around.move(name, old)
     try:
+        if was_there and newest_manifest(_side_of(around, old)) != state:
+            raise HedgerowError(f"{around.root}/{name} was changed meanwhile, so it is not replaced: apply again")
         around.move(new, name)
+        if newest_manifest(_side_of(around, name)) != 1:  # another process made a folder of this name meanwhile
+            raise HedgerowError(f"{around.root}/{name} was changed meanwhile, so it is not replaced: apply again")
     except BaseException:
         if was_there:
+            around.delete(name)
             around.move(old, name)
         raise
     if around.exists(f"{old}/{LOG}"):
         around.move(f"{old}/{LOG}", f"{name}/{LOG}")
     around.delete(old)
+
+
+def _side_of(around: Folder, name: str = "") -> Folder:
+    return Folder(around.spark, "/".join(part for part in (around.root, name, SIDE) if part))
