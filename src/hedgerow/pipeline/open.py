@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.base import Table
 from hedgerow.tables.delta.table import DeltaTable
 from hedgerow.tables.parquet.drafts import finish_appends
+from hedgerow.tables.parquet.stored import bring_back
 from hedgerow.tables.parquet.table import ParquetTable
 
 if TYPE_CHECKING:
@@ -26,9 +28,16 @@ def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | di
         return {name: open_table(spark, place) for name, place in path.items()}
     if not is_remote(spark) and is_delta(spark, path):
         return DeltaTable.open(spark, path)
-    table = ParquetTable.open(spark, path.rstrip("/"))
-    if not is_remote(spark):
-        finish_appends(table)
+    path = path.rstrip("/")
+    if is_remote(spark):
+        return ParquetTable.open(spark, path)
+    try:
+        table = ParquetTable.open(spark, path)
+    except HedgerowError:
+        if not bring_back(spark, path):
+            raise
+        table = ParquetTable.open(spark, path)
+    finish_appends(table)
     return table
 
 

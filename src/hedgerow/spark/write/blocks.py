@@ -56,7 +56,7 @@ def write_blocks(
 def committing(spark: SparkSession, path: str) -> dict[str, str]:
     """Options for a writer into this folder: in an object store its tasks, not the driver alone, move their files.
 
-    Files of a task that failed after its first move may stay then. Whoever writes has to look at all rows afterwards."""
+    Files of a task that failed after its first move may stay. So whoever writes has to look at all rows afterwards."""
     return {"mapreduce.fileoutputcommitter.algorithm.version": "2"} if Folder(spark, path).is_store else {}
 
 

@@ -29,15 +29,16 @@ def new_draft(table: StoredParquet) -> StoredParquet:
 def move_in(table: StoredParquet, draft: StoredParquet, names: Sequence[str]) -> None:
     """Moves these files of the draft into the table, and deletes the draft; another process may do the same."""
     waiting, folder = Folder(table.spark, draft.path), Folder(table.spark, table.path)
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     place = draft.path.removeprefix(f"{table.path}/")
     for name in names:
         try:
             folder.move(f"{place}/{name}", name)
-        except (HedgerowError, *spark_errors()) as error:
+        except failures as error:
             if not folder.exists(name):
                 raise HedgerowError(
-                    f"rows were appended to {table.path}, but the file {name} cannot be moved to the others: open the "
-                    f"table again to finish it ({error if isinstance(error, HedgerowError) else first_line(error)})"
+                    f"rows were appended to {table.path}, but the file {name} cannot be moved to the others: "
+                    f"open the table again, which finishes it ({first_line(error)})"
                 ) from error
     waiting.delete()
 

@@ -179,6 +179,20 @@ def partial_place(path: str) -> tuple[str, str]:
     return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
 
 
+def old_place(last: str) -> str:
+    """The temporary name, in the folder around a table, of what another table replaces."""
+    return f".{last}.hedgerow-old"
+
+
+def bring_back(spark: SparkSession, path: str) -> bool:
+    """Gives a table its name again if a run was killed while it replaced it; whether that was so."""
+    around, old = Folder(spark, partial_place(path)[0]), old_place(path.rstrip("/").rpartition("/")[2])
+    if Folder(spark, path).exists() or not around.exists(old):
+        return False
+    around.move(old, path.rstrip("/").rpartition("/")[2])
+    return True
+
+
 def is_half_done(spark: SparkSession, path: str) -> bool:
     """Whether a write began here and never ended: the layout is written first, and the manifest last."""
     side = Folder(spark, f"{path}/{SIDE}")

@@ -37,9 +37,11 @@ from hedgerow.tables.parquet.manifest import Manifest, manifest_name, read_manif
 from hedgerow.tables.parquet.stored import (
     LAYOUT,
     StoredParquet,
+    bring_back,
     data_files,
     is_half_done,
     newest_manifest,
+    old_place,
     partial_place,
 )
 from hedgerow.tables.sealed import digest
@@ -49,6 +51,7 @@ from hedgerow.tables.stored_joins import stale, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_CHANGED = "{} was changed meanwhile, so it is not replaced: apply again"
 _MAX_KEPT_MANIFESTS = 10  # the newest, and some more for readers that still use an older one
 
 
@@ -201,6 +204,7 @@ def create(
     spark = opened.frame.sparkSession
     to = to.rstrip("/")
     target, (around, partial) = Folder(spark, to), partial_place(to)
+    bring_back(spark, to)
     state = newest_manifest(_side_of(target))
     is_free = target.is_empty() or is_half_done(spark, to)
     if not (is_free or overwrite):
@@ -298,19 +302,19 @@ def _exchange(around: Folder, new: str, name: str, state: int) -> None:
     """Replaces the folder `name` by `new`; the old one is deleted only after the new one is in place.
 
     `state`: the newest manifest of the folder that is to be replaced; HedgerowError if it has a newer one by now."""
-    old = f".{name}.hedgerow-old"
+    old = old_place(name)
     around.delete(old)
     was_there = around.exists(name)
     if was_there:
         around.move(name, old)
     try:
         if was_there and newest_manifest(_side_of(around, old)) != state:
-            raise HedgerowError(f"{around.root}/{name} was changed meanwhile, so it is not replaced: apply again")
+            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
         around.move(new, name)
-        if newest_manifest(_side_of(around, name)) != 1:  # another process made a folder of this name meanwhile
-            raise HedgerowError(f"{around.root}/{name} was changed meanwhile, so it is not replaced: apply again")
+        if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
+            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
     except BaseException:
-        if was_there:
+        if was_there and around.exists(old):
             around.delete(name)
             around.move(old, name)
         raise
