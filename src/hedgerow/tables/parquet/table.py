@@ -189,7 +189,10 @@ class ParquetTable(StoredParquet):
         """Writes new rows through the same layout into new files and extends the index; old files stay as they are."""
         needs_jvm(self.spark, "append")
         add_rows(self, fitting_rows(self, frame), partial(commit_append, self))
-        grown = ParquetTable.open(self.spark, self.path)
+        try:
+            grown = ParquetTable.open(self.spark, self.path)
+        except HedgerowError as error:
+            raise HedgerowError(f"rows were appended to {self.path}, but it cannot be opened again: {error}") from error
         warn(f"{self.path} has grown, but not all of its replicas", catch_up(grown))
         return grown
 
