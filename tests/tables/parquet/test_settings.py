@@ -278,7 +278,7 @@ def test_a_failing_apply_leaves_nothing(
     if overwrite:
         shutil.copytree(table.path, tmp_path / "things")
 
-    def broken(*_: object) -> bool:
+    def broken(*_: object, **named: object) -> bool:
         raise RuntimeError("the lights went out")
 
     monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)
@@ -372,7 +372,7 @@ def test_an_append_that_fails(
 def test_an_append_whose_commit_fails(
     spark: SparkSession, source: str, copy: ParquetTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> bool:
+    def broken(*_: object, **named: object) -> bool:
         raise RuntimeError("the lights went out")
 
     monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)

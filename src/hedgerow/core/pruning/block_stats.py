@@ -95,6 +95,12 @@ class TermStats:
     def has_value(self) -> Bools:
         return np.less_equal(self.low, self.high)
 
+    @property
+    def is_unknown(self) -> Bools:
+        """The entries as `unknown` makes them."""
+        no_bounds = (self.low == 0) & (self.high == 2 * len(self.values))
+        return np.asarray(no_bounds & self.nan & (self.nulls == UNKNOWN_NULLS), bool)
+
     @staticmethod
     def unknown(type_: Type, n: int) -> TermStats:
         zero = np.zeros(n, np.int32)
@@ -366,17 +372,22 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
 
 
 def agree(stored: Stats, fresh: Stats) -> Bools:
-    """For each entry: are its stored and its fresh statistics equal? The stored ones may lack sets of values."""
+    """For each entry: do its stored statistics equal the fresh ones? The stored ones may know less.
+
+    So they do of rows that were appended while the index came to describe more."""
     n, both = len(stored), concat([stored, fresh])
     same: Bools = both.rows[:n] == both.rows[n:]
     for t in both.terms.values():
+        equal: Bools = np.ones(n, bool)
         for values in (t.low, t.high, t.nulls, t.nan):
-            same = same & (values[:n] == values[n:])
+            equal = equal & (values[:n] == values[n:])
         if t.sets:
             stored_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
-            same = same & ((stored_set == UNKNOWN_SET) | (stored_set == fresh_set))
+            equal = equal & ((stored_set == UNKNOWN_SET) | (stored_set == fresh_set))
+        same = same & (equal | t.is_unknown[:n])
     for condition in both.conditions.values():
-        same = same & (condition.bits[:n] == condition.bits[n:])
+        bits = condition.bits
+        same = same & ((bits[:n] == bits[n:]) | (bits[:n] == ANY))
     return same
 
 
