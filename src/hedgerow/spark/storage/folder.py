@@ -24,12 +24,17 @@ _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; leng
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
 _IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
+_LENGTH = "fs.option.openfile.length"
 _GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 
 
 def escape_glob(path: str) -> str:
     """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
     return _GLOB.sub(_ESCAPED, path)
+
+
+def _in_store(path: Any, fs: Any) -> bool:
+    return bool(fs.hasPathCapability(path, _IF_NEW))
 
 
 def _is_java(error: Any, *names: str) -> bool:
@@ -57,8 +62,7 @@ class Folder:
     @cached_property
     def is_store(self) -> bool:
         """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
-        path, fs = self._path("")
-        return bool(fs.hasPathCapability(path, _IF_NEW))
+        return _in_store(*self._path(""))
 
     def exists(self, name: str = "") -> bool:
         if is_remote(self.spark):
@@ -122,21 +126,21 @@ class Folder:
 
     def read_end(self, name: str, size: int, length: int) -> bytes:
         """The last `length` bytes of a file of `size` bytes."""
-        return self._read(name, max(0, size - length))
+        return self._read(name, max(0, size - length), size)
 
-    def read_parts(self, name: str, parts: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The short parts of a file that begin at these places and have these lengths."""
+    def read_parts(self, name: str, size: int, parts: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The short parts of a file of `size` bytes that begin at these places and have these lengths."""
         found = []
-        with self._opened(name) as stream:
+        with self._opened(name, size) as stream:
             for start, length in parts:
                 stream.seek(start)
                 pieces = [min(_PIECE_BYTES, length - at) for at in range(0, length, _PIECE_BYTES)]
                 found.append(b"".join(bytes(stream.readNBytes(piece)) for piece in pieces))
         return found
 
-    def _read(self, name: str, start: int) -> bytes:
+    def _read(self, name: str, start: int, size: int | None = None) -> bytes:
         parts = []
-        with self._opened(name) as stream:
+        with self._opened(name, size) as stream:
             stream.seek(start)
             for _ in range(_MAX_PIECES):
                 parts.append(bytes(stream.readNBytes(_PIECE_BYTES)))
@@ -145,9 +149,12 @@ class Folder:
             return b"".join([*parts, bytes(stream.readAllBytes())])
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[Any]:
+    def _opened(self, name: str, size: int | None = None) -> Iterator[Any]:
         path, fs = self._path(name)
-        stream = fs.open(path)
+        if size is None or not _in_store(path, fs):
+            stream = fs.open(path)
+        else:  # who knows the length saves a request
+            stream = fs.openFile(path).opt(_LENGTH, str(size)).build().get()
         try:
             yield stream
         finally:

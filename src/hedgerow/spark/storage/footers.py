@@ -80,7 +80,7 @@ def footers_of(folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str
 
     def read(name: str) -> Footer:
         tail = _read_tail(folder, name, sizes[name])
-        return _parse_footer(tail, sets_of, lambda parts: folder.read_parts(name, parts))
+        return _parse_footer(tail, sets_of, lambda parts: folder.read_parts(name, sizes[name], parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
         return list(pool.map(read, sizes))
