@@ -19,7 +19,7 @@ class ObjectStore:
 
     def __init__(self, delay: float = 0.0) -> None:
         import boto3
-        from moto.server import DomainDispatcherApplication, create_backend_app
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
         from werkzeug.serving import WSGIRequestHandler, make_server
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
