@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 BUCKET = "lake"
@@ -29,11 +30,16 @@ class ObjectStore:
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
-        boto3.client("s3", endpoint_url=self.url, **keys).create_bucket(Bucket=BUCKET)
+        self._client = boto3.client("s3", endpoint_url=self.url, **keys)
+        self._client.create_bucket(Bucket=BUCKET)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def upload(self, folder: Path, to: str) -> None:
+        for file in sorted(folder.glob("*.parquet")):
+            self._client.put_object(Bucket=BUCKET, Key=f"{to}/{file.name}", Body=file.read_bytes())
 
     def counted(self) -> Counter[str]:
         """The requests since this was last asked, by kind."""
