@@ -64,6 +64,12 @@ def test_lost_files(attached: SparkSession, place: str) -> None:
     assert "missing" in advices(attached, place)["files"]
 
 
+def test_an_append_that_was_killed(attached: SparkSession, place: str) -> None:
+    (Path(place) / "_hedgerow" / "append-12345678").mkdir()
+    (found,) = [f for f in hr.doctor(attached, place) if f.what == "draft"]
+    assert found.found == "_hedgerow/append-12345678" and "delete" in (found.advice or "")
+
+
 def test_other_settings(attached: SparkSession, place: str) -> None:
     with configured(attached, session__timeZone="Asia/Kathmandu"):
         assert "a part of the index" in advices(attached, place)["settings"]

@@ -52,15 +52,13 @@ def give_up(table: StoredParquet, draft: StoredParquet, names: Collection[str]) 
 
 def finish_appends(table: StoredParquet) -> None:
     """Moves the files of appends that were killed after their manifest was written."""
-    for place, size in table.side.sizes().items():
-        if size >= 0 or not place.startswith(_DRAFT):
-            continue
-        draft = StoredParquet(table.spark, f"{table.path}/{SIDE}/{place}", table.manifest)
+    for place in drafts(table):
+        draft = StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
         waiting = [*data_files(table.spark, draft.path), *draft.hidden_files()]
         if waiting and set(waiting) <= set(table.known.names):
             move_in(table, draft, waiting)
 
 
-def abandoned(table: StoredParquet) -> list[str]:
-    """The drafts whose files no manifest lists: of appends that are at work, or were killed."""
-    return sorted(name for name, size in table.side.sizes().items() if size < 0 and name.startswith(_DRAFT))
+def drafts(table: StoredParquet) -> list[str]:
+    """The folders of appends that are at work, or were killed."""
+    return sorted(f"{SIDE}/{n}" for n, size in table.side.sizes().items() if size < 0 and n.startswith(_DRAFT))

@@ -24,6 +24,7 @@ from hedgerow.tables.base import LacksCapability, facts_as_html
 from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.known_files import is_hidden
+from hedgerow.tables.parquet.drafts import drafts
 from hedgerow.tables.parquet.manifest import manifest_numbers, read_manifest
 from hedgerow.tables.parquet.repair import relearned, repaired
 from hedgerow.tables.parquet.replicas import (
@@ -173,6 +174,7 @@ class ParquetTable(StoredParquet):
             "features": len(self.stored_index.blocks.conditions),
             "steady_only": settings(self.spark) != self.manifest.settings,
             "replicas": describe_replicas(self, present),
+            "drafts": drafts(self),
         }
 
     @in_own_session
