@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.route import last_query as last_query
     from hedgerow.pipeline.route import route as route
     from hedgerow.pipeline.score import score as score
+    from hedgerow.pipeline.show import show as show
     from hedgerow.spark.start.session import local_session as local_session
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
@@ -69,6 +70,7 @@ _PUBLIC = {
     "route": "hedgerow.pipeline.route:route",
     "score": "hedgerow.pipeline.score:score",
     "session": "hedgerow.spark.start.session:session",
+    "show": "hedgerow.pipeline.show:show",
     "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = [
@@ -102,6 +104,7 @@ __all__ = [
     "route",
     "score",
     "session",
+    "show",
     "table",
 ]
 

@@ -29,7 +29,7 @@ from hedgerow.cli.app import (
 )
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
-from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, verify
+from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, show, verify
 from hedgerow.core.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
     return names
 
 
-for command in (verify, describe, explain, doctor, history, rollback, repair, relearn, log, auto, calibrate):
+for command in (verify, describe, show, explain, doctor, history, rollback, repair, relearn, log, auto, calibrate):
     app.command()(command)
 app.command(name="import-log")(import_log)
 

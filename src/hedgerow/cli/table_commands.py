@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,6 +55,27 @@ def explain(
     output.table([("", False), ("files", True), ("because", False)], rows)
     for hint in found.hints:
         output.line("note", hint)
+
+
+def show(
+    ctx: typer.Context,
+    directory: DirectoryArgument,
+    html: Annotated[Path, typer.Option(metavar="FILE", help="Where the page is written.")],
+    workload: Annotated[
+        Path | None, typer.Option(help="The queries that are shown; by default those in the table's log.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw a table as a page of HTML: what queries read, which files they open, the tree, the sizes."""
+    queries = None if workload is None or is_log(workload) else hedgerow.Workload.from_file(workload)
+    with spark_of(ctx) as spark:
+        shown = hedgerow.show(spark, directory, queries)
+    shown.save(html)
+    picture = shown.picture
+    Output(as_json).answer(
+        {"html": str(html), "queries": len(picture.queries), "rows_read": picture.rows_read},
+        {"page": str(html), "queries": f"{len(picture.queries):,}, which read {share(picture.rows_read)} of the rows"},
+    )
 
 
 def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:

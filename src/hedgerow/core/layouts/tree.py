@@ -89,7 +89,7 @@ class TreeLayout:
         A run of right turns is one CASE: Spark takes five times as long to parse a CASE inside the ELSE of another.
         """
         branches: dict[int, str] = {}
-        for node in reversed(self._top_down()):
+        for node in reversed(self.top_down()):
             cut, left, right = self.nodes[node]
             then = str(~left) if left < 0 else f"CASE {branches.pop(left)} END"
             rest = f"ELSE {~right}" if right < 0 else branches.pop(right)
@@ -106,7 +106,7 @@ class TreeLayout:
         def child(old: int) -> int:
             return new[old] if old >= 0 else ~int(block_of[~old])
 
-        order = self._top_down()
+        order = self.top_down()
         for node in reversed(order):
             left, right = map(child, self.nodes[node][1:])
             new[node] = left if left == right and left < 0 and (node or left == ~0) else node
@@ -122,7 +122,7 @@ class TreeLayout:
         nodes = tuple((cut_place[c], kid(a), kid(b)) for c, a, b in (self.nodes[node] for node in cutting))
         return TreeLayout(tuple(self.cuts[c] for c in cuts), nodes)
 
-    def _top_down(self) -> list[int]:
+    def top_down(self) -> list[int]:
         order, todo = [], [0] if self.nodes else []
         while todo:
             node = todo.pop()
@@ -186,7 +186,7 @@ class TreeLayout:
           block 0
         """
         leaves: dict[int, int] = {}
-        for node in reversed(self._top_down()):
+        for node in reversed(self.top_down()):
             leaves[node] = sum(1 if kid < 0 else leaves[kid] for kid in self.nodes[node][1:])
         lines = []
         todo = [(0 if self.nodes else ~0, 0)]
@@ -205,7 +205,7 @@ class TreeLayout:
 
     def _depths(self) -> dict[int, int]:
         depths = {0: 0} if self.nodes else {}
-        for node in self._top_down():
+        for node in self.top_down():
             depths |= {kid: depths[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
         return depths
 

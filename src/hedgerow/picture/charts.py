@@ -1,0 +1,129 @@
+"""Charts as SVG, without any program in the page: colours come from the page's style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from hedgerow.picture.facts import Asked
+
+WIDTH, HEIGHT, LEFT, BELOW = 720, 220, 44, 26
+_MOST_BARS, _MOST_ROWS = 300, 120
+_ROW = 6
+
+
+def sorted_bars(queries: Sequence[Asked]) -> str:
+    """A bar a query, the worst on the left: the rows that it reads, and in front of them those that match."""
+    order = _some(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
+    step = (WIDTH - LEFT) / max(1, len(order))
+    bars = []
+    for i, query in enumerate(order):
+        x, width = LEFT + i * step, max(0.5, step * 0.85)
+        bars.append(f"<g><title>{escape(_told(query))}</title>{_bar(x, width, query.rows_read, 'read')}")
+        bars.append(f"{_bar(x, width, query.matching or 0, 'match')}</g>")
+    return _svg("Rows that each query reads, sorted", _scale() + "".join(bars) + _below("queries, the worst first"))
+
+
+def cumulated(queries: Sequence[Asked]) -> str:
+    """For each share of rows, how many queries read at most that much."""
+    lines = _steps([q.rows_read for q in queries], "read")
+    known = [q.matching for q in queries if q.matching is not None]
+    lines += _steps(known, "match") if known else ""
+    marks = "".join(
+        f'<text x="{LEFT + (WIDTH - LEFT - 30) * share:.0f}" y="{HEIGHT - 10}" class="axis">{share:.0%}</text>'
+        for share in (0, 0.25, 0.5, 0.75, 1)
+    )
+    return _svg("Share of queries that read at most so many rows", _scale() + lines + marks)
+
+
+def opened_map(queries: Sequence[Asked], files: int) -> str:
+    """A line a query and a column a file: filled where the query opens the file."""
+    order = _some(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
+    step = (WIDTH - LEFT) / max(1, files)
+    lines = []
+    for i, query in enumerate(order):
+        y = i * _ROW
+        runs = "".join(
+            f"M{LEFT + a * step:.1f} {y}h{(b - a) * step:.1f}v{_ROW - 1}h{(a - b) * step:.1f}z"
+            for a, b in _runs(query.opened)
+        )
+        lines.append(
+            f'<g><title>{escape(_told(query))}</title><path class="back" d="M{LEFT} {y}H{WIDTH}v{_ROW - 1}H{LEFT}z"/>'
+        )
+        lines.append(f'<path class="read" d="{runs}"/></g>')
+    return _svg("Files that each query opens", "".join(lines), max(_ROW, len(order) * _ROW))
+
+
+def share_bar(share: float) -> str:
+    return f'<span class="bar" style="--share:{100 * min(1, share):.1f}%" aria-hidden="true"></span>'
+
+
+def percent(share: float | None) -> str:
+    """
+    >>> percent(0.0312), percent(0.5), percent(0.00003), percent(None)
+    ('3.1 %', '50 %', '< 0.1 %', '')
+    """
+    if share is None:
+        return ""
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _told(query: Asked) -> str:
+    matching = "" if query.matching is None else f", {percent(query.matching)} match"
+    return f"{query.text}: reads {percent(query.rows_read)} in {len(query.opened):,} files{matching}"
+
+
+def _some(queries: list[Asked], most: int) -> list[Asked]:
+    """All, or so many of them at equal distances."""
+    return [queries[i * len(queries) // most] for i in range(most)] if len(queries) > most else queries
+
+
+def _y(share: float) -> float:
+    return (HEIGHT - BELOW) * (1 - min(1.0, share)) + 4
+
+
+def _bar(x: float, width: float, share: float, kind: str) -> str:
+    return (
+        f'<rect class="{kind}" x="{x:.1f}" y="{_y(share):.1f}" width="{width:.1f}" height="{_y(0) - _y(share):.1f}"/>'
+    )
+
+
+def _steps(shares: Sequence[float], kind: str) -> str:
+    ordered, width = sorted(shares), WIDTH - LEFT - 30
+    path = f"M{LEFT} {_y(0):.1f}"
+    for i, share in enumerate(ordered):
+        path += f"H{LEFT + width * min(1.0, share):.1f}V{_y((i + 1) / len(ordered)):.1f}"
+    return f'<path class="line {kind}" d="{path}H{LEFT + width}"/>'
+
+
+def _runs(opened: frozenset[int]) -> list[tuple[int, int]]:
+    """
+    >>> _runs(frozenset({1, 2, 3, 7}))
+    [(1, 4), (7, 8)]
+    """
+    runs: list[tuple[int, int]] = []
+    for i in sorted(opened):
+        if runs and runs[-1][1] == i:
+            runs[-1] = runs[-1][0], i + 1
+        else:
+            runs.append((i, i + 1))
+    return runs
+
+
+def _scale() -> str:
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    return "".join(
+        f'<path class="grid" d="M{LEFT} {_y(s):.1f}H{WIDTH}"/><text x="{LEFT - 6}" y="{_y(s) + 4:.1f}" '
+        f'class="axis right">{s:.0%}</text>'
+        for s in shares
+    )
+
+
+def _below(text: str) -> str:
+    return f'<text x="{LEFT}" y="{HEIGHT - 8}" class="axis">{text}</text>'
+
+
+def _svg(label: str, inside: str, height: float = HEIGHT) -> str:
+    return f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {height:g}">{inside}</svg>'

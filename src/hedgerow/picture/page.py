@@ -1,0 +1,106 @@
+"""The picture of a table as one page of HTML that needs no other file and no program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+
+from hedgerow.core.html import html_table
+from hedgerow.picture.charts import cumulated, opened_map, percent, share_bar, sorted_bars
+from hedgerow.picture.facts import Branch, Picture
+
+_MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
+
+
+def page(picture: Picture) -> str:
+    """The whole page."""
+    parts = [
+        f"<h1>{escape(picture.title)}</h1>",
+        _numbers(picture),
+        *_of_queries(picture),
+        *_section("Where a value may be", _narrow(picture), bool(picture.narrow)),
+        *_section("The tree", _tree(picture), picture.tree is not None),
+        *_section(
+            "Decisions of the autopilot",
+            html_table(picture.decisions, ("when", "what", "why")),
+            bool(picture.decisions),
+        ),
+        *_section("The table", html_table(picture.facts), True),
+    ]
+    style = files("hedgerow.picture").joinpath("style.css").read_text("utf-8")
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{escape(picture.title)}</title><style>{style}</style>"
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def _numbers(picture: Picture) -> str:
+    rows, files = sum(f.rows for f in picture.files), len(picture.files)
+    numbers = [(f"{rows:,}", "rows"), (f"{files:,}", "files")]
+    if picture.queries:
+        numbers.append((percent(picture.rows_read), "of the rows read by a query"))
+    if picture.queries and picture.matching is not None:
+        numbers.append((percent(picture.matching), "match, which no layout goes below"))
+    return (
+        f'<div class="big">{"".join(f"<div><strong>{number}</strong>{what}</div>" for number, what in numbers)}</div>'
+    )
+
+
+def _of_queries(picture: Picture) -> Iterable[str]:
+    if not picture.queries:
+        yield '<p class="note">Nothing is said of queries: none were given, and none are in the log.</p>'
+        return
+    keys = (("read", "rows read"), ("match", "rows that match"))
+    key = "".join(f'<span class="known"><span class="key {kind}"></span>{what}</span>' for kind, what in keys)
+    yield f"<h2>What queries read</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
+    yield f'<div class="wide">{sorted_bars(picture.queries)}</div>'
+    yield "<h2>How many queries read how much</h2>"
+    yield f'<div class="wide">{cumulated(picture.queries)}</div>'
+    yield "<h2>Queries and the files that they open</h2>"
+    yield "<p>A line for each query, a column for each file in the order of blocks.</p>"
+    yield f'<div class="wide">{opened_map(picture.queries, len(picture.files))}</div>'
+    order = sorted(picture.queries, key=lambda q: -q.rows_read)
+    more = (
+        f'<p class="note">The {_MOST_QUERIES} that read most, of {len(order):,}.</p>'
+        if len(order) > _MOST_QUERIES
+        else ""
+    )
+    rows = ((q.text, percent(q.rows_read), percent(q.matching), f"{len(q.opened):,}") for q in order[:_MOST_QUERIES])
+    listed = html_table(rows, ("query", "reads", "match", "files"))
+    yield f'<details><summary>All of it as a table</summary>{more}<div class="wide">{listed}</div></details>'
+
+
+def _section(title: str, inside: str, is_shown: bool) -> Iterable[str]:
+    if is_shown:
+        yield f'<h2>{title}</h2><div class="wide">{inside}</div>'
+
+
+def _narrow(picture: Picture) -> str:
+    rows = "".join(
+        f"<tr><td><code>{escape(column)}</code></td><td>{share_bar(share)}</td><td>{percent(share)}</td></tr>"
+        for column, share in picture.narrow
+    )
+    said = "<p>The rows in files that may hold one given value of the column; the mean over values of the table.</p>"
+    return f"{said}<table><tbody>{rows}</tbody></table>"
+
+
+def _tree(picture: Picture) -> str:
+    if picture.tree is None:
+        return ""
+    said = "<p>The rows are those of the blocks below a cut. A block may lie below several.</p>"
+    columns = dict.fromkeys(column for level in picture.levels for column in level)
+    rows = [[i + 1, *(level.get(c, "") for c in columns)] for i, level in enumerate(picture.levels)]
+    cuts = html_table(rows, ("level", *columns))
+    return f"{said}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{cuts}"
+
+
+def _branch(branch: Branch, level: int, side: str = "") -> str:
+    count = f'<span class="count">{branch.rows:,} rows, {branch.queries:,} queries</span>'
+    text = f"{side and f'<span class=side>{side}</span> '}{escape(branch.text)}"
+    if branch.yes is None or branch.no is None:
+        return f'<div class="leaf">{text} {count}</div>'
+    if level == _MOST_LEVELS:
+        return f'<div class="leaf">{text} and more below {count}</div>'
+    inside = _branch(branch.yes, level + 1, "yes") + _branch(branch.no, level + 1, "no")
+    is_open = " open" if level < _OPEN_LEVELS else ""
+    return f"<details{is_open}><summary>{text} {count}</summary>{inside}</details>"

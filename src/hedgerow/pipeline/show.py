@@ -1,0 +1,167 @@
+"""show: a picture of a table and of what queries read of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import HedgerowError, LayoutError
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.workload.queries import Query
+from hedgerow.picture.facts import Asked, Branch, File, Picture
+from hedgerow.picture.page import page
+from hedgerow.pipeline.autopilot import decisions
+from hedgerow.pipeline.log import logged
+from hedgerow.pipeline.open import open_table
+from hedgerow.spark.compute.sample import draw
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import in_own_session, needs_jvm
+from hedgerow.spark.storage.source import open_source
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.base import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SAMPLE_ROWS, _VALUES = 100_000, 30
+
+
+class Shown:
+    """A picture of a table; `save` writes it as a page of HTML."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+
+    @cached_property
+    def html(self) -> str:
+        return page(self.picture)
+
+    def save(self, path: str | Path) -> None:
+        try:
+            Path(path).write_text(self.html, encoding="utf-8")
+        except OSError as error:
+            raise HedgerowError(f"the page cannot be written to {path}: {error.strerror}") from error
+
+
+@in_own_session
+def show(spark: SparkSession, table: str, workload: Workload | None = None, seed: int = 0) -> Shown:
+    """A picture of a table that `apply` wrote, and of what the queries read of it; by default those in its log."""
+    needs_jvm(spark, "show a table")
+    opened = open_table(spark, table)
+    if workload is None:
+        try:
+            workload = logged(spark, table)
+        except HedgerowError:
+            workload = Workload(())
+    queries = [query for query in opened.bound(workload) if query.reads(opened.name)] if len(workload) else []
+    with step(spark, "looking at the table"):
+        sample = _sample(spark, opened, queries, seed)
+    known = opened.known
+    visible = [i for i in range(len(known)) if known.visible[i]]
+    order = sorted(visible, key=lambda i: (int(known.blocks[i]), known.names[i]))
+    files = tuple(File(known.names[i], int(known.rows[i]), int(known.blocks[i])) for i in order)
+    place = {file.name: i for i, file in enumerate(files)}
+    with step(spark, "asking the index"):
+        asked = tuple(_asked(opened, query, sample, place) for query in queries)
+    tree = _tree_of(opened.layout)
+    decided = tuple((d.at, d.action, "; ".join(d.reasons)) for d in decisions(spark, table))
+    return Shown(
+        Picture(
+            title=f"{opened.name}: {opened.path}",
+            facts=tuple(_facts(opened.describe())),
+            queries=asked,
+            files=files,
+            tree=None if tree is None else _branches(tree, files, asked),
+            levels=() if tree is None else tuple(_levels(tree)),
+            narrow=() if sample is None else tuple(_narrow(opened, queries, sample)),
+            decisions=decided,
+        )
+    )
+
+
+def _sample(spark: SparkSession, table: Table, queries: Sequence[Query], seed: int) -> Sample | None:
+    """Some rows, to tell which share of them each query wants; None if no query can be asked of them."""
+    predicates = [query.predicate(table.name) for query in queries]
+    if not any(columns_of(p) for p in predicates):
+        return None
+    return draw(open_source(spark, table.path, table.name), predicates, _SAMPLE_ROWS, seed)[0]
+
+
+def _asked(table: Table, query: Query, sample: Sample | None, place: Mapping[str, int]) -> Asked:
+    p = query.predicate(table.name)
+    found = table.explained(p, query.columns(table.name))
+    opened = frozenset(place[name] for name in found.opened if name in place)
+    (rows_read,) = table.rows_read([p])
+    return Asked(predicate_text(p), rows_read, None if sample is None else sample.selectivity(p), opened)
+
+
+def _narrow(table: Table, queries: Sequence[Query], sample: Sample) -> list[tuple[str, float]]:
+    """Of each column that queries filter on, the mean share of rows that a search for one of its values reads."""
+    columns = Counter(t for q in queries for t in terms_of(q.predicate(table.name)) if isinstance(t, Column))
+    found = []
+    some = sample.part(_VALUES).rows
+    for column, _ in columns.most_common():
+        with suppress(LayoutError):  # a column without an order
+            ranked = some.ranks(column)
+            values = [ranked.values[place] for place in ranked.places if place >= 0]
+            equal = [Compare(column, "=", Literal(ranked.type.kind, value)) for value in values]
+            if equal:
+                found.append((term_text(column), sum(table.rows_read(equal)) / len(equal)))
+    return found
+
+
+def _tree_of(layout: Layout) -> TreeLayout | None:
+    tree = layout.tree if isinstance(layout, OverlapLayout) else layout
+    return tree if isinstance(tree, TreeLayout) and tree.nodes else None
+
+
+def _branches(tree: TreeLayout, files: Sequence[File], asked: Sequence[Asked]) -> Branch:
+    """The tree; with each cut the rows in the blocks below it, and the number of queries that open a file there.
+
+    A block may be in several places, for small neighbouring cells are joined."""
+    rows, openers = Counter[int](), dict[int, set[int]]()
+    for i, file in enumerate(files):
+        rows[file.block] += file.rows
+        openers.setdefault(file.block, set()).update(n for n, q in enumerate(asked) if i in q.opened)
+
+    def branch(text: str, blocks: set[int], *kids: Branch) -> Branch:
+        opening = set[int]().union(*(openers.get(b, ()) for b in blocks))
+        return Branch(text, sum(rows[b] for b in blocks), len(opening), *kids)
+
+    made: dict[int, tuple[Branch, set[int]]] = {}
+
+    def child(kid: int) -> tuple[Branch, set[int]]:
+        return made[kid] if kid >= 0 else (branch(f"block {~kid}", {~kid}), {~kid})
+
+    for node in reversed(tree.top_down()):
+        cut, left, right = tree.nodes[node]
+        (yes, a), (no, b) = child(left), child(right)
+        made[node] = branch(predicate_text(tree.cuts[cut]), a | b, yes, no), a | b
+    return made[0][0]
+
+
+def _levels(tree: TreeLayout) -> list[dict[str, int]]:
+    levels, here = [], [0]
+    while here:
+        cuts = Counter(term_text(c) for node in here for c in columns_of(tree.cuts[tree.nodes[node][0]]))
+        levels.append(dict(cuts))
+        here = [kid for node in here for kid in tree.nodes[node][1:] if kid >= 0]
+    return levels
+
+
+def _facts(described: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What `describe` tells in single words and numbers."""
+    return [
+        (name.replace("_", " "), f"{fact:,}" if isinstance(fact, int) else str(fact))
+        for name, fact in described.items()
+        if isinstance(fact, str | int) and not isinstance(fact, bool)
+    ]

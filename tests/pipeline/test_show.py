@@ -1,0 +1,108 @@
+"""The picture of a table says what is so, and is one page that any browser shows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.pipeline.show import Shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 2000
+CONDITIONS = ["id < 300", "v = 3", "v = 4 AND id >= 1000", "name LIKE '%<b>7%'", "name = '</svg><script>1'"]
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WITHOUT_END = {"meta", "br", "path", "rect"}
+
+
+class Outline(HTMLParser):
+    """The open elements, which have to be closed in turn; all names and links."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: set[str] = set()
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag in WITHOUT_END or self.open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module", params=["parquet", "delta"])
+def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("shown")
+    rows = spark.range(ROWS).selectExpr("id", "id % 7 AS v", "concat('<b>', id % 50) AS name")
+    workload = hr.Workload.from_sql([f"SELECT * FROM shown WHERE {c}" for c in CONDITIONS])
+    source = str(folder / "source")
+    if request.param == "delta":
+        request.getfixturevalue("delta")
+        rows.write.format("delta").save(source)
+    else:
+        rows.coalesce(1).write.parquet(source)
+    learned = hr.learn(spark, source, workload, block_rows=200, table="shown")
+    return hr.apply(spark, source, learned, None if request.param == "delta" else str(folder / "shown")).path
+
+
+@pytest.fixture(scope="module")
+def shown(spark: SparkSession, place: str) -> Shown:
+    return hr.show(spark, place, hr.Workload.from_sql([f"SELECT * FROM shown WHERE {c}" for c in CONDITIONS]))
+
+
+def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> None:
+    picture, table = shown.picture, hr.table(spark, place)
+    assert sum(file.rows for file in picture.files) == ROWS
+    opening = sum(bool(q.opened) for q in picture.queries)  # the last one finds nothing, and the index knows that
+    assert picture.tree is not None and picture.tree.rows == ROWS and picture.tree.queries == opening
+    everything = table.read()
+    for asked, condition in zip(picture.queries, CONDITIONS, strict=True):
+        assert {picture.files[i].name for i in asked.opened} == set(table.files(condition))
+        assert asked.rows_read == pytest.approx(sum(picture.files[i].rows for i in asked.opened) / ROWS)
+        assert asked.matching == pytest.approx(everything.where(condition).count() / ROWS)
+    narrow = dict(picture.narrow)
+    assert narrow["v"] < 1 and narrow["id"] < 1
+
+
+def test_the_page_is_whole(shown: Shown) -> None:
+    outline = Outline(shown.html)
+    assert {"svg", "table", "details"} <= outline.names and "script" not in outline.names
+    assert not outline.links and "http" not in shown.html
+    assert "'</svg><script>1'" in outline.text
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here")
+def test_a_browser_shows_it(shown: Shown, tmp_path: Path) -> None:
+    shown.save(tmp_path / "page.html")
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    ran = subprocess.run([*command, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0 and "CONSOLE" not in ran.stderr
+    assert ran.stdout.count("<svg") == 3 and "The tree" in ran.stdout
+
+
+def test_a_table_without_queries_or_a_tree(spark: SparkSession, tmp_path: Path) -> None:
+    source = str(tmp_path / "source")
+    spark.range(100).write.parquet(source)
+    asked = hr.Workload.from_sql("SELECT * FROM t WHERE id < 10")
+    table = hr.apply(spark, source, hr.learn(spark, source, asked, "range", 20, table="t"), str(tmp_path / "t"))
+    shown = hr.show(spark, table.path)
+    assert "none were given" in shown.html and Outline(shown.html).names >= {"table"}
+    with pytest.raises(hr.HedgerowError, match="cannot be written"):
+        shown.save(tmp_path / "nowhere" / "page.html")
