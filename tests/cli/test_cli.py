@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from hedgerow.cli import commands as cli
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from hedgerow.spark.start.jvm_output import start_failure
+from tests.support.other_process import environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -292,6 +295,25 @@ def test_apply_learns_where_there_is_no_layout(run: Run, shop: Path, tmp_path: P
     refused(run("rollback", to), "keeps no replaced files")
 
 
+def test_a_full_disk_is_one_line(run: Run, shop: Path) -> None:
+    result = run("learn", shop / "orders", shop / "queries.sql", "--out", "/dev/full")
+    assert result.exit_code == 1 and result.stderr.splitlines()[-1].endswith("No space left on device")
+
+
+@pytest.mark.long
+def test_an_interrupted_run_leaves_nothing(shop: Path, learned: hedgerow.Learned, tmp_path: Path) -> None:
+    words = ["apply", str(shop / "orders"), str(shop / "layout.json"), "--to", str(tmp_path / "x")]
+    command = [sys.executable, "-m", "hedgerow", *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
+    while not (tmp_path / ".x.hedgerow-partial").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=120)[1]
+    assert process.returncode == 130 and "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_debug_shows_where_an_error_came_from(run: Run, shop: Path) -> None:
     result = run("--debug", "describe", shop / "none")
     assert isinstance(result.exception, HedgerowError)
@@ -319,6 +341,8 @@ BAD = {
     "apply {shop}/none {shop}/layout.json --to {tmp}/x": "cannot be read",
     "apply {shop}/orders {shop}/layout.json --to {tmp}/x --sort-by colour": "colour",
     "apply {shop}/orders {shop}/layout.json --to {shop}/orders": "not empty",
+    "apply {shop}/orders {shop}/layout.json --to /proc/x": "could not be written",  # who may not write there
+    "show {shop}/orders --html {tmp}/page.html": "no table that Hedgerow wrote",
     "verify {shop}/orders": "no table that Hedgerow wrote",
     "describe {shop}/none": "nothing at that path",
     "--conf spark.ui.enabled describe {shop}/none": "--conf takes KEY=VALUE",
