@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.base import Table
@@ -37,7 +37,10 @@ def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | di
         if not bring_back(spark, path):
             raise
         table = ParquetTable.open(spark, path)
-    finish_appends(table)
+    try:
+        finish_appends(table)
+    except HedgerowError as error:  # who opens it may not write
+        warn(f"not all rows of {path} can be read yet", [str(error)])
     return table
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.machine_lock import machine_lock
 
 VARIABLE = "HEDGEROW_DELTA_JARS"
 PACKAGES = "spark.jars.packages"
@@ -53,17 +53,9 @@ def delta_settings(given: Mapping[str, str], fetch: bool) -> dict[str, str]:
     return {**joined, _CATALOG: given.get(_CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog")}
 
 
-@contextmanager
-def fetching_alone() -> Iterator[None]:
+def fetching_alone() -> AbstractContextManager[None]:
     """Holds a lock of this machine: processes that fetch the same jars at once spoil each other's files."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    with open(Path(tempfile.gettempdir()) / f"hedgerow-fetch-{os.getuid()}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return machine_lock("fetch")
 
 
 def named_jars() -> list[str]:

@@ -13,6 +13,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from hedgerow.core.predicates.sql_text import quote_name, quote_string
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
+from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.folder import Folder
 
@@ -105,6 +107,10 @@ class DeltaLog:
                 self._snapshots.clear()
             self._snapshots[key] = Snapshot(self, java)
         return self._snapshots[key]
+
+    def committing(self) -> AbstractContextManager[None]:
+        """Holds a lock of this machine where Delta has none: on a local disk, two processes can write one version."""
+        return machine_lock(self.path) if self.path.startswith("/") else nullcontext()
 
     @cached_property
     def _snapshots(self) -> dict[tuple[int, str], Snapshot]:
@@ -342,7 +348,8 @@ class Rewrite:
         operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
         try:
             actions = utils.toSeq([java for _, java in added.actions] + removes)
-            return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
+            with log.committing():
+                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
         except spark_errors() as error:
             conflict = _conflict(error, log.path)
             if conflict is None:

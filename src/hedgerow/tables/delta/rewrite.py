@@ -245,7 +245,11 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     if stale(segment.entry.joined, joins):
         joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
     try:
-        with _exact_writing(snapshot), configured(log.spark, **settings_for(segment.layout)):
+        with (
+            log.committing(),
+            _exact_writing(snapshot),
+            configured(log.spark, **settings_for(segment.layout)),
+        ):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
             rows = placed(frame, segment.layout, schema, partitions, least, joins)
             rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
@@ -255,7 +259,10 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
     row = log.history().where(f"userMetadata = '{mark}'").select("version").first()
     if row is None:
-        raise HedgerowError(f"the rows were appended to {log.path}, but are not indexed: they are always read")
+        raise HedgerowError(
+            f"the append to {log.path} is not in its history, where another process may have taken its place: "
+            "look whether the rows are there"
+        )
     after, before = log.snapshot(row[0]), log.snapshot(row[0] - 1)
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
     if new:

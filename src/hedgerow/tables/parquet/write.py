@@ -312,6 +312,7 @@ def _exchange(around: Folder, new: str, name: str, state: int) -> None:
             raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
         around.move(new, name)
         if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
+            around.delete(f"{name}/{new}")
             raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
     except BaseException:
         if was_there and around.exists(old):

@@ -1,0 +1,40 @@
+"""A lock among the processes of this machine and user."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+_guard, _holders, _files = Lock(), Counter[str](), dict[str, int]()
+
+
+@contextmanager
+def machine_lock(name: str) -> Iterator[None]:
+    """Holds the lock of that name: other processes that ask for it wait, other threads do not.
+
+    Windows has no such lock."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with _guard:
+        if not _holders[name]:
+            digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+            place = Path(tempfile.gettempdir()) / f"hedgerow-{digest}-{os.getuid()}.lock"
+            _files[name] = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(_files[name], fcntl.LOCK_EX)
+        _holders[name] += 1
+    try:
+        yield
+    finally:
+        with _guard:
+            _holders[name] -= 1
+            if not _holders[name]:
+                os.close(_files.pop(name))
