@@ -101,7 +101,7 @@ def wanted(versions: Versions) -> list[str]:
         sys.exit("This script needs Python 3.11 or newer.")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    named = [*project["dependencies"], *extras["bench"], *extras["dev"], *extras["bo"]]
+    named = [*project["dependencies"], *extras["bench"], *extras["dev"], *extras["bo"], *extras["rl"]]
     kept = [name for name in named if not name.startswith(("pyspark", "hedgerow"))]
     return [*kept, f"pyspark=={versions.spark}"]
 
