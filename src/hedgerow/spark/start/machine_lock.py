@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-_guard, _holders, _files = Lock(), Counter[str](), dict[str, int]()
+# A guard for each name: who waits for another process must not keep this one from releasing what it holds.
+_guards, _holders, _files = defaultdict[str, Lock](Lock), Counter[str](), dict[str, int]()
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def machine_lock(name: str) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with _guard:
+    with _guards[name]:
         if not _holders[name]:
             digest = hashlib.sha256(name.encode()).hexdigest()[:16]
             place = Path(tempfile.gettempdir()) / f"hedgerow-{digest}-{os.getuid()}.lock"
@@ -34,7 +35,7 @@ def machine_lock(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with _guard:
+        with _guards[name]:
             _holders[name] -= 1
             if not _holders[name]:
                 os.close(_files.pop(name))

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import realpath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -110,7 +111,7 @@ class DeltaLog:
 
     def committing(self) -> AbstractContextManager[None]:
         """Holds a lock of this machine where Delta has none: on a local disk, two processes can write one version."""
-        return machine_lock(self.path) if self.path.startswith("/") else nullcontext()
+        return machine_lock(realpath(self.path)) if self.path.startswith("/") else nullcontext()
 
     @cached_property
     def _snapshots(self) -> dict[tuple[int, str], Snapshot]:

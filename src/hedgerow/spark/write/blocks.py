@@ -46,14 +46,14 @@ def write_blocks(
         order = order_inside(layout, how.sort_by, how.by_key)
         if order:
             routed = routed.sortWithinPartitions(*order)
-        writer = routed.write.mode("append").options(**committing(spark, path)).options(**how.options)
+        writer = routed.write.mode("append").options(**commit_options(spark, path)).options(**how.options)
         if how.max_block_rows:
             writer = writer.option("maxRecordsPerFile", how.max_block_rows)
         writer.parquet(path)
     return checksums[0]
 
 
-def committing(spark: SparkSession, path: str) -> dict[str, str]:
+def commit_options(spark: SparkSession, path: str) -> dict[str, str]:
     """Options for a writer into this folder: in an object store its tasks, not the driver alone, move their files.
 
     Files of a task that failed after its first move may stay. So whoever writes has to look at all rows afterwards."""

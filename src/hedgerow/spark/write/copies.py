@@ -24,7 +24,7 @@ from hedgerow.spark.compute.collect_stats import collect_by, file_name, usable_i
 from hedgerow.spark.compute.evaluate import Item, without_user_functions
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
-from hedgerow.spark.write.blocks import block_of_file, committing, exact_writing
+from hedgerow.spark.write.blocks import block_of_file, commit_options, exact_writing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -67,7 +67,7 @@ def write_copies(
         routed = copied(frame, layout, schema).repartitionById(layout.blocks, block)
         if sort_by:
             routed = routed.sortWithinPartitions(*sort_by)
-        routed.write.mode("append").options(**committing(spark, path)).options(**(options or {})).parquet(path)
+        routed.write.mode("append").options(**commit_options(spark, path)).options(**(options or {})).parquet(path)
 
 
 def collect_parts(
