@@ -72,7 +72,12 @@ def percent(share: float | None) -> str:
 
 def _told(query: Asked) -> str:
     matching = "" if query.matching is None else f", {percent(query.matching)} match"
-    return f"{query.text}: reads {percent(query.rows_read)} in {len(query.opened):,} files{matching}"
+    return f"{query.text}: reads {percent(query.rows_read)} in {place_of(query)}{matching}"
+
+
+def place_of(query: Asked) -> str:
+    """Where a query reads its rows."""
+    return f"{len(query.opened):,} files" if query.replica is None else f"the replica {query.replica}"
 
 
 def _some(queries: list[Asked], most: int) -> list[Asked]:

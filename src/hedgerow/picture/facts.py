@@ -9,12 +9,13 @@ from dataclasses import dataclass
 class Asked:
     """A query: the shares of the table's rows that it reads and that match, and which of the files it opens.
 
-    `matching` is None if only Spark could tell."""
+    `matching` is None if only Spark could tell. `replica`: the copy of the table that it reads instead."""
 
     text: str
     rows_read: float
     matching: float | None
     opened: frozenset[int]
+    replica: str | None = None
 
 
 @dataclass(frozen=True)

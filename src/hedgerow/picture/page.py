@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from hedgerow.core.html import html_table
-from hedgerow.picture.charts import cumulated, opened_map, percent, share_bar, sorted_bars
+from hedgerow.picture.charts import cumulated, opened_map, percent, place_of, share_bar, sorted_bars
 from hedgerow.picture.facts import Branch, Picture
 
 _MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
@@ -65,8 +65,8 @@ def _of_queries(picture: Picture) -> Iterable[str]:
         if len(order) > _MOST_QUERIES
         else ""
     )
-    rows = ((q.text, percent(q.rows_read), percent(q.matching), f"{len(q.opened):,}") for q in order[:_MOST_QUERIES])
-    listed = html_table(rows, ("query", "reads", "match", "files"))
+    rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q)) for q in order[:_MOST_QUERIES])
+    listed = html_table(rows, ("query", "reads", "match", "in"))
     yield f'<details><summary>All of it as a table</summary>{more}<div class="wide">{listed}</div></details>'
 
 

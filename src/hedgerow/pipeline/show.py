@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
@@ -27,7 +27,7 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.base import Table
+from hedgerow.tables.base import Table, plain_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,13 +71,13 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
     files = tuple(File(known.names[i], int(known.rows[i]), int(known.blocks[i])) for i in order)
     place = {file.name: i for i, file in enumerate(files)}
     with step(spark, "asking the index"):
-        asked = tuple(_asked(opened, query, sample, place) for query in queries)
+        asked = _asked(opened, queries, sample, place)
     tree = _tree_of(opened.layout)
     decided = tuple((d.at, d.action, "; ".join(d.reasons)) for d in decisions(spark, table))
     return Shown(
         Picture(
             title=f"{opened.name}: {opened.path}",
-            facts=tuple(_facts(opened.describe())),
+            facts=tuple((n.replace("_", " "), f"{f:,}" if type(f) is int else str(f)) for n, f in plain_facts(opened)),
             queries=asked,
             files=files,
             tree=None if tree is None else _branches(tree, files, asked),
@@ -96,12 +96,18 @@ def _sample(spark: SparkSession, table: Table, queries: Sequence[Query], seed: i
     return draw(open_source(spark, table.path, table.name), predicates, _SAMPLE_ROWS, seed)[0]
 
 
-def _asked(table: Table, query: Query, sample: Sample | None, place: Mapping[str, int]) -> Asked:
-    p = query.predicate(table.name)
-    found = table.explained(p, query.columns(table.name))
-    opened = frozenset(place[name] for name in found.opened if name in place)
-    (rows_read,) = table.rows_read([p])
-    return Asked(predicate_text(p), rows_read, None if sample is None else sample.selectivity(p), opened)
+def _asked(
+    table: Table, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
+) -> tuple[Asked, ...]:
+    """What each query reads; `place`: the number of each file of the table itself."""
+    predicates = [query.predicate(table.name) for query in queries]
+    asked = []
+    for query, p, share in zip(queries, predicates, table.rows_read(predicates), strict=True):
+        found = table.explained(p, query.columns(table.name))
+        opened = frozenset(place[name] for name in found.opened if name in place)
+        matching = None if sample is None else sample.selectivity(p)
+        asked.append(Asked(predicate_text(p), share, matching, opened, found.replica))
+    return tuple(asked)
 
 
 def _narrow(table: Table, queries: Sequence[Query], sample: Sample) -> list[tuple[str, float]]:
@@ -156,12 +162,3 @@ def _levels(tree: TreeLayout) -> list[dict[str, int]]:
         levels.append(dict(cuts))
         here = [kid for node in here for kid in tree.nodes[node][1:] if kid >= 0]
     return levels
-
-
-def _facts(described: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What `describe` tells in single words and numbers."""
-    return [
-        (name.replace("_", " "), f"{fact:,}" if isinstance(fact, int) else str(fact))
-        for name, fact in described.items()
-        if isinstance(fact, str | int) and not isinstance(fact, bool)
-    ]

@@ -32,9 +32,14 @@ _INSTEAD: dict[Capability, str] = {
 }
 
 
+def plain_facts(table: Table) -> list[tuple[str, str | int]]:
+    """What `describe` tells in single words and numbers."""
+    return [(name, fact) for name, fact in table.describe().items() if isinstance(fact, str | int)]
+
+
 def facts_as_html(table: Table) -> str:
-    """What `describe` tells in single words and numbers, for notebooks."""
-    return html_table((name, fact) for name, fact in table.describe().items() if isinstance(fact, str | int))
+    """The plain facts of a table, for notebooks."""
+    return html_table(plain_facts(table))
 
 
 class LacksCapability(HedgerowError):

@@ -23,12 +23,16 @@ _DRAFT = "append-"
 
 def new_draft(table: StoredParquet) -> StoredParquet:
     """An empty table in the hidden folder of an append, in the state of the table."""
-    return StoredParquet(table.spark, f"{table.path}/{SIDE}/{_DRAFT}{uuid4().hex[:8]}", table.manifest)
+    return _draft(table, f"{SIDE}/{_DRAFT}{uuid4().hex[:8]}")
+
+
+def _draft(table: StoredParquet, place: str) -> StoredParquet:
+    return StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
 
 
 def move_in(table: StoredParquet, draft: StoredParquet, names: Sequence[str]) -> None:
     """Moves these files of the draft into the table, and deletes the draft; another process may do the same."""
-    waiting, folder = Folder(table.spark, draft.path), Folder(table.spark, table.path)
+    folder = Folder(table.spark, table.path)
     failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     place = draft.path.removeprefix(f"{table.path}/")
     for name in names:
@@ -40,7 +44,7 @@ def move_in(table: StoredParquet, draft: StoredParquet, names: Sequence[str]) ->
                     f"rows were appended to {table.path}, but the file {name} cannot be moved to the others: "
                     f"open the table again, which finishes it ({first_line(error)})"
                 ) from error
-    waiting.delete()
+    folder.delete(place)
 
 
 def give_up(table: StoredParquet, draft: StoredParquet, names: Collection[str]) -> None:
@@ -53,7 +57,7 @@ def give_up(table: StoredParquet, draft: StoredParquet, names: Collection[str]) 
 def finish_appends(table: StoredParquet) -> None:
     """Moves the files of appends that were killed after their manifest was written."""
     for place in drafts(table):
-        draft = StoredParquet(table.spark, f"{table.path}/{place}", table.manifest)
+        draft = _draft(table, place)
         waiting = [*data_files(table.spark, draft.path), *draft.hidden_files()]
         if waiting and set(waiting) <= set(table.known.names):
             move_in(table, draft, waiting)
