@@ -19,7 +19,7 @@ from bench.several import Several, run, schemas_of
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 1, "full": 2}  # to learn from, and as many unseen
-BLOCK_ROWS = {"quick": 40_000, "full": 10_000}  # Pando: a million at scale factor 100
+BLOCK_ROWS = {"quick": 40_000, "full": 10_000}  # Pando: a million at scale factor 100, and ours grow like it
 
 
 def tables(scale: float) -> Path:
@@ -63,5 +63,6 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
     in_spark = (sqlglot.transpile(sql, read="duckdb", write="spark")[0] for sql in texts[1])
     asked = tuple(zip(cycle(TEMPLATES), in_spark, strict=False))
     by_key = {name: schema.names[0] for name, schema in schemas.items()}  # a day of sale, or the key
-    data = Several("tpcds", folder, scale, learned, unseen, by_key, BLOCK_ROWS[form], asked)
+    block_rows = round(BLOCK_ROWS[form] * max(1.0, scale))
+    data = Several("tpcds", folder, scale, learned, unseen, by_key, block_rows, asked)
     return run(data, CASES[form], options)

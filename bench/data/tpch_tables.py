@@ -18,7 +18,7 @@ from bench.several import Several, run, schemas_of
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
-BLOCK_ROWS = {"quick": 10_000, "full": 10_000}  # Pando: a million at scale factor 100
+BLOCK_ROWS = 10_000  # Pando: a million at scale factor 100, and ours grow like it
 PHYSICAL_SCALE = {"quick": 0.1, "full": 10.0}
 PHYSICAL_BLOCK_ROWS_PER_SF, LEAST_PHYSICAL_BLOCK = 100_000, 50_000  # about 60 files of lineitem
 SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key
@@ -44,8 +44,9 @@ def tables(scale: float) -> Path:
 
 
 def measure(options: Options) -> Iterator[dict[str, Any]]:
-    form = options.form
-    return run(_data(options, options.sf or SCALE[form], BLOCK_ROWS[form]), CASES[form], options)
+    scale = options.sf or SCALE[options.form]
+    data = _data(options, scale, round(BLOCK_ROWS * max(1.0, scale)))
+    return run(data, CASES[options.form], options)
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
