@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
-# Of the other table: as many values are sent everywhere, so that rows stay where they are; and as many for each shuffle
-# partition are hashed, so that rows are not sorted.
-_MAX_BROADCAST_VALUES, _MAX_HASHED_VALUES = 6_000_000, 10_000_000
+# Of the other table: as many bytes are sent everywhere, so that rows stay where they are; and as many for each shuffle
+# partition are hashed, so that rows are not sorted. A task may hold several such tables, each takes twice its bytes
+# while it grows, and only what is sorted can spill.
+_MAX_BROADCAST_BYTES, _MAX_HASHED_BYTES = 100 << 20, 64 << 20
+_BYTES_OF_A_FIELD = 16  # in a row in memory, beside those of the value
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,20 @@ class Joins:
                 columns.append(f.struct(*(f.expr(quote_name(name)).alias(name) for name in fields)).alias(struct))
             deeper = [name for s, structs in wanted.items() if s[: len(steps)] == steps != s for name in structs]
             right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
-            right = _hinted(right, self.others[step.other.lower()].rows * len(columns))
+            right = _hinted(right, self._bytes(steps, wanted))
             on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
             frame = frame.join(right, f.expr(on), "left").drop(*keys)
         return frame
+
+    def _bytes(self, steps: Steps, wanted: Mapping[Steps, Mapping[str, list[str]]]) -> float:
+        """Of the rows that this chain leads to, with those that they lead to."""
+        width = float(_BYTES_OF_A_FIELD * len(steps[-1].columns))
+        for chain, structs in wanted.items():
+            if chain[: len(steps)] == steps:
+                widths = self.others[chain[-1].other.lower()].unpacked_widths
+                fields = [name for names in structs.values() for name in names]
+                width += sum(_BYTES_OF_A_FIELD + widths.get(name, 0.0) for name in fields)
+        return self.others[steps[-1].other.lower()].rows * width
 
     def check(self, table: Source) -> None:
         """HedgerowError unless every key is unique in the other table and of the same type on both sides."""
@@ -125,11 +137,11 @@ def _compiled_apart(joined: DataFrame) -> DataFrame:
     return joined.observe(helper_name(f"joined_{uuid4().hex}"), f.count(f.lit(1)).alias("rows"))
 
 
-def _hinted(other: DataFrame, values: int) -> DataFrame:
-    if values <= _MAX_BROADCAST_VALUES:
+def _hinted(other: DataFrame, size: float) -> DataFrame:
+    if size <= _MAX_BROADCAST_BYTES:
         return other.hint("broadcast")
     partitions = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return other.hint("shuffle_hash") if values <= _MAX_HASHED_VALUES * partitions else other
+    return other.hint("shuffle_hash") if size <= _MAX_HASHED_BYTES * partitions else other
 
 
 def check_key(table: Source, key: Reference, other: Source) -> None:
