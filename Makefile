@@ -22,7 +22,7 @@ bootstrap: ## make or update .venv (every target below does it by itself)
 	@$(PYTHON) scripts/bootstrap.py
 
 demo: bootstrap ## see Hedgerow make queries faster, in about four minutes
-	@$(python) -m hedgerow.demo
+	@$(python) -m hedgerow demo
 
 test: bootstrap ## all but the slow tests, in two processes with a Spark session each
 	@$(python) -m pytest -m "not long" -q -n 2 --dist loadfile --durations 20

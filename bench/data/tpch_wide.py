@@ -7,15 +7,13 @@ neighbours, and beyond that TPC-H's keys say nothing about the rest.
 from __future__ import annotations
 
 import hashlib
-import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from bench.data.cache import cache_folder, partial, publish
 from bench.record import progress
+from hedgerow.demo import generate
 
 MONTHS = ("1995-03", "1996-09")
 FILES = 4
@@ -55,17 +53,10 @@ def wide(scale: float, month: str) -> Path:
         missing = [m for m in dict.fromkeys((month, *MONTHS)) if not (folder / m).exists()]
         progress(f"tpch-month: making {', '.join(missing)} of scale factor {scale:g}, once")
         with partial(folder) as here:
-            generate(here / "tables", scale)
+            generate(here / "tables", scale, TABLES, 4)
             for made in _months(here, missing):
                 publish(made, folder / made.name)
     return folder / month
-
-
-def generate(folder: Path, scale: float) -> None:
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(beside) if beside.exists() else shutil.which("tpchgen-cli") or "tpchgen-cli"
-    options = ["-s", f"{scale:g}", "-T", ",".join(TABLES), "--parts", "4", "-o", str(folder), "--quiet"]
-    subprocess.run([program, "parquet", *options], check=True)
 
 
 def _months(here: Path, months: list[str]) -> list[Path]:

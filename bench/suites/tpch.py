@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+from hedgerow.demo import generate
 
 ROWS_PER_SF = 6_000_000
 _SHAPES = (
@@ -28,11 +27,8 @@ def lineitem(folder: Path, scale: float, parts: int = 4) -> str:
     """The table as Parquet files, made once for all suites that share the folder."""
     target = folder / f"sf{scale:g}"
     if not target.exists():
-        beside = Path(sys.executable).with_name("tpchgen-cli")
-        program = str(beside) if beside.exists() else shutil.which("tpchgen-cli") or "tpchgen-cli"
         made = target.with_suffix(".partial")
-        options = ["-s", f"{scale:g}", "-T", "lineitem", "--parts", str(parts), "-o", str(made), "--quiet"]
-        subprocess.run([program, "parquet", *options], check=True)
+        generate(made, scale, ["lineitem"], parts)
         made.rename(target)
     return str(target / "lineitem")
 

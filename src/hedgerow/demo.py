@@ -1,4 +1,4 @@
-"""`make demo`: makes 12 million rows of TPC-H's lineitem, learns a layout, rewrites the table and times queries."""
+"""`hedgerow demo`: makes a table, learns, rewrites it, proves the rows equal; times queries, also on Delta's ZORDER."""
 
 from __future__ import annotations
 
@@ -9,30 +9,75 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 import hedgerow
-from hedgerow.spark.start.session import local_session
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.pipeline.show import Shown
+from hedgerow.spark.start.delta_jars import loaded
+from hedgerow.spark.start.session import temporary_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-SCALE, BLOCK_BYTES = 2, "8MB"
+SCALE, BLOCK_MB = 2, 8
 LEARNED, UNSEEN, TIMED = 100, 100, 12
+ZORDER = "l_shipdate, l_partkey"  # what most queries filter by, and what filters most
+AS_IT_CAME, BY_ZORDER, BY_HEDGEROW = "as it came", "Delta's ZORDER", "by Hedgerow"
 
 
-def random_queries(n: int, seed: int) -> list[str]:
+@dataclass(frozen=True)
+class Told:
+    """What the demo measured. `seconds`: of each query, over each table, for learned and for unseen queries."""
+
+    rows: int
+    files: int
+    learning: float
+    rewriting: float
+    zorder: float | None
+    rows_read: tuple[float, float]
+    seconds: Mapping[str, tuple[list[float], list[float]]]
+
+    def medians(self, table: str) -> tuple[float, float]:
+        learned, unseen = self.seconds[table]
+        return statistics.median(learned), statistics.median(unseen)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "medians": {name: self.medians(name) for name in self.seconds},
+            "times_faster": {name: self.faster(name) for name in self.seconds if name != BY_HEDGEROW},
+        }
+
+    def faster(self, than: str) -> tuple[float, float]:
+        """How many times faster than over another table the median query is."""
+        pairs = zip(self.seconds[than], self.seconds[BY_HEDGEROW], strict=True)
+        learned, unseen = (statistics.median(a / b for a, b in zip(*pair, strict=True)) for pair in pairs)
+        return learned, unseen
+
+
+def generate(folder: Path, scale: float, tables: Sequence[str], parts: int) -> None:
+    """Tables of TPC-H as Parquet files, in a folder each."""
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    program = beside if beside.exists() else shutil.which("tpchgen-cli")
+    if program is None:
+        raise HedgerowError("the tables of TPC-H are made by tpchgen-cli: pip install 'hedgerow[demo]'")
+    options = ["-s", f"{scale:g}", "-T", ",".join(tables), "--parts", str(parts), "-o", str(folder), "--quiet"]
+    subprocess.run([program, "parquet", *options], check=True)
+
+
+def random_queries(n: int, seed: int, scale: float = SCALE) -> list[str]:
     """Queries of four kinds, each with new random literals."""
     r = random.Random(seed)
     queries = []
     for i in range(n):
         year, month, quantity = r.randrange(1992, 1998), r.randrange(1, 13), r.randrange(5, 45)
         mode, word = r.choice(["AIR", "FOB", "MAIL", "RAIL", "SHIP"]), r.choice(["fox", "pinto", "quick"])
-        part = r.randrange(int(200_000 * SCALE))
+        part = r.randrange(int(200_000 * scale))
         conditions = [
             f"l_shipdate >= DATE '{year}-{month:02d}-01' AND l_shipdate < add_months(DATE '{year}-{month:02d}-01', 1)"
             f" AND l_quantity < {quantity}",
@@ -45,73 +90,96 @@ def random_queries(n: int, seed: int) -> list[str]:
     return queries
 
 
-def main() -> None:
-    console = Console()
-    program = Path(sys.executable).with_name("tpchgen-cli")
-    if not program.exists():
-        raise SystemExit("the demo makes its data with tpchgen-cli: pip install 'hedgerow[bench]'")
+def demo(
+    spark: SparkSession, say: Callable[[str, str], None], scale: float = SCALE, timed: int = TIMED
+) -> tuple[Told, Shown]:
+    """The whole story, in a folder that is gone in the end, and the picture of the table that was written.
+
+    Args:
+        say: is given each step's name, and what came of it.
+        timed: of the learned and of the unseen queries, how many are timed.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-demo-"))
-    spark = local_session("4g")
     try:
-        subprocess.run(
-            [program, "parquet", "-s", f"{SCALE:g}", "-T", "lineitem", "--parts", "8", "-o", folder, "--quiet"],
-            check=True,
-        )
-        _show(console, spark, str(folder / "lineitem"), str(folder / "lineitem_by_hedgerow"))
+        return _told(spark, say, folder, scale, timed)
     finally:
-        spark.stop()
         shutil.rmtree(folder)
 
 
-def _show(console: Console, spark: SparkSession, source: str, target: str) -> None:
-    learned, unseen = random_queries(LEARNED, seed=1), random_queries(UNSEEN, seed=2)
+def _told(
+    spark: SparkSession, say: Callable[[str, str], None], folder: Path, scale: float, timed: int
+) -> tuple[Told, Shown]:
+    has_delta = loaded(spark._jvm)
+    generate(folder, scale, ["lineitem"], parts=8)
+    source = str(folder / "lineitem")
+    if has_delta:
+        spark.sql(f"CONVERT TO DELTA parquet.{quote_name(source)}")
+    learned, unseen = random_queries(LEARNED, 1, scale), random_queries(UNSEEN, 2, scale)
     workload, other = hedgerow.Workload.from_sql(learned), hedgerow.Workload.from_sql(unseen)
-    rows = spark.read.parquet(source).count()
-    console.print(f"{rows:,} rows of TPC-H lineitem (scale {SCALE:g}); {len(workload)} queries to learn from\n")
+    rows = _read(spark, source, has_delta).count()
+    kind = "a Delta table" if has_delta else "Parquet files"
+    say("made", f"{rows:,} rows of TPC-H's lineitem as {kind}; {len(workload)} queries to learn from")
 
-    start = time.perf_counter()
-    layout = hedgerow.learn(spark, source, workload, block_bytes=BLOCK_BYTES)
-    console.print(f"learned   {layout} in {time.perf_counter() - start:.1f} s")
-    console.print(f"          {layout.estimate}")
-    start = time.perf_counter()
-    table = hedgerow.apply(spark, source, layout, to=target)
-    console.print(f"rewrote   it into {len(table.known)} files in {time.perf_counter() - start:.1f} s")
+    begun = time.perf_counter()
+    layout = hedgerow.learn(spark, source, workload, block_bytes=f"{BLOCK_MB}MB", table="lineitem")
+    learning = time.perf_counter() - begun
+    say("learned", f"{layout} in {learning:.0f} s")
+    target = str(folder / "by_hedgerow")
+    if has_delta:
+        shutil.copytree(source, target)
+    begun = time.perf_counter()
+    table = hedgerow.apply(spark, target if has_delta else source, layout, to=None if has_delta else target)
+    rewriting = time.perf_counter() - begun
+    say("rewrote", f"it into {len(table.known)} files in {rewriting:.0f} s")
     proof = table.verify()
-    console.print(f"verified  {proof['rows']:,} rows, checksum {proof['checksum']}\n")
+    say("verified", f"{proof['rows']:,} rows in {proof['files']:,} files, as they were written")
 
-    scores = [table.score(workload), table.score(other)]
-    times = [_times(spark, source, target, queries) for queries in (learned[:TIMED], unseen[:TIMED])]
-    plain, attached = ([statistics.median(t[way] for t in some) for some in times] for way in (0, 1))
-    shown = Table("", "learned queries", "unseen queries", box=None, padding=(0, 2))
-    shown.add_row("rows read", *(f"{100 * s.rows_read:.1f} %" for s in scores))
-    shown.add_row("seconds, table as it came", *(f"{seconds:.2f}" for seconds in plain))
-    shown.add_row("seconds, rewritten table", *(f"{seconds:.2f}" for seconds in attached))
-    faster = (statistics.median(a / b for a, b in some) for some in times)
-    shown.add_row("[bold]times faster", *(f"[bold]{f:.1f}" for f in faster))
-    console.print(shown)
-    console.print(f"\nmedians of {TIMED} queries each; all {2 * TIMED} gave the same result both ways")
-
-
-def _times(spark: SparkSession, source: str, target: str, queries: list[str]) -> list[tuple[float, float]]:
-    """The seconds of each query over the source and over the rewritten table; both results have to be equal."""
-    attached = spark.newSession()
-    hedgerow.attach(attached)
-    ways = ((spark, source), (attached, target))
-    for session, path in ways:
-        session.read.parquet(path).createOrReplaceTempView("lineitem")
-        session.sql(queries[0]).collect()  # the first query of a session takes longer
-    times = []
-    for query in queries:
-        results, seconds = [], []
-        for session, _ in ways:
-            start = time.perf_counter()
-            results.append(session.sql(query).collect())
-            seconds.append(time.perf_counter() - start)
-        if results[0] != results[1]:
-            raise AssertionError(f"{query} gives {results[0]}, but {results[1]} after the rewriting")
-        times.append((seconds[0], seconds[1]))
-    return times
+    places = {AS_IT_CAME: source, BY_HEDGEROW: target}
+    zorder = None
+    if has_delta:
+        places[BY_ZORDER], begun = str(folder / "by_zorder"), time.perf_counter()
+        shutil.copytree(source, places[BY_ZORDER])
+        _zordered(spark, places[BY_ZORDER])
+        zorder = time.perf_counter() - begun
+        say("beside", f"Delta's OPTIMIZE ZORDER BY ({ZORDER}) of a copy, in {zorder:.0f} s")
+    seconds = _seconds(spark, places, has_delta, [learned[:timed], unseen[:timed]])
+    rows_read = table.score(workload).rows_read, table.score(other).rows_read
+    told = Told(rows, len(table.known), learning, rewriting, zorder, rows_read, seconds)
+    return told, hedgerow.show(spark, target, other)
 
 
-if __name__ == "__main__":
-    main()
+def _zordered(spark: SparkSession, path: str) -> None:
+    """By files as large as ours, with rows sorted inside of them."""
+    delta = "spark.databricks.delta.optimize."
+    size = str(BLOCK_MB << 20)
+    sizes = {f"{delta}maxFileSize": size, f"{delta}minFileSize": size}
+    with temporary_settings(spark, {**sizes, "spark.databricks.io.skipping.mdc.sortWithinPartitions": "true"}):
+        spark.sql(f"OPTIMIZE delta.{quote_name(path)} ZORDER BY ({ZORDER})")
+
+
+def _read(spark: SparkSession, path: str, is_delta: bool) -> DataFrame:
+    return spark.read.format("delta" if is_delta else "parquet").load(path)
+
+
+def _seconds(
+    spark: SparkSession, places: Mapping[str, str], are_delta: bool, asked: Sequence[Sequence[str]]
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Of each query over each table, which take turns; all results have to be equal."""
+    sessions = {}
+    for name, path in places.items():
+        sessions[name] = spark.newSession()
+        if name == BY_HEDGEROW:
+            hedgerow.attach(sessions[name])
+        _read(sessions[name], path, are_delta).createOrReplaceTempView("lineitem")
+        sessions[name].sql(asked[0][0]).collect()  # the first query of a session takes longer
+    seconds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in places}
+    for i, queries in enumerate(asked):
+        for query in queries:
+            results = []
+            for name, session in sessions.items():
+                begun = time.perf_counter()
+                results.append(session.sql(query).collect())
+                seconds[name][i].append(time.perf_counter() - begun)
+            if any(result != results[0] for result in results):
+                raise AssertionError(f"{query} gives {results[0]}, but another answer after the rewriting: {results}")
+    return seconds

@@ -27,6 +27,7 @@ from hedgerow.cli.app import (
     key_value,
     spark_of,
 )
+from hedgerow.cli.demo_command import demo
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
 from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, show, verify
@@ -395,7 +396,21 @@ def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
     return names
 
 
-for command in (verify, describe, show, explain, doctor, history, rollback, repair, relearn, log, auto, calibrate):
+for command in (
+    demo,
+    verify,
+    describe,
+    show,
+    explain,
+    doctor,
+    history,
+    rollback,
+    repair,
+    relearn,
+    log,
+    auto,
+    calibrate,
+):
     app.command()(command)
 app.command(name="import-log")(import_log)
 
