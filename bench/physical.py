@@ -77,7 +77,7 @@ class Way:
 def run(data: Physical, cases: Sequence[Case], options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow
 
-    spark = hedgerow.session("4g", "local[2]", **{"spark.databricks.delta.snapshotPartitions": "2"})
+    spark = hedgerow.session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         peers = list(peers_of(spark, data, files_of(data, options), folder))

@@ -61,7 +61,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     own = {
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.databricks.delta.snapshotPartitions": "2",  # of Delta's own state, which is tiny here
     }
     if pytestconfig.getoption("markexpr") == "not long":
         # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.

@@ -40,7 +40,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     form, seed = options.form, options.seed
 
     listing = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
-    spark = hedgerow.session("4g", "local[2]", **listing, **{"spark.databricks.delta.snapshotPartitions": "2"})
+    spark = hedgerow.session("4g", "local[2]", **listing)
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for files in FILES[form]:

@@ -24,7 +24,7 @@ from hedgerow.spark.start.session import temporary_settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SCALE, BLOCK_MB = 2, 8
+KB_PER_SCALE = 4096  # of a block: about 40 of them, whatever the scale
 LEARNED, UNSEEN, TIMED = 100, 100, 12
 ZORDER = "l_shipdate, l_partkey"  # what most queries filter by, and what filters most
 AS_IT_CAME, BY_ZORDER, BY_HEDGEROW = "as it came", "Delta's ZORDER", "by Hedgerow"
@@ -70,7 +70,7 @@ def generate(folder: Path, scale: float, tables: Sequence[str], parts: int) -> N
     subprocess.run([program, "parquet", *options], check=True)
 
 
-def random_queries(n: int, seed: int, scale: float = SCALE) -> list[str]:
+def random_queries(n: int, seed: int, scale: float) -> list[str]:
     """Queries of four kinds, each with new random literals."""
     r = random.Random(seed)
     queries = []
@@ -90,9 +90,7 @@ def random_queries(n: int, seed: int, scale: float = SCALE) -> list[str]:
     return queries
 
 
-def demo(
-    spark: SparkSession, say: Callable[[str, str], None], scale: float = SCALE, timed: int = TIMED
-) -> tuple[Told, Shown]:
+def demo(spark: SparkSession, say: Callable[[str, str], None], scale: float, timed: int = TIMED) -> tuple[Told, Shown]:
     """The whole story, in a folder that is gone in the end, and the picture of the table that was written.
 
     Args:
@@ -113,7 +111,8 @@ def _told(
     generate(folder, scale, ["lineitem"], parts=8)
     source = str(folder / "lineitem")
     if has_delta:
-        spark.sql(f"CONVERT TO DELTA parquet.{quote_name(source)}")
+        # Statistics would tell nothing: rows are in no order that a query asks for.
+        spark.sql(f"CONVERT TO DELTA parquet.{quote_name(source)} NO STATISTICS")
     learned, unseen = random_queries(LEARNED, 1, scale), random_queries(UNSEEN, 2, scale)
     workload, other = hedgerow.Workload.from_sql(learned), hedgerow.Workload.from_sql(unseen)
     rows = _read(spark, source, has_delta).count()
@@ -121,7 +120,7 @@ def _told(
     say("made", f"{rows:,} rows of TPC-H's lineitem as {kind}; {len(workload)} queries to learn from")
 
     begun = time.perf_counter()
-    layout = hedgerow.learn(spark, source, workload, block_bytes=f"{BLOCK_MB}MB", table="lineitem")
+    layout = hedgerow.learn(spark, source, workload, block_bytes=f"{_block_kb(scale)}KB", table="lineitem")
     learning = time.perf_counter() - begun
     say("learned", f"{layout} in {learning:.0f} s")
     target = str(folder / "by_hedgerow")
@@ -139,7 +138,7 @@ def _told(
     if has_delta:
         places[BY_ZORDER], begun = str(folder / "by_zorder"), time.perf_counter()
         shutil.copytree(source, places[BY_ZORDER])
-        _zordered(spark, places[BY_ZORDER])
+        _zordered(spark, places[BY_ZORDER], _block_kb(scale))
         zorder = time.perf_counter() - begun
         say("beside", f"Delta's OPTIMIZE ZORDER BY ({ZORDER}) of a copy, in {zorder:.0f} s")
     seconds = _seconds(spark, places, has_delta, [learned[:timed], unseen[:timed]])
@@ -148,10 +147,14 @@ def _told(
     return told, hedgerow.show(spark, target, other)
 
 
-def _zordered(spark: SparkSession, path: str) -> None:
+def _block_kb(scale: float) -> int:
+    return max(1, round(KB_PER_SCALE * scale))
+
+
+def _zordered(spark: SparkSession, path: str, block_kb: int) -> None:
     """By files as large as ours, with rows sorted inside of them."""
     delta = "spark.databricks.delta.optimize."
-    size = str(BLOCK_MB << 20)
+    size = str(block_kb << 10)
     sizes = {f"{delta}maxFileSize": size, f"{delta}minFileSize": size}
     with temporary_settings(spark, {**sizes, "spark.databricks.io.skipping.mdc.sortWithinPartitions": "true"}):
         spark.sql(f"OPTIMIZE delta.{quote_name(path)} ZORDER BY ({ZORDER})")

@@ -17,6 +17,7 @@ def demo(
     html: Annotated[Path, typer.Option(metavar="FILE", help="Where the report is written.")] = Path(
         "hedgerow-demo.html"
     ),
+    scale: Annotated[float, typer.Option(min=0.01, help="Of the table: 1 is 6 million rows.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Make a table of 12 million rows, learn, rewrite it, prove the rows equal, and time queries. Takes minutes.
@@ -27,7 +28,7 @@ def demo(
 
     output = Output(as_json)
     with spark_of(ctx) as spark:
-        told, shown = story.demo(spark, Output.line)
+        told, shown = story.demo(spark, Output.line, scale)
     shown.save(html)
     if as_json:
         output.answer({**told.to_dict(), "html": str(html)}, {})

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# Of as many tasks consists the job that plans a query on a Delta table; Delta's default is 50.
+_LOCAL_DELTA = {"spark.databricks.delta.snapshotPartitions": "2"}
 OWN_QUERIES = "hedgerow"  # the tag of jobs that Hedgerow runs by itself
 # Under these settings Spark parses a SQL text otherwise than we do.
 _OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
@@ -36,7 +38,7 @@ def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> Sp
     """
     from pyspark import SparkContext
 
-    given = _dotted(settings)
+    given = {**(_LOCAL_DELTA if master.startswith("local") else {}), **_dotted(settings)}
     is_too_late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
     with fetching_alone():
         delta = {} if is_too_late else delta_settings(given, fetch=True)

@@ -1,0 +1,44 @@
+"""`hedgerow demo`, on a small table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hedgerow import demo as story
+from hedgerow.spark.start.delta_jars import loaded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("is_delta", [True, False])
+def test_the_whole_story(
+    spark: SparkSession, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
+) -> None:
+    if is_delta and not loaded(spark._jvm):
+        pytest.skip("there are no Delta jars")
+    monkeypatch.setattr(story, "loaded", lambda jvm: is_delta)
+    report = tmp_path / "report.html"
+    answer = run("demo", "--scale", 0.01, "--html", report, "--json")
+    assert answer.exit_code == 0, answer.output
+    told = json.loads(answer.stdout)
+    assert told["rows"] == 60_175
+    assert told["files"] > 4
+    assert max(told["rows_read"]) < 0.5
+    others = {story.AS_IT_CAME, story.BY_ZORDER} if is_delta else {story.AS_IT_CAME}
+    assert set(told["times_faster"]) == others
+    assert "<h2>The tree</h2>" in report.read_text()
+
+
+@pytest.mark.usefixtures("spark")
+def test_without_the_maker_of_tables(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(story.sys, "executable", "/nowhere/python")
+    monkeypatch.setenv("PATH", "")
+    answer = run("demo")
+    assert answer.exit_code == 1
+    assert answer.stderr == "error: the tables of TPC-H are made by tpchgen-cli: pip install 'hedgerow[demo]'\n"
