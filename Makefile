@@ -12,7 +12,7 @@ python = JAVA_HOME="$${JAVA_HOME:-$$(cat .venv/java-home 2>/dev/null)}" .venv/bi
 lines = bench/results/quick.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-long lint bench clean
+.PHONY: help bootstrap demo test test-long lint wheel bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -36,6 +36,9 @@ lint: bootstrap ## style, types, who imports whom, and that the results are thos
 	@.venv/bin/mypy src scripts $(if $(wildcard bench/*.py),bench)
 	@.venv/bin/lint-imports
 	@$(python) -m bench report --check
+
+wheel: bootstrap ## build the wheel, and run the demo from it in an empty environment
+	@$(python) scripts/try_wheel.py
 
 # Lines of a run that did not end well are not taken for results.
 bench: bootstrap ## the quick form of every benchmark, and the page of results made of it

@@ -1,0 +1,38 @@
+"""Builds the wheel, installs it into an empty environment, and runs `hedgerow demo` there, on a small table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXTRAS = "delta,demo,jre"
+SCALE = "0.02"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="hedgerow-wheel-") as name:
+        folder = Path(name)
+        call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+        (wheel,) = folder.glob("hedgerow-*.whl")
+        call(sys.executable, "-m", "venv", folder / "env")
+        programs = folder / "env" / "bin"
+        call(programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[{EXTRAS}]")
+        # Nothing of this checkout is seen.
+        environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYTHONPATH")}
+        for words in (["--version"], ["doctor"], ["--master", "local[2]", "demo", "--scale", SCALE]):
+            call(programs / "hedgerow", *words, cwd=folder, env=environment)
+        if not (folder / "hedgerow-demo.html").stat().st_size:
+            raise SystemExit("the demo has not written its report")
+
+
+def call(*command: str | Path, **how: object) -> None:
+    if subprocess.run(command, **how).returncode:  # type: ignore[call-overload]
+        raise SystemExit(f"{' '.join(map(str, command))} failed")
+
+
+if __name__ == "__main__":
+    main()
