@@ -11,6 +11,7 @@ from bench.data import tpcds_tables, tpch_tables
 from bench.data.errorlog_data import EXTERNAL, INTERNAL
 from bench.options import Options
 from bench.suites import (
+    advise,
     apply,
     attach,
     correlated_like,
@@ -67,6 +68,7 @@ SUITES: dict[str, Suite] = {
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
     "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
     "object-store": Suite(object_store.run, "lineitem in an object store with 30 ms a request", 5, "ratio"),
+    "advise": Suite(advise.run, "What advise says of each learner, beside what its layout then reads", 8, "ratio"),
     "estimates": Suite(estimates.run, "Estimated seconds of rewrites and queries, beside measured ones", 15, "ratio"),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),

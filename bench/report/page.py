@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.every_suite import EVERY, Suite
-from bench.report.lines import Line, form, grouped, label, middle, value
+from bench.report.lines import Line, form, grouped, middle, value
+from bench.report.names import PLAIN, is_default, is_published, method, table_of
 from bench.report.published_figures import NEAR, OF_RANGE, PEERS, THEIRS, Theirs
 
 MORE_IS_BETTER = ("mrows_per_s",)
@@ -45,6 +46,13 @@ class Row:
     details: Mapping[str, Any]  # of the first seed
     curves: tuple[Any, ...]  # of learning, where it tells: of each seed lists of seconds, trees, best and mean
 
+    @property
+    def read(self) -> float:
+        """What unseen queries read; where there are none, those that it learned from."""
+        found = self.value if self.unseen is None else self.unseen
+        assert found is not None
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Beside:
@@ -67,12 +75,41 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """On the same rows and queries: the best that people do without learning, the best of the papers' methods as
+    published, and the best of our defaults. Either of the first two may be missing."""
+
+    suite: str
+    table: str
+    plain: Row | None
+    published: Row | None
+    ours: Row
+
+    @property
+    def times(self) -> float:
+        """How many times less than the best of the others is read."""
+        others = [row.read for row in (self.plain, self.published) if row is not None]
+        return min(others) / self.ours.read
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     sections: tuple[Section, ...]
 
     @property
-    def worse(self) -> list[tuple[Section, Beside]]:
-        found = [(s, b) for s in self.sections for b in s.beside if b.worse > 0]
+    def gains(self) -> list[Gain]:
+        return [gain for section in self.sections for gain in _gains(section)]
+
+    @property
+    def slower(self) -> list[tuple[Section, Beside]]:
+        """Where a peer of the same run was better, the farthest first."""
+        found = [(s, b) for s in self.sections for b in s.beside if b.worse > 0 and b.theirs in PEERS]
+        return sorted(found, key=lambda pair: -pair[1].worse)
+
+    @property
+    def papers(self) -> list[tuple[Section, Beside]]:
+        """The papers' figures, which are of other data: first those that are better than ours, the farthest first."""
+        found = [(s, b) for s in self.sections for b in s.beside if b.theirs not in PEERS]
         return sorted(found, key=lambda pair: -pair[1].worse)
 
     @property
@@ -105,8 +142,9 @@ def _section(name: str, suite: Suite, lines: Sequence[Line]) -> Section:
 
 def _row(group: Sequence[Line], figure: str) -> Row:
     values = [v for v in (value(line, figure) for line in group) if v is not None]
+    params, learner = group[0].get("params", {}), group[0].get("learner", "")
     return Row(
-        label(group[0]) or group[0]["suite"],
+        ": ".join(filter(None, (table_of(params), method(learner, params)))) or group[0]["suite"],
         _size(group[0]),
         middle(group, figure),
         (min(values), max(values)) if len(values) > 1 else None,
@@ -118,8 +156,8 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         middle(group, "trees_per_s"),
         len(group),
         tuple(dict.fromkeys(line["commit"] for line in group)),
-        group[0].get("params", {}),
-        group[0].get("learner", ""),
+        params,
+        learner,
         group[0].get("details", {}),
         tuple(line["curve"] for line in group if line.get("curve")),
     )
@@ -147,6 +185,23 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
     value, at = worst(map(best, of_size.values()))
     by = value / theirs.value - 1 if less else theirs.value / value - 1
     return Beside(theirs, rows[at], value, by if by > NEAR else 0.0)
+
+
+def _gains(section: Section) -> list[Gain]:
+    """Of each of the section's tables, if it compares rows read and holds a default of ours and another's."""
+    of_table: dict[str, list[Row]] = {}
+    for row in section.rows if section.about.figure == "rows_read" else ():
+        if row.value is not None:
+            of_table.setdefault(", ".join(filter(None, (table_of(row.params), row.size))), []).append(row)
+    found = []
+    for table, rows in of_table.items():
+        plain = [row for row in rows if row.learner in PLAIN]
+        published = [row for row in rows if is_published(row.learner, row.params)]
+        ours = [row for row in rows if is_default(row.learner, row.params)]
+        if ours and (plain or published):
+            best = (min(some, key=lambda row: row.read, default=None) for some in (plain, published, ours))
+            found.append(Gain(section.suite, table, *best))  # type: ignore[arg-type]
+    return found
 
 
 def _of_range(row: Row, rows: Sequence[Row]) -> float | None:

@@ -11,9 +11,11 @@ from html import escape
 from pathlib import Path
 
 from bench.every_suite import EVERY, PHYSICAL
-from bench.report.lines import label, read
-from bench.report.page import FIGURES, Beside, Page, Row, Section, page
+from bench.report.lines import read
+from bench.report.names import method, table_of
+from bench.report.page import FIGURES, Beside, Gain, Page, Row, Section, page
 from bench.report.plots import Bar, Curve, bars, curves
+from bench.report.published_figures import OF_RANGE
 
 ROOT = Path(__file__).parents[2]
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
@@ -27,10 +29,27 @@ RESOURCES = (
     *("", "size", "seconds", "Spark alone", "MB of the driver's Python", "of a Python worker"),
     *("of the JVM", "of Spark alone's JVM"),
 )
+GAINS = (
+    *("table", "best without learning", "best method as published", "Hedgerow", "less than the best of these"),
+    *("rows that match", "commits"),
+)
+SECONDS = ("table", "as it came", "the fastest of sorted, ZORDER, liquid clustering", "Hedgerow, attached", "commits")
+PAPERS = ("suite", "theirs", "", "ours", "", "where")
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
     "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
-    "a share of the table, averaged over the queries; the queries learned from come first, then unseen ones."
+    "a share of the table, averaged over the queries; the queries learned from come first, then unseen ones. "
+    "'As published' is a paper's method as we built it after the paper."
+)
+GAINED = (
+    "The rows that queries read which no learner saw (where a suite has none, those learned from), of the same rows, "
+    "with blocks of the same least size. No layout reads less than the rows that match."
+)
+PAIRS = "Orange: the best of the others. Green: ours. Red line: the rows that match."
+TOOK = "All queries of a suite on written tables that take turns, caches warmed for all alike."
+OTHER_DATA = (
+    "The papers' data and queries are not public, so ours are others of the same kind, and shares cannot be compared "
+    "digit by digit. What is worse comes first."
 )
 
 
@@ -74,9 +93,42 @@ def shown(figure: str, value: float | None) -> str:
     return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
 
 
-def worse(found: Page) -> list[str]:
-    """A sentence for each figure in which others are better, the farthest first."""
-    return [_sentence(section, beside) for section, beside in found.worse]
+def gains(found: Page) -> list[tuple[str, ...]]:
+    """A row for each table on which others stand beside us, those with the largest gain first."""
+    return [_gain(gain) for gain in sorted(found.gains, key=lambda gain: -gain.times)]
+
+
+def _gain(gain: Gain) -> tuple[str, ...]:
+    rows = [row for row in (gain.plain, gain.published, gain.ours) if row is not None]
+    others = (_read(gain.plain, gain.suite), _read(gain.published, gain.suite))
+    commits = ", ".join(dict.fromkeys(commit for row in rows for commit in row.commits))
+    ours = f"**{_read(gain.ours, gain.suite)}**"
+    bound = shown("rows_read", gain.ours.bound)
+    return f"{gain.suite}, {gain.table}", *others, ours, f"{gain.times:.2f}×", bound, commits
+
+
+def _read(row: Row | None, suite: str) -> str:
+    return "" if row is None else f"{shown('rows_read', row.read)} ({method(row.learner, row.params) or suite})"
+
+
+def seconds(found: Page) -> list[tuple[str, ...]]:
+    """A row for each table that was written beside peers."""
+    rows: list[tuple[str, ...]] = []
+    for section in found.sections:
+        for row in section.rows if section.suite.endswith(PHYSICAL) else ():
+            took = row.details.get("seconds", {})
+            peers = {way: s for way, s in took.items() if way not in (*OF_OURS, "source")}
+            if "source" in took and "attached" in took and peers:
+                best = min(peers, key=peers.__getitem__)
+                said = f"{took['source']:.1f} s", f"{peers[best]:.1f} s ({best})", f"**{took['attached']:.1f} s**"
+                table = ", ".join(filter(None, (section.suite.removesuffix(PHYSICAL), table_of(row.params), row.size)))
+                rows.append((table, *said, ", ".join(row.commits)))
+    return rows
+
+
+def slower(found: Page) -> list[str]:
+    """A sentence for each peer of the same run that was better, the farthest first."""
+    return [_sentence(section, beside) for section, beside in found.slower]
 
 
 def _sentence(section: Section, beside: Beside) -> str:
@@ -84,9 +136,8 @@ def _sentence(section: Section, beside: Beside) -> str:
     assert ours is not None
     figure = theirs.figure or section.about.figure
     how = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
-    note = f"; {theirs.note}" if theirs.note else ""
     quick = ", in the quick form" if section.form == "quick" else ""
-    return f"{section.suite}: {FIGURES[figure]} {how}, {theirs.place}{note}{quick}"
+    return f"{section.suite}: {FIGURES[figure]} {how}{quick}"
 
 
 def cells(section: Section, row: Row) -> tuple[str, ...]:
@@ -172,13 +223,12 @@ def missing(found: Page) -> list[str]:
 
 
 def markdown(found: Page) -> str:
-    parts = [
-        "# Results",
-        INTRO,
-        "The same with pictures: `docs/results.html`.",
-        "## Where we are worse",
-        _listed(found),
-    ]
+    parts = ["# Results", INTRO, "The same with pictures: `docs/results.html`."]
+    if gains(found):
+        parts += ["## Rows read, beside the best of the same run", GAINED, _table(GAINS, gains(found))]
+    if seconds(found):
+        parts += ["## Seconds, beside the best of the same run", TOOK, _table(SECONDS, seconds(found))]
+    parts += ["## Where a peer of the same run is better", _listed(found)]
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
@@ -189,15 +239,16 @@ def markdown(found: Page) -> str:
         if resources(section):
             parts.append(_table(RESOURCES, resources(section)))
         parts += [_table(*table) for table in templates(section)]
-        if section.beside:
-            parts.append(_table(("theirs", "", "ours", "", "where"), [_pair(section, b) for b in section.beside]))
+    if found.papers:
+        pairs = [_pair(section, beside) for section, beside in found.papers]
+        parts += ["## Beside the papers, on other data", OTHER_DATA, _table(PAPERS, pairs)]
     if found.missing:
         parts += ["## Not measured yet", "\n".join(f"* {said}" for said in missing(found))]
     return "\n\n".join(parts) + "\n"
 
 
 def _listed(found: Page) -> str:
-    said = worse(found)
+    said = slower(found)
     return "\n".join(f"* {s}" for s in said) if said else "Nowhere, by the lines held."
 
 
@@ -205,7 +256,10 @@ def _pair(section: Section, beside: Beside) -> tuple[str, ...]:
     theirs, figure = beside.theirs, section.about.figure
     ours = "not run" if beside.ours is None else beside.ours.name if theirs.figure != "bound" else "rows that match"
     said = f"{theirs.place}; {theirs.note}" if theirs.note else theirs.place
+    if theirs.figure == OF_RANGE:
+        said = f"{said}: {FIGURES[OF_RANGE]}"
     return (
+        section.suite,
         theirs.who,
         shown(theirs.figure or figure, theirs.value),
         ours,
@@ -238,9 +292,17 @@ LEGEND = (
 
 
 def html(found: Page) -> str:
-    parts = [f"<h1>Results</h1><p>{_code(INTRO)}</p><p>{LEGEND}</p><h2>Where we are worse</h2>"]
-    said = worse(found)
-    parts.append("<ul>" + "".join(f"<li>{escape(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
+    parts = [f"<h1>Results</h1><p>{_code(INTRO)}</p>"]
+    if found.gains:
+        parts += ["<h2>Rows read, beside the best of the same run</h2>", f"<p>{GAINED} {PAIRS}</p>", _glance(found)]
+        parts.append(_html_table(GAINS, gains(found)))
+    if seconds(found):
+        parts += ["<h2>Seconds, beside the best of the same run</h2>", f"<p>{TOOK}</p>"]
+        parts.append(_html_table(SECONDS, seconds(found)))
+    said = slower(found)
+    parts.append("<h2>Where a peer of the same run is better</h2>")
+    parts.append("<ul>" + "".join(f"<li>{_code(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
+    parts.append(f"<h2>Each suite</h2><p>{LEGEND}</p>")
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", *pictures(section)]
@@ -250,12 +312,26 @@ def html(found: Page) -> str:
         if resources(section):
             parts.append(_html_table(RESOURCES, resources(section)))
         parts += [_html_table(*table) for table in templates(section)]
+    if found.papers:
+        parts += ["<h2>Beside the papers, on other data</h2>", f"<p>{OTHER_DATA}</p>"]
+        parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in found.papers]))
     if found.missing:
         parts.append(
             "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
         )
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title><style>{STYLE}</style>'
     return head + "\n".join(parts) + "</html>\n"
+
+
+def _glance(found: Page) -> str:
+    """The best of the others and ours, a pair of bars a table."""
+    given = []
+    for gain in sorted(found.gains, key=lambda gain: -gain.times):
+        other = min((row for row in (gain.plain, gain.published) if row is not None), key=lambda row: row.read)
+        table = f"{gain.suite}, {gain.table}"
+        given.append(Bar(table, other.read, shown("rows_read", other.read), "peer", gain.ours.bound))
+        given.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.bound))
+    return bars("rows read: the best of the others, and Hedgerow", given)
 
 
 def pictures(section: Section) -> list[str]:
@@ -303,8 +379,7 @@ def _picture(section: Section, shape: object, size: str) -> str:
         if (row.params.get("shape"), row.size) != (shape, size):
             continue
         if row.value is not None:
-            own = {name: v for name, v in row.params.items() if name != "shape"}
-            name = label({"learner": row.learner, "params": own}) or section.suite
+            name = method(row.learner, row.params) or section.suite
             given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
             given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
@@ -320,10 +395,15 @@ def _match(section: Section) -> float | None:
 def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     used = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
     head = "".join(f"<th>{escape(heads[i])}</th>" for i in used)
-    body = "".join("<tr>" + "".join(f"<td>{escape(row[i])}</td>" for i in used) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{_bold(row[i])}</td>" for i in used) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _bold(text: str) -> str:
+    """Escaped, with **what stands so** in bold."""
+    return "".join(f"<b>{p}</b>" if i % 2 else p for i, p in enumerate(escape(text).split("**")))
 
 
 def _code(text: str) -> str:
     """Escaped, with `what stands so` as code."""
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(escape(text).split("`")))
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(escape(text, quote=False).split("`")))

@@ -1,0 +1,69 @@
+"""Names for people, of the methods that lines hold by learner and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, PANDO, TUNED, WOODBLOCK, Case
+
+PLAIN = {  # what people do without learning
+    **{"default": "as it came", "none": "as it came", "random": "random rows", "range": "sorted"},
+    **{"zorder": "Z-order, equal bits", "hilbert": "Hilbert curve"},
+}
+_OURS = {
+    **{"qdtree": "qd-tree", "woodblock": "Woodblock", "bottom_up": "bottom-up", "sop_zorder": "SOP with Z-order"},
+    **{"zorder_learned": "learned Z-order", "mto": "MTO", "pando": "Pando"},
+}
+_MTO: Case = ("mto", ALGORITHM_1[1])
+_PUBLISHED: tuple[tuple[str, Case], ...] = (
+    ("greedy qd-tree, as published", ALGORITHM_1),
+    ("WOODBLOCK, as published", WOODBLOCK),
+    ("bottom-up, as published", BOTTOM_UP),
+    ("bottom-up, tuned as published", TUNED),
+    ("learned bits, as published", LEARNED_BITS),
+    ("MTO, as published", _MTO),
+    *((f"Pando, {params['k']} trees, as published", (name, params)) for name, params in PANDO if "cost" not in params),
+)
+_TABLES = ("shape", "table", "literals")  # parameters that say which data it was
+_UNSAID = ("form", "recurrence", "budget_seconds", "target")
+
+
+def table_of(params: Mapping[str, Any]) -> str:
+    """
+    >>> table_of({"form": "full", "shape": "taxi"})
+    'taxi'
+    """
+    return ", ".join(str(params[name]) for name in _TABLES if name in params)
+
+
+def method(learner: str, params: Mapping[str, Any]) -> str:
+    """
+    >>> method("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1, "shape": "taxi"})
+    'greedy qd-tree, as published'
+    >>> method("qdtree", {}), method("qdtree", {"recurrence": 1}), method("range", {"recurrence": 1})
+    ('qd-tree', 'qd-tree, of these queries only', 'sorted')
+    >>> method("qdtree", {"overlap": True}), method("", {"verb": "learn"})
+    ('qd-tree: overlap=True', 'verb=learn')
+    """
+    own = {name: v for name, v in params.items() if name not in (*_TABLES, *_UNSAID)}
+    if published := next((name for name, case in _PUBLISHED if (learner, own) == (case[0], _said(case[1]))), None):
+        return published
+    name = PLAIN.get(learner) or _OURS.get(learner, learner)
+    if params.get("recurrence") == 1 and learner not in PLAIN:
+        name += ", of these queries only"
+    said = ", ".join(f"{key}={value}" for key, value in own.items())
+    return f"{name}: {said}" if name and said else name or said
+
+
+def is_published(learner: str, params: Mapping[str, Any]) -> bool:
+    return "as published" in method(learner, params)
+
+
+def is_default(learner: str, params: Mapping[str, Any]) -> bool:
+    """Whether it is what a user gets who asks for a learner of ours, and for nothing else."""
+    return learner in _OURS and method(learner, params) == _OURS[learner]
+
+
+def _said(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: v for name, v in params.items() if name not in _UNSAID}
