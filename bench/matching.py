@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.predicates.nodes import Opaque
+from hedgerow.core.predicates.nodes import Expr, Opaque, Term
+from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
 
 
@@ -27,6 +28,14 @@ def outcomes(table: pa.Table, conditions: Iterable[Opaque]) -> dict[Opaque, Bits
         bits = np.where(np.ma.getdata(truth).astype(bool), T_BIT, F_BIT)
         found[p] = np.where(np.ma.getmaskarray(truth), N_BIT, bits).astype(np.uint8)
     return found
+
+
+def computed(table: pa.Table, expressions: Sequence[Expr]) -> dict[Term, pa.ChunkedArray]:
+    """The value of each expression on each row."""
+    if not expressions:
+        return {}
+    con = _asking(table)
+    return {term: con.sql(f"SELECT {term_text(term)} AS v FROM asked").to_arrow_table()["v"] for term in expressions}
 
 
 def _asking(table: pa.Table) -> Any:

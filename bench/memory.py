@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.matching import outcomes
+from bench.matching import computed, outcomes
 from bench.options import Case
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
@@ -51,7 +51,7 @@ AS_IT_CAME = "default"  # no learner: blocks of the rows in the order they have
 class InMemory:
     """The columns of a table that queries ask about, and two bound workloads, with the mean share of rows that match.
 
-    `fields` and `params` are what a line says besides.
+    `fields` and `params` are what a line says besides. `expressions`: what the index knows beside columns.
     """
 
     suite: str
@@ -62,6 +62,7 @@ class InMemory:
     block_rows: int
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    expressions: Sequence[Expr] = ()
     known: dict[Opaque, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
 
     @cached_property
@@ -72,7 +73,8 @@ class InMemory:
     def all_rows(self) -> Sample:
         """Every row, with the outcomes of what only an engine evaluates of the queries learned from."""
         found = Sample.of_table(self.table)
-        return replace(found, rows=Rows(found.rows.ranked, self.opaque(self.predicates)))
+        ranked = {**found.rows.ranked, **Rows(computed(self.table, self.expressions)).ranked}
+        return replace(found, rows=Rows(ranked, self.opaque(self.predicates)))
 
     def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
         """What the parts of these that only an engine evaluates say of all rows."""

@@ -183,6 +183,25 @@ def ways(section: Section) -> list[tuple[str, ...]]:
     return found
 
 
+def by_condition(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Heads and rows: what unseen queries read by each kind of condition and learner; none where kinds are not told."""
+    rows = [row for row in section.rows if "conditions" in row.params]
+    learners = dict.fromkeys(row.learner for row in rows)
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(str(row.params["conditions"]), {})[row.learner] = row
+    heads = ("conditions, all unseen", *(method(name, {}) for name in learners), "rows that match")
+    lines = [
+        (
+            kind,
+            *(shown("rows_read", own[name].unseen) if name in own else "" for name in learners),
+            shown("rows_read", next(iter(own.values())).bound),
+        )
+        for kind, own in found.items()
+    ]
+    return [(heads, lines)] if lines else []
+
+
 def resources(section: Section) -> list[tuple[str, ...]]:
     """Seconds and the most memory that a step and Spark alone took, where both were watched."""
     names = "seconds", "plain_seconds", "python_mb", "worker_mb", "jvm_mb", "plain_jvm_mb"
@@ -233,7 +252,7 @@ def markdown(found: Page) -> str:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
         parts += [f"## {section.suite}", about(section)]
-        parts.append(_table(heads, rows))
+        parts += [_table(*table) for table in by_condition(section)] or [_table(heads, rows)]
         if ways(section):
             parts.append(_table(WAYS, ways(section)))
         if resources(section):
@@ -305,7 +324,11 @@ def html(found: Page) -> str:
     parts.append(f"<h2>Each suite</h2><p>{LEGEND}</p>")
     for section in found.sections:
         heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
-        parts += [f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>", *pictures(section)]
+        parts.append(f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>")
+        if by_condition(section):
+            parts += [_html_table(*table) for table in by_condition(section)]
+            continue
+        parts += pictures(section)
         parts.append(_html_table(heads, [cells(section, row) for row in section.rows]))
         if ways(section):
             parts.append(_html_table(WAYS, ways(section)))

@@ -106,6 +106,18 @@ def test_gains_come_first_the_largest_at_the_top() -> None:
     assert text.index("| tpch, 100 rows") < text.index("| tpcds, 100 rows") < text.index("| zcurves, taxi")
 
 
+def test_kinds_of_conditions_by_learners() -> None:
+    reads = {("LIKE", "range"): 1.0, ("LIKE", "qdtree"): 0.5, ("equal", "range"): 0.25, ("equal", "qdtree"): 0.125}
+    lines = [
+        line("kinds", 0.1, learner=learner, params={"conditions": kind}, rows_read_unseen=read, bound=0.01)
+        for (kind, learner), read in reads.items()
+    ]
+    text = markdown(page(lines))
+    assert "| conditions, all unseen | sorted | qd-tree | rows that match |" in text
+    assert "| LIKE | 100.0 % | 50.0 % | 1.0 % |\n| equal | 25.0 % | 12.5 % | 1.0 % |" in text
+    assert not page(lines).gains
+
+
 def test_seconds_stand_beside_the_fastest_peer() -> None:
     seconds = {"source": 9.0, "sorted": 4.0, "zorder": 3.0, "routed": 0.5, "attached": 2.0}
     rows = {"faster_than_source": {}, "seconds": seconds}
