@@ -1,4 +1,4 @@
-"""However large the other table is taken for, joined rows are the same; what does not fit in memory is sorted."""
+"""However large the other table is taken for, joined rows are the same; no task hashes more than fits."""
 
 from __future__ import annotations
 
@@ -46,27 +46,30 @@ def test_each_way_to_join_gives_the_same_rows(
 ) -> None:
     found = {}
     for broadcast, hashed, operator in (
-        (1 << 30, 0, "BroadcastHashJoin"),
+        (1 << 30, 1, "BroadcastHashJoin"),
         (0, 1 << 30, "ShuffledHashJoin"),
-        (0, 0, "SortMergeJoin"),
+        (0, 1_000, "REPARTITION_BY_NUM"),
     ):
-        monkeypatch.setattr(module, "_MAX_BROADCAST_BYTES", broadcast)
-        monkeypatch.setattr(module, "_MAX_HASHED_BYTES", hashed)
+        monkeypatch.setattr(module, "_BROADCAST_BYTES", broadcast)
+        monkeypatch.setattr(module, "_HASHED_BYTES", hashed)
         with temporary_settings(spark, NEVER_BY_ITSELF):
             shown = widened(sources, MANY)
             assert operator in plan(shown)
+            assert "SortMergeJoin" not in plan(shown)
             found[operator] = sorted(map(str, shown.collect()))
     first, *others = found.values()
     assert len(first) == sources["lines"].rows
     assert all(other == first for other in others)
 
 
-def test_the_width_of_joined_rows_counts(
+def test_no_partition_hashes_more_than_fits(
     spark: SparkSession, sources: dict[str, Source], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two fields, one of them of a table further on, take more than one field does."""
-    monkeypatch.setattr(module, "_MAX_BROADCAST_BYTES", 50 * sources["orders"].rows)
-    monkeypatch.setattr(module, "_MAX_HASHED_BYTES", 0)
-    with temporary_settings(spark, NEVER_BY_ITSELF):
-        assert "SortMergeJoin" not in plan(widened(sources, FEW))
-        assert plan(widened(sources, MANY)).count("SortMergeJoin") == 1
+    monkeypatch.setattr(module, "_BROADCAST_BYTES", 50 * sources["orders"].rows)
+    monkeypatch.setattr(module, "_HASHED_BYTES", 1_000)
+    with temporary_settings(spark, {**NEVER_BY_ITSELF, "spark.sql.adaptive.enabled": "false"}):
+        assert "ShuffledHashJoin" not in plan(widened(sources, FEW))
+        wide = widened(sources, MANY)
+        assert plan(wide).count("ShuffledHashJoin") == 1
+        assert wide.rdd.getNumPartitions() >= 48 * sources["orders"].rows / 1_000

@@ -5,8 +5,9 @@ See `core/workload/references`. The key of the other table is unique, so every r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
-# Of the other table: as many bytes are sent everywhere, so that rows stay where they are; and as many for each shuffle
-# partition are hashed, so that rows are not sorted. A task may hold several such tables, each takes twice its bytes
-# while it grows, and only what is sorted can spill.
-_MAX_BROADCAST_BYTES, _MAX_HASHED_BYTES = 100 << 20, 64 << 20
+# Of the other table: as many bytes are sent everywhere, so that rows stay where they are; else each partition hashes so
+# many at most, so that rows are not sorted. A task may hold several such tables, each twice as large while it grows.
+_BROADCAST_BYTES, _HASHED_BYTES = 100 << 20, 64 << 20
 _BYTES_OF_A_FIELD = 16  # in a row in memory, beside those of the value
 
 
@@ -74,7 +74,7 @@ class Joins:
                 columns.append(f.struct(*(f.expr(quote_name(name)).alias(name) for name in fields)).alias(struct))
             deeper = [name for s, structs in wanted.items() if s[: len(steps)] == steps != s for name in structs]
             right = other.select(*columns, *(f.expr(quote_name(name)) for name in deeper))
-            right = _hinted(right, self._bytes(steps, wanted))
+            right = _hinted(right, list(keys), self._bytes(steps, wanted))
             on = " AND ".join(f"{quote_name(mine)} = {key}" for mine, key in zip(step.columns, keys, strict=True))
             frame = frame.join(right, f.expr(on), "left").drop(*keys)
         return frame
@@ -137,11 +137,12 @@ def _compiled_apart(joined: DataFrame) -> DataFrame:
     return joined.observe(helper_name(f"joined_{uuid4().hex}"), f.count(f.lit(1)).alias("rows"))
 
 
-def _hinted(other: DataFrame, size: float) -> DataFrame:
-    if size <= _MAX_BROADCAST_BYTES:
+def _hinted(other: DataFrame, keys: Sequence[str], size: float) -> DataFrame:
+    if size <= _BROADCAST_BYTES:
         return other.hint("broadcast")
-    partitions = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return other.hint("shuffle_hash") if size <= _MAX_HASHED_BYTES * partitions else other
+    usual = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    needed = ceil(size / _HASHED_BYTES)
+    return (other if needed <= usual else other.repartition(needed, *keys)).hint("shuffle_hash")
 
 
 def check_key(table: Source, key: Reference, other: Source) -> None:
