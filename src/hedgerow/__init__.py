@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hedgerow.core.learning.score import Score as Score
     from hedgerow.pipeline.advise import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
+    from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
     from hedgerow.pipeline.autopilot import autopilot as autopilot
     from hedgerow.pipeline.autopilot import decisions as decisions
@@ -52,6 +53,7 @@ _PUBLIC = {
     "Score": "hedgerow.core.learning.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "advise": "hedgerow.pipeline.advise:advise",
+    "advise_each": "hedgerow.pipeline.advise:advise_each",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pipeline.autopilot:autopilot",
@@ -86,6 +88,7 @@ __all__ = [
     "Workload",
     "__version__",
     "advise",
+    "advise_each",
     "apply",
     "attach",
     "autopilot",

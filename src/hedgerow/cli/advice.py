@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import typer
 
 from hedgerow.cli.output import Output, share
 
@@ -46,6 +49,35 @@ def show_advice(found: Advice, output: Output) -> None:
             "rests on": "\n".join(found.rests_on),
         },
     )
+
+
+def show_each(found: Mapping[str, Advice | str], output: Output) -> None:
+    """Prints a line for each table, those with most seconds to save first; exit code 1 if there is no advice at all."""
+    if output.as_json:
+        output.answer({name: {"error": a} if isinstance(a, str) else a.to_dict() for name, a in found.items()}, {})
+    else:
+        titles = (("table", False), ("rows", True), ("rows read", True), ("then", True), ("s a query", True))
+        rows = [
+            [name, "", "", "", "", "", advice] if isinstance(advice, str) else _of_table(name, advice)
+            for name, advice in sorted(found.items(), key=lambda item: -_saved(item[1]))
+        ]
+        output.table([*titles, ("then", True), ("advice", False)], rows)
+    if all(isinstance(advice, str) for advice in found.values()):
+        raise typer.Exit(1)
+
+
+def _saved(advice: Advice | str) -> float:
+    """The seconds that a query saves."""
+    if isinstance(advice, str) or advice.best is None or advice.best.estimate is None:
+        return 0.0
+    return advice.best.estimate.now - advice.best.estimate.then
+
+
+def _of_table(name: str, advice: Advice) -> list[str]:
+    first = advice.options[0]
+    then = "" if first.score is None else share(first.score.rows_read)
+    seconds = _seconds(advice.now), _seconds(None if first.estimate is None else first.estimate.then)
+    return [name, f"{advice.rows:,}", share(advice.rows_read), then, *seconds, advice.sentence]
 
 
 def _row(option: Option) -> list[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_ori
 import typer
 
 import hedgerow
-from hedgerow.cli.advice import show_advice
+from hedgerow.cli.advice import show_advice, show_each
 from hedgerow.cli.app import (
     JsonOption,
     SourceArgument,
@@ -139,6 +139,9 @@ def advise(
     ] = None,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the best layout here, for apply.")] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="SOURCE is a directory of tables, or a database: advise on each.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten.
@@ -146,6 +149,13 @@ def advise(
     A plan that --save wrote is refused by apply once SOURCE has changed.
     """
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    if each:
+        if queries is None or columns or table or save:
+            raise HedgerowError("with --each, name a file of queries, and neither --columns, --table nor --save")
+        how = {"learners": learner or None, "budget": budget, "block_rows": block_rows, "block_bytes": block_bytes}
+        with spark_of(ctx) as spark:
+            show_each(hedgerow.advise_each(spark, source, queries, **how), Output(as_json))
+        return
     with spark_of(ctx) as spark:
         found = hedgerow.advise(
             spark,

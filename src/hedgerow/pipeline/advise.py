@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -25,11 +25,12 @@ from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.options import ADVISED, BUDGET, Option, candidates, options
+from hedgerow.pipeline.several_tables import tables_in
 from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.optimizer.rule import version_of
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import in_own_session, needs_jvm
+from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.query_log import QueryLog
 
@@ -222,6 +223,31 @@ def advise(
         rewrite,
         tuple(rests_on),
     )
+
+
+def advise_each(
+    spark: SparkSession, sources: str | Mapping[str, Any], workload: Workload, **how: Any
+) -> dict[str, Advice | str]:
+    """`advise` for each of several tables: by name, or those of a folder or a database. Else why there is no advice.
+
+    Args:
+        how: what `advise` takes, of each table.
+    """
+    tables = tables_in(spark, sources) if isinstance(sources, str) else sources
+    if not tables:
+        raise HedgerowError(
+            f"{sources} holds no tables: it has to be a directory with a folder for each, or a database"
+        )
+    found: dict[str, Advice | str] = {}
+    for name, source in tables.items():
+        asked = Workload(tuple(query for query in workload if query.reads(name)))
+        try:
+            found[name] = advise(spark, source, asked, table=name, **how) if len(asked) else "no query reads it"
+        except HedgerowError as error:
+            found[name] = str(error)
+        except spark_errors() as error:
+            found[name] = first_line(error)
+    return found
 
 
 def _installed() -> list[str]:
