@@ -30,6 +30,9 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            Output.line("error", "interrupted")
+            raise typer.Exit(130) from None
         except Exception as error:
             if ctx.params.get("debug") or (sentence := one_sentence(error)) is None:
                 raise

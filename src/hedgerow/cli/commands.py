@@ -7,6 +7,7 @@ command runs, so that asking for help is quick.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -291,6 +292,7 @@ def query(
     """
     output = Output(as_json)
     with spark_of(ctx) as spark:
+        _check_places(spark, sql)
         if explain:
             _explain(spark, sql, output)
         elif compare:
@@ -365,7 +367,7 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
     _check_query(spark, sql)
     opened = _by_directory(hedgerow.route(spark, sql).inputFiles())
     tables: list[dict[str, Any]] = [
-        {"path": path, "opened": sorted(opened.get(path, [])), "files": len(names)}
+        {"path": path, "opened": sorted(opened.get(path, [])), "files": _files_of(spark, path, names)}
         for path, names in sorted(_by_directory(spark.sql(sql).inputFiles()).items())
     ]
     if output.as_json:
@@ -373,6 +375,26 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
     else:
         rows = [[t["path"].removeprefix("file://"), f"{len(t['opened']):,}", f"{t['files']:,}"] for t in tables]
         output.table([("table", False), ("opened", True), ("files", True)], rows)
+
+
+def _files_of(spark: SparkSession, path: str, named: Sequence[str]) -> int:
+    """How many files there are. Of a Delta table without partitions Spark names just those that Delta would open."""
+    from hedgerow.spark.storage.delta_log import delta_log, is_delta
+
+    return len(delta_log(spark, path).snapshot().files.names) if is_delta(spark, path) else len(named)
+
+
+_PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`([^`]+)`", re.IGNORECASE)
+
+
+def _check_places(spark: SparkSession, sql: str) -> None:
+    """HedgerowError where Spark would read a Delta table's old files too, or not say that it wants a whole path."""
+    from hedgerow.spark.storage.delta_log import is_delta
+
+    for kind, place in _PLACE.findall(sql):
+        whole = place if "://" in place else str(Path(place).absolute())
+        if (kind.lower() == "parquet" or whole != place) and is_delta(spark, whole):
+            raise HedgerowError(f"{place} is a Delta table: name it by its whole path, as in delta.`{whole}`")
 
 
 def _check_query(spark: SparkSession, sql: str) -> None:

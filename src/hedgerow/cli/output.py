@@ -98,11 +98,13 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         "written": f"{facts['created']} by hedgerow {versions['hedgerow']}" if "created" in facts else None,
         "layout": facts["layout"] + (f", by {facts['learner']}" if "learner" in facts else ""),
         "rows": f"{facts['rows']:,}" + (f", and copies of {copied:,}" if copied else ""),
-        "blocks": f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
+        "blocks": "none is left"
+        if not facts["blocks"]
+        else f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{facts['files']:,}, {_size(facts['bytes'])}",
         "not ours": f"{len(unknown):,} files, always opened: {unknown[0]}..." if unknown else None,
         "missing": f"{len(missing):,} files: {missing[0]}..." if missing and left is None else None,
-        "in place": f"{left:,} of the layout's {facts['layout_files']:,} files" if left is not None else None,
+        "last write": f"{left:,} of its {facts['layout_files']:,} files are left" if left is not None else None,
         "statistics": ", ".join(facts["statistics"]) or None,
         "conditions": f"{facts['features']:,}" if facts["features"] else None,
         "replicas": ", ".join(map(_replica, facts.get("replicas", ()))) or None,

@@ -22,11 +22,13 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
     """
     with spark_of(ctx) as spark:
         report = hedgerow.table(spark, directory).verify()
-    compared = all_or(report.get("rows_compared", report["rows"]), report["rows"])
+    count = report.get("rows_compared", report["rows"])
+    compared = all_or(count, report["rows"])
+    said = "is as it was written" if count or not report["rows"] else "holds no rows in files as Hedgerow wrote them"
     Output(as_json).answer(
         report,
         {
-            "table": f"{report['path']} is as it was written",
+            "table": f"{report['path']} {said}",
             "rows": f"{report['rows']:,}, {compared} compared",
             "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
             "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import NoReturn
 
 
@@ -31,6 +32,17 @@ class LayoutError(HedgerowError):
 def assert_never(value: NoReturn) -> NoReturn:
     """End a `match` that covers all cases; mypy proves the call unreachable (`typing` has this from Python 3.11)."""
     raise AssertionError(f"unreachable: {value!r}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Words to put behind the name of what does not exist, if something known is called nearly so.
+
+    >>> meant("o_custky", ["o_custkey", "o_orderdate"]), meant("nothing", ["x"])
+    (': did you mean o_custkey?', '')
+    """
+    bare = {one.lower().strip("`"): one for one in known}
+    near = get_close_matches(name.lower().strip("`").rpartition(".")[2], bare, 1)
+    return f": did you mean {bare[near[0]]}?" if near else ""
 
 
 class HedgerowWarning(UserWarning):

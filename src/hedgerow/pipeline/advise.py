@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.effort import Effort
-from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, warn
+from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, meant, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.learning.rewrite_cost import cost_of
 from hedgerow.core.learning.score import QueryScore
@@ -28,7 +27,7 @@ from hedgerow.pipeline.options import ADVISED, BUDGET, Option, candidates, optio
 from hedgerow.pipeline.several_tables import tables_in
 from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.measure_speed import measured_speed
-from hedgerow.spark.optimizer.rule import version_of
+from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.source import Source
@@ -204,7 +203,7 @@ def advise(
     with step(spark, "measuring"):
         speed = None if is_small(opened) else measured_speed(opened, queries)
     found = options(posed, tried, speed, budget)
-    state = version_of(opened.frame)
+    state = state_of(opened)
     found = [_only_for(option, state) for option in found]
     rewrite, assumed = _rewrite_seconds(spark, source, opened, found[0], speed)
     first = found[0]
@@ -260,9 +259,8 @@ def _check_columns(opened: Source, named: Sequence[str]) -> None:
     known = {name.lower().strip("`"): name for name in opened.schema}
     for name in named:
         if name.lower().strip("`") not in known and "." not in name:
-            near = get_close_matches(name.lower(), known, 1)
-            meant = f"did you mean {known[near[0]]}?" if near else f"it has {', '.join(opened.schema)}"
-            raise SchemaError(f"{opened.name} has no column {name}: {meant}")
+            said = meant(name, opened.schema) or f": it has {', '.join(opened.schema)}"
+            raise SchemaError(f"{opened.name} has no column {name}{said}")
 
 
 def _only_for(option: Option, state: str | None) -> Option:

@@ -16,7 +16,7 @@ from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, tables_in
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import version_of
+from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.session import in_own_session, is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
@@ -115,7 +115,7 @@ def apply(
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
     state = learned.provenance.get("only_for")
-    if state is not None and not is_remote(spark) and state != version_of(opened.frame):
+    if state is not None and not is_remote(spark) and state != state_of(opened):
         raise HedgerowError(f"{opened.origin} has changed since this plan was made: advise again")
     if statistics < 0:
         raise LayoutError(f"statistics has to be at least 0, not {statistics}")

@@ -46,7 +46,7 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """How many files are opened, of how many."""
-        vain = "" if not self.without_match else f", {self.without_match:,} of them without a match"
+        vain = "" if self.without_match is None else f", {self.without_match:,} of them without a match"
         of = "" if self.replica is None else f" of the replica {self.replica}"
         return f"{self.opened:,} of {self.files:,} files{of}{vain}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from hedgerow.core.errors import SchemaError, WorkloadError
+from hedgerow.core.errors import SchemaError, WorkloadError, meant
 from hedgerow.core.predicates.nodes import conjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
@@ -22,6 +23,7 @@ from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
 
 Schemas = Mapping[str, Any]
+_CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # as sqlglot names the part of a text that lacks something
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Workload(core.Workload):
         queries: list[Query] = []
         skipped: list[str] = []
         for number, sql in enumerate(listed, 1):
-            for node in _parse_statements(sql, dialect, f"statement {number}"):
+            origin = "the text of the queries" if isinstance(statements, str) else f"statement {number}"
+            for node in _parse_statements(sql, dialect, origin):
                 name = f"q{len(queries) + len(skipped) + 1}"
                 query = _query_of(node)
                 if query is None:
@@ -142,7 +145,8 @@ def _pushed_down(
     builder, pushdown = Builder(schemas, views), Pushdown()
     pushdown.push(builder.query(node, {}, None), [])
     if pushdown.missing:
-        raise SchemaError(f"there is no column {pushdown.missing[0]}")
+        known = [name for base in builder.bases for name in (base.columns or {}).values()]
+        raise SchemaError(f"there is no column {pushdown.missing[0]}{meant(pushdown.missing[0], known)}")
     return builder, pushdown.edges.collected
 
 
@@ -177,6 +181,13 @@ def _open_negation(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.paren(node, copy=False))
 
 
+def _where(at: Mapping[str, Any]) -> str:
+    """The place of an error of sqlglot's, its words, and the text at which it gave up."""
+    said = _CLASS.sub(lambda found: found[1], str(at["description"])).rstrip(".")
+    near = f"{at['start_context'][-40:]}{at['highlight']}".split("\n")[-1].strip()
+    return f"line {at['line']}, column {at['col']}: {said}, after {near!r}"
+
+
 def _query_of(node: exp.Expr) -> exp.Expr | None:
     """The query that a statement runs: itself, or the source of an INSERT or CREATE TABLE; None for others."""
     if isinstance(node, exp.Query):
@@ -192,7 +203,6 @@ def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
         return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
-        place = f"line {at.get('line')}, column {at.get('col')}: {at.get('description', error)}" if at else str(error)
-        raise WorkloadError(f"{origin} is no {dialect} SQL: {place}") from error
+        raise WorkloadError(f"{origin} is no {dialect} SQL: {_where(at) if at else error}") from error
     except (TokenError, ValueError) as error:
         raise WorkloadError(f"{origin} is no {dialect} SQL: {error}") from error

@@ -105,7 +105,9 @@ class QueryLog:
         from pyspark.sql import functions as f
 
         if not self.exists():
-            raise HedgerowError(f"no queries of {self.root} were logged: start with hedgerow.log")
+            raise HedgerowError(
+                f"no queries of {self.root} were logged: start with hedgerow.log, or name a file of queries"
+            )
         try:
             if self.is_delta:
                 frame = self.spark.read.format("delta").load(self.folder)

@@ -19,7 +19,7 @@ from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
-from hedgerow.spark.optimizer.rule import version_of
+from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined import with_joined
 
@@ -93,7 +93,7 @@ def _versions(joins: Joins, joined: Iterable[Joined]) -> dict[Joined, tuple[str,
 
 def _version(joins: Joins, name: str) -> str:
     source = joins.others[name]
-    version = source.version or (version_of(source.frame) if source.is_files else None)
+    version = state_of(source) if source.is_files or source.version else None
     if version is None:
         raise HedgerowError(f"{source.name} has no version that Hedgerow can tell from others: name a table of files")
     return version

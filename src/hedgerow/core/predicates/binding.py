@@ -15,7 +15,7 @@ from math import ceil, floor
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hedgerow.core.errors import SchemaError
+from hedgerow.core.errors import SchemaError, meant
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
     And,
@@ -77,7 +77,7 @@ class _Binder:
             name = self.spelling.get(term_text(Column(path[:n])).lower())
             if name is not None:
                 return Column((*path_of(name), *path[n:]))
-        raise SchemaError(f"there is no column {term_text(column)}")
+        raise SchemaError(f"there is no column {term_text(column)}{meant(term_text(column), self.schema)}")
 
     def term(self, term: Term) -> Term:
         match term:

@@ -13,7 +13,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Predicate, columns_in
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
@@ -51,6 +51,10 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
     wanted = needed(predicates, terms)
     items, refused = analysable(frame, wanted, schema)
+    known = {name.lower() for name in (*own, *(quote_name(joined.name) for joined in joins.joined))}
+    missing = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)}, key=str.lower)
+    if missing := [name for name in missing if name.lower() not in known]:
+        raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
     refused += [f"{sql_of(item)} has values that cannot be compared" for item in wanted if item not in items]
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")

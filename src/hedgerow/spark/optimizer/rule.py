@@ -12,6 +12,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.judged import as_json, kind_of_setting
 from hedgerow.spark.start.delta_jars import loaded
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
+from hedgerow.spark.storage.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,11 @@ def version_of(frame: DataFrame) -> str | None:
     """Tells what the frame reads from what it would read after a change; None if it is not a plain table of files."""
     found = new_rule(frame.sparkSession).version(frame._jdf)
     return None if found is None else str(found)
+
+
+def state_of(source: Source) -> str | None:
+    """Tells the rows of a table from those that it would hold after a change; None if nothing tells them."""
+    return source.version or version_of(source.frame)
 
 
 def settings(spark: SparkSession) -> dict[str, str]:

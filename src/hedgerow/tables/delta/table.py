@@ -258,7 +258,10 @@ class DeltaTable:
         files, origin = snapshot.files, self.newest_segment.entry.origin
         shown = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         stored = [segment.stored.blocks for segment in self.segments]
-        rows = np.sort(self.newest_segment.known.rows).astype(int).tolist() or [0]
+        in_place: dict[int, int] = {}  # the rows of each file that an index describes, by its place
+        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+            in_place |= dict(zip(theirs.tolist(), segment.known.rows[mine].astype(int).tolist(), strict=True))
+        rows = sorted(in_place.values()) or [0]
         return {
             "path": self.path,
             "table": self.name,
@@ -266,7 +269,7 @@ class DeltaTable:
             "version": snapshot.version,
             **{key: origin[key] for key in shown if key in origin},
             "layout": self.layout.kind,
-            "blocks": len(rows),
+            "blocks": len(in_place),
             "rows": int(np.maximum(files.rows, 0).sum()),
             "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
             "files": len(files.names),
@@ -416,6 +419,6 @@ def open_log(log: DeltaLog) -> DeltaTable:
     listed = read_list(side, number) if number else SegmentList()
     if not listed.segments:
         raise HedgerowError(
-            f"{log.path} is no table that Hedgerow wrote: no layout was applied to it since it is a Delta table"
+            f"{log.path} is no table that Hedgerow wrote: it is a Delta table to which no layout was applied"
         )
     return DeltaTable(log.spark, log, listed)
