@@ -185,6 +185,27 @@ def test_a_delta_table_in_place(
     assert answer(run("query", sql, "--json")) == {"n": 200}
     nowhere = run("apply", shop / "orders", shop / "layout.json")
     assert (nowhere.exit_code, nowhere.stdout) == (1, "") and len(nowhere.stderr.splitlines()) == 1
+    # Delta itself would name only those files that its own statistics leave.
+    (told,) = answer(run("query", sql, "--explain", "--json"))["tables"]
+    assert len(told["opened"]) < told["files"] == found["files"]
+    run("rollback", place)
+    assert facts(run("describe", place))["blocks"] == "none is left"
+    assert "holds no rows in files as Hedgerow wrote them" in facts(run("verify", place))["table"]
+
+
+def test_a_delta_table_is_named_as_one(
+    run: Run, delta: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As Parquet files it would be read with all rows that were ever deleted; Delta itself wants a whole path."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        delta.range(5).write.format("delta").mode("overwrite").save(str(tmp_path / "numbers"))
+    told = f"error: {{}} is a Delta table: name it by its whole path, as in delta.`{tmp_path}/numbers`\n"
+    for kind, place in (("parquet", "numbers"), ("PARQUET", f"{tmp_path}/numbers"), ("delta", "numbers")):
+        for way in ((), ("--explain",), ("--compare",)):
+            result = run("query", f"SELECT count(*) FROM {kind}.`{place}`", *way)
+            assert (result.exit_code, result.stdout, result.stderr) == (1, "", told.format(place))
+    assert answer(run("query", f"SELECT count(*) AS n FROM delta.`{tmp_path}/numbers`", "--json")) == {"n": 5}
 
 
 def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
@@ -311,6 +332,7 @@ def test_an_interrupted_run_leaves_nothing(shop: Path, learned: hedgerow.Learned
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=120)[1]
     assert process.returncode == 130 and "Traceback" not in told
+    assert told.splitlines()[-1] == "error: interrupted"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -96,6 +96,20 @@ def test_a_plan_is_refused_once_the_table_has_changed(spark: SparkSession, workl
         apply(spark, place, option.learned, str(tmp_path / "again"))
 
 
+def test_a_plan_for_a_delta_table_is_refused_too(delta: SparkSession, tmp_path: Path) -> None:
+    """After an append, and for another table with the same rows."""
+    asked = Workload.from_sql([f"SELECT * FROM numbers WHERE id BETWEEN {i} AND {i + 50}" for i in range(0, 5000, 500)])
+    places = [str(tmp_path / name) for name in ("numbers", "copy")]
+    for place in places:
+        delta.range(5000).write.format("delta").save(place)
+    (option,) = advise(delta, places[0], asked, ["range"], block_rows=BLOCK_ROWS).options
+    assert option.learned
+    delta.range(1).write.format("delta").mode("append").save(places[0])
+    for place in places:
+        with pytest.raises(HedgerowError, match="has changed since this plan was made"):
+            apply(delta, place, option.learned, table="numbers")
+
+
 def test_a_budget_that_is_used_up(spark: SparkSession, source: str, workload: Workload) -> None:
     found = advise(spark, source, workload, ["range", "hilbert"], block_rows=BLOCK_ROWS, budget=1e-6)
     first, second = found.options

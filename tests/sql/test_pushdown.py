@@ -384,3 +384,26 @@ def test_a_table_of_another_name() -> None:
         (query,) = workload.on("lake").bind({"lake": {"b": "bigint"}})
         assert query.tables() == ("lake",)
         assert predicate_text(query.predicate("lake")) == "b = 3"
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        (
+            "SELECT * FROM t;\nSELEC * FRM t WHERE b",
+            "line 2, column 19: Invalid expression .* after 'SELEC \\* FRM t WHERE'",
+        ),
+        ("SELECT * FROM t WHERE b = = 3", "line 1, .* 'expression' missing for EQ, after 'SELECT .* b = ='"),
+    ],
+)
+def test_broken_text_is_told_with_its_place(sql: str, told: str) -> None:
+    with pytest.raises(HedgerowError, match=told):
+        Workload.from_sql(sql)
+
+
+def test_a_misspelt_column_is_told_with_the_one_meant() -> None:
+    schema = {"t": {"o_custkey": "int", "o_orderdate": "date"}}
+    workload = Workload.from_sql(["SELECT * FROM t WHERE o_custky = 1", "SELECT * FROM t WHERE zebra = 1"], schema)
+    first, second = workload.skipped
+    assert first.endswith("there is no column o_custky: did you mean o_custkey?")
+    assert second.endswith("there is no column zebra")
