@@ -188,7 +188,7 @@ def test_a_delta_table_in_place(
     # Delta itself would name only those files that its own statistics leave.
     (told,) = answer(run("query", sql, "--explain", "--json"))["tables"]
     assert len(told["opened"]) < told["files"] == found["files"]
-    run("rollback", place)
+    assert run("rollback", place).stderr == "note: the files that the last rewrite replaced are back\n"
     assert facts(run("describe", place))["blocks"] == "none is left"
     assert "holds no rows in files as Hedgerow wrote them" in facts(run("verify", place))["table"]
 
