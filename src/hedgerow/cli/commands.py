@@ -378,10 +378,11 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
 
 
 def _files_of(spark: SparkSession, path: str, named: Sequence[str]) -> int:
-    """How many files there are. Of a Delta table without partitions Spark names just those that Delta would open."""
+    """How many files there are. Of a Delta table Spark names those that Delta would open, or those of a version."""
     from hedgerow.spark.storage.delta_log import delta_log, is_delta
 
-    return len(delta_log(spark, path).snapshot().files.names) if is_delta(spark, path) else len(named)
+    now = len(delta_log(spark, path).snapshot().files.names) if is_delta(spark, path) else 0
+    return max(now, len(named))
 
 
 _PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`([^`]+)`", re.IGNORECASE)
@@ -421,10 +422,18 @@ def _compare(spark: SparkSession, sql: str, output: Output) -> None:
 
 
 def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
+    """The files below each table's directory; folders of partitions belong to the name.
+
+    >>> _by_directory(["file:/lake/a/day=1/x", "file:/lake/a/day=2/y"])
+    {'file:/lake/a': ['day=1/x', 'day=2/y']}
+    """
     names: dict[str, list[str]] = {}
     for file in files:
-        path, _, name = file.rpartition("/")
-        names.setdefault(path, []).append(name)
+        path, *parts = re.split(r"/(?=[^/=]*=[^/]*/)", file, maxsplit=1)
+        if not parts:
+            path, _, name = file.rpartition("/")
+            parts = [name]
+        names.setdefault(path, []).append(parts[0])
     return names
 
 
