@@ -35,6 +35,7 @@ class Row:
     spread: tuple[float, float] | None
     unseen: float | None
     bound: float | None
+    bound_unseen: float | None
     blocks: float | None
     blocks_unseen: float | None  # the share of them that unseen queries read
     learn_seconds: float | None
@@ -52,6 +53,11 @@ class Row:
         found = self.value if self.unseen is None else self.unseen
         assert found is not None
         return found
+
+    @property
+    def matching(self) -> float | None:
+        """The rows that match the same queries."""
+        return self.bound if self.unseen is None else self.bound_unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         (min(values), max(values)) if len(values) > 1 else None,
         middle(group, f"{figure}_unseen"),
         middle(group, "bound"),
+        middle(group, "bound_unseen"),
         middle(group, "blocks"),
         middle(group, "blocks_read_unseen"),
         middle(group, "learn_seconds") or middle(group, "fit_seconds"),

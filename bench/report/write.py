@@ -103,7 +103,7 @@ def _gain(gain: Gain) -> tuple[str, ...]:
     others = (_read(gain.plain, gain.suite), _read(gain.published, gain.suite))
     commits = ", ".join(dict.fromkeys(commit for row in rows for commit in row.commits))
     ours = f"**{_read(gain.ours, gain.suite)}**"
-    bound = shown("rows_read", gain.ours.bound)
+    bound = shown("rows_read", gain.ours.matching)
     return f"{gain.suite}, {gain.table}", *others, ours, f"{gain.times:.2f}×", bound, commits
 
 
@@ -195,7 +195,7 @@ def by_condition(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str
         (
             kind,
             *(shown("rows_read", own[name].unseen) if name in own else "" for name in learners),
-            shown("rows_read", next(iter(own.values())).bound),
+            shown("rows_read", next(iter(own.values())).matching),
         )
         for kind, own in found.items()
     ]
@@ -352,8 +352,8 @@ def _glance(found: Page) -> str:
     for gain in sorted(found.gains, key=lambda gain: -gain.times):
         other = min((row for row in (gain.plain, gain.published) if row is not None), key=lambda row: row.read)
         table = f"{gain.suite}, {gain.table}"
-        given.append(Bar(table, other.read, shown("rows_read", other.read), "peer", gain.ours.bound))
-        given.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.bound))
+        given.append(Bar(table, other.read, shown("rows_read", other.read), "peer", gain.ours.matching))
+        given.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.matching))
     return bars("rows read: the best of the others, and Hedgerow", given)
 
 

@@ -109,7 +109,7 @@ def test_gains_come_first_the_largest_at_the_top() -> None:
 def test_kinds_of_conditions_by_learners() -> None:
     reads = {("LIKE", "range"): 1.0, ("LIKE", "qdtree"): 0.5, ("equal", "range"): 0.25, ("equal", "qdtree"): 0.125}
     lines = [
-        line("kinds", 0.1, learner=learner, params={"conditions": kind}, rows_read_unseen=read, bound=0.01)
+        line("kinds", 0.1, learner=learner, params={"conditions": kind}, rows_read_unseen=read, bound_unseen=0.01)
         for (kind, learner), read in reads.items()
     ]
     text = markdown(page(lines))
