@@ -48,7 +48,7 @@ def test_a_line_for_each_table(run: Callable[..., Any], shop: Path) -> None:
 
 
 def test_what_is_refused(run: Callable[..., Any], shop: Path) -> None:
-    assert run("advise", shop / "tables", "--each").stderr.startswith("error: with --each, name a file of queries")
+    assert run("advise", shop / "tables", "--each").stderr.startswith("error: --each takes a file of queries")
     nothing = run("advise", shop / "tables" / "quiet", shop / "queries.sql", "--each")
     assert nothing.exit_code == 1
     assert nothing.stderr.count("\n") == 1

@@ -213,12 +213,37 @@ def test_what_is_refused(
         hr.learn(spark, [sources["lines"]], asked, "mto")
     with pytest.raises(hr.HedgerowError, match="there is no table"):
         hr.learn(spark, str(tmp_path), asked, "mto")
-    with pytest.raises(hr.HedgerowError, match="say where that is with others="):
+    with pytest.raises(hr.HedgerowError, match=r"looks at .*: apply them together"):
         hr.apply(spark, sources["lines"], learned["lines"], str(tmp_path / "lines"))
     with pytest.raises(hr.HedgerowError, match="looks at other tables"):
         hr.score(spark, sources["lines"], asked, learned["lines"])
     with pytest.raises(hr.HedgerowError, match="the layouts of several tables"):
         hr.apply(spark, sources, learned["lines"], str(tmp_path / "lines"))
+
+
+def test_a_table_that_was_not_given_is_named(
+    spark: SparkSession, sources: dict[str, str], written_once: dict[str, str], tmp_path: Path
+) -> None:
+    lines = {"lines": sources["lines"], "parts": sources["parts"]}
+    with pytest.warns(hr.HedgerowWarning, match=r"some tables are not among those given.*queries read orders, too"):
+        hr.learn(spark, lines, hr.Workload.from_sql([QUERY]), "mto", block_rows=500)
+    place = Path(written_once["lines"]).parent
+    with pytest.raises(hr.HedgerowError, match="name one of the tables in it, customers, lines, nations, orders"):
+        hr.table(spark, str(place))
+    (tmp_path / "plain").symlink_to(Path(sources["lines"]).parent)
+    with pytest.raises(hr.HedgerowError, match=r"no Parquet files in it; if these are tables, name one.*: customers"):
+        hr.learn(spark, str(tmp_path / "plain"), hr.Workload.from_sql([QUERY]))
+
+
+def test_advice_on_each_table_of_queries_that_join(spark: SparkSession, sources: dict[str, str]) -> None:
+    """Columns are found without the name of their table, and joins are told."""
+    asked = [f"SELECT * FROM lines l JOIN orders o ON l.okey = o.okey WHERE status = 'F' AND qty < {n}" for n in (3, 9)]
+    chosen = {name: sources[name] for name in ("lines", "orders")}
+    found = hr.advise_each(spark, chosen, hr.Workload.from_sql(asked), learners=["range"], block_rows=100)
+    for advice in found.values():
+        assert isinstance(advice, hr.Advice)
+        assert advice.options[0].learned is not None
+        assert advice.rests_on[-1] == "joins: 2 queries join other tables, whose conditions only learner='mto' looks at"
 
 
 @pytest.mark.long

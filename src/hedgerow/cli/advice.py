@@ -56,12 +56,12 @@ def show_each(found: Mapping[str, Advice | str], output: Output) -> None:
     if output.as_json:
         output.answer({name: {"error": a} if isinstance(a, str) else a.to_dict() for name, a in found.items()}, {})
     else:
-        titles = (("table", False), ("rows", True), ("rows read", True), ("then", True), ("s a query", True))
+        titles = (("table", False), ("rows", True), ("rows read", True), ("best", True), ("s a query", True))
         rows = [
             [name, "", "", "", "", "", advice] if isinstance(advice, str) else _of_table(name, advice)
             for name, advice in sorted(found.items(), key=lambda item: -_saved(item[1]))
         ]
-        output.table([*titles, ("then", True), ("advice", False)], rows)
+        output.table([*titles, ("best", True), ("advice", False)], rows)
     if all(isinstance(advice, str) for advice in found.values()):
         raise typer.Exit(1)
 

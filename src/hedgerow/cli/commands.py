@@ -69,6 +69,9 @@ def learn(
     key: Annotated[
         Texts, typer.Option(metavar="A.X=B.Y", help="A foreign key, for mto and pando; else they are found.")
     ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="Of several tables: how many keys a condition is carried over.")
+    ] = None,
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -99,6 +102,7 @@ def learn(
             exact=exact,
             effort=cast("Effort", effort),
             keys=None if key is None else [_key(text) for text in key],
+            steps=steps,
             **params,
         )
     learned.save(out)
@@ -152,7 +156,7 @@ def advise(
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     if each:
         if queries is None or columns or table or save:
-            raise HedgerowError("with --each, name a file of queries, and neither --columns, --table nor --save")
+            raise HedgerowError("--each takes a file of queries, but not --columns, --table or --save")
         how = {"learners": learner or None, "budget": budget, "block_rows": block_rows, "block_bytes": block_bytes}
         with spark_of(ctx) as spark:
             show_each(hedgerow.advise_each(spark, source, queries, **how), Output(as_json))

@@ -58,6 +58,6 @@ class Picture:
 
     @property
     def matching(self) -> float | None:
-        """The mean over the queries of which it is known."""
+        """The mean over the queries; None if it is not known of all."""
         known = [q.matching for q in self.queries if q.matching is not None]
-        return sum(known) / len(known) if known else None
+        return sum(known) / len(known) if known and len(known) == len(self.queries) else None

@@ -117,7 +117,8 @@ class Advice:
         if best is None:
             if self.is_small:
                 return "leave it as it is: Spark reads so small a table in no time"
-            return f"leave it as it is: {first.name} is the best, and saves too little"
+            slower = first.estimate is not None and first.estimate.then > first.estimate.now
+            return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
         if self.rewrite_seconds is None:
             return f"take {best.name}"
         return (
@@ -210,6 +211,9 @@ def advise(
     rests_on = [f"rows: {len(posed.drawn):,} of {opened.rows:,}, drawn at random"]
     if speed is not None:
         rests_on += ["seconds: some of the queries, timed on some files", f"the rewrite: {assumed}"]
+    joining = sum(any(scan.joins for scan in query.scans) for query in queries)
+    if joining:
+        rests_on.append(f"joins: {joining} queries join other tables, whose conditions only learner='mto' looks at")
     return Advice(
         opened.name,
         opened.rows,
@@ -239,7 +243,7 @@ def advise_each(
         )
     found: dict[str, Advice | str] = {}
     for name, source in tables.items():
-        asked = Workload(tuple(query for query in workload if query.reads(name)))
+        asked = replace(workload, queries=tuple(query for query in workload if query.reads(name)))
         try:
             found[name] = advise(spark, source, asked, table=name, **how) if len(asked) else "no query reads it"
         except HedgerowError as error:

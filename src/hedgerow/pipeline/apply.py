@@ -193,7 +193,9 @@ def _joins(spark: SparkSession, learned: Learned, source: Source, others: Mappin
     names = dict.fromkeys(step.other for joined in learned.joined for step in joined.steps)
     missing = [name for name in names if name.lower() not in places]
     if missing:
-        raise HedgerowError(f"the layout of {learned.table} looks at {missing[0]}: say where that is with others=")
+        raise HedgerowError(
+            f"the layout of {learned.table} looks at {missing[0]}: apply them together, or name its place with others="
+        )
     joins = Joins(learned.joined, {name.lower(): open_source(spark, places[name.lower()], name) for name in names})
     joins.check(replace(source, name=learned.table or source.name))
     return joins

@@ -98,9 +98,7 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
         try:
             (table, columns), (other, other_columns) = map(_side, key)
         except (TypeError, ValueError):
-            raise WorkloadError(
-                f"a key is written like ('lineitem.l_orderkey', 'orders.o_orderkey'), not {key!r}"
-            ) from None
+            raise WorkloadError(f"a key is written like lineitem.l_orderkey, orders.o_orderkey, not {key!r}") from None
         if len(columns) != len(other_columns):
             raise WorkloadError(
                 f"the key {key!r} has {len(columns)} columns on one side, {len(other_columns)} on the other"

@@ -105,8 +105,17 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
         else:
             frame, is_files = source, False
     except spark_errors() as error:
-        raise HedgerowError(f"the table {origin} cannot be read: {first_line(error)}") from error
+        raise HedgerowError(f"the table {origin} cannot be read: {_why_not(spark, source, error)}") from error
     return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
+
+
+def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
+    if "UNABLE_TO_INFER_SCHEMA" not in str(error) or not isinstance(source, str):
+        return first_line(error)
+    folder = Folder(spark, source.rstrip("/"))
+    names = sorted(n for n, size in folder.sizes().items() if size < 0 and not n.startswith(("_", ".")))
+    inside = f"; if these are tables, name one, or learn with learner='mto': {', '.join(names)}" if names else ""
+    return f"there are no Parquet files in it{inside}"
 
 
 def _own_name(source: str, is_path: bool) -> str:

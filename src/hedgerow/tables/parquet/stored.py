@@ -205,7 +205,11 @@ def _why_not(spark: SparkSession, path: str) -> str:
     around, partial = partial_place(path)
     if Folder(spark, around).exists(partial) or is_half_done(spark, path):
         return "a run that wrote it was killed or failed before the end, so apply again"
-    return "there is no layout of Hedgerow in it" if Folder(spark, path).exists() else "there is nothing at that path"
+    if not Folder(spark, path).exists():
+        return "there is nothing at that path"
+    inside = sorted(n for n, size in Folder(spark, path).sizes().items() if size < 0 and not n.startswith(("_", ".")))
+    tables = [name for name in inside if Folder(spark, f"{path}/{name}").exists("_hedgerow")]
+    return f"name one of the tables in it, {', '.join(tables)}" if tables else "there is no layout of Hedgerow in it"
 
 
 def data_files(spark: SparkSession, path: str) -> dict[str, int]:
