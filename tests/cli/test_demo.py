@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("is_delta", [True, False])
+@pytest.mark.parametrize("is_delta", [pytest.param(True, marks=pytest.mark.long), False])
 def test_the_whole_story(
     spark: SparkSession, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
 ) -> None:
