@@ -236,6 +236,7 @@ def advise_each(
     Args:
         how: what `advise` takes, of each table.
     """
+    needs_jvm(spark, "advise")
     tables = tables_in(spark, sources) if isinstance(sources, str) else sources
     if not tables:
         raise HedgerowError(
