@@ -34,7 +34,7 @@ _INSTEAD: dict[Capability, str] = {
 
 def plain_facts(table: Table) -> list[tuple[str, str | int]]:
     """What `describe` tells in single words and numbers."""
-    return [(name, fact) for name, fact in table.describe().items() if isinstance(fact, str | int)]
+    return [(name, fact) for name, fact in table.describe().items() if isinstance(fact, str) or type(fact) is int]
 
 
 def facts_as_html(table: Table) -> str:
