@@ -183,9 +183,9 @@ def _open_negation(node: exp.Expr) -> exp.Expr:
 
 def _where(at: Mapping[str, Any]) -> str:
     """The place of an error of sqlglot's, its words, and the text at which it gave up."""
-    said = _CLASS.sub(lambda found: found[1], str(at["description"])).rstrip(".")
-    near = f"{at['start_context'][-40:]}{at['highlight']}".split("\n")[-1].strip()
-    return f"line {at['line']}, column {at['col']}: {said}, after {near!r}"
+    said = _CLASS.sub(lambda found: found[1], str(at.get("description"))).rstrip(".")
+    near = f"{(at.get('start_context') or '')[-40:]}{at.get('highlight') or ''}".split("\n")[-1].strip()
+    return f"line {at.get('line')}, column {at.get('col')}: {said}" + (f", after {near!r}" if near else "")
 
 
 def _query_of(node: exp.Expr) -> exp.Expr | None:
