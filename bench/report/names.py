@@ -46,8 +46,8 @@ def method(learner: str, params: Mapping[str, Any]) -> str:
     >>> method("qdtree", {"overlap": True}), method("", {"verb": "learn"})
     ('qd-tree: overlap=True', 'verb=learn')
     """
-    own = {name: v for name, v in params.items() if name not in (*_TABLES, *_UNSAID)}
-    if published := next((name for name, case in _PUBLISHED if (learner, own) == (case[0], _said(case[1]))), None):
+    own = _own(params)
+    if published := next((name for name, case in _PUBLISHED if (learner, own) == (case[0], _own(case[1]))), None):
         return published
     name = PLAIN.get(learner) or _OURS.get(learner, learner)
     if params.get("recurrence") == 1 and learner not in PLAIN:
@@ -65,5 +65,6 @@ def is_default(learner: str, params: Mapping[str, Any]) -> bool:
     return learner in _OURS and method(learner, params) == _OURS[learner]
 
 
-def _said(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v for name, v in params.items() if name not in _UNSAID}
+def _own(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes it another method."""
+    return {name: v for name, v in params.items() if name not in (*_TABLES, *_UNSAID)}

@@ -92,10 +92,14 @@ class Gain:
     ours: Row
 
     @property
+    def other(self) -> Row:
+        """The best of the others."""
+        return min((row for row in (self.plain, self.published) if row is not None), key=lambda row: row.read)
+
+    @property
     def times(self) -> float:
-        """How many times less than the best of the others is read."""
-        others = [row.read for row in (self.plain, self.published) if row is not None]
-        return min(others) / self.ours.read
+        """How many times less than by the best of the others is read."""
+        return self.other.read / self.ours.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,9 @@ class Page:
 
     @property
     def gains(self) -> list[Gain]:
-        return [gain for section in self.sections for gain in _gains(section)]
+        """The largest first."""
+        found = [gain for section in self.sections for gain in _gains(section)]
+        return sorted(found, key=lambda gain: -gain.times)
 
     @property
     def slower(self) -> list[tuple[Section, Beside]]:

@@ -95,7 +95,7 @@ def shown(figure: str, value: float | None) -> str:
 
 def gains(found: Page) -> list[tuple[str, ...]]:
     """A row for each table on which others stand beside us, those with the largest gain first."""
-    return [_gain(gain) for gain in sorted(found.gains, key=lambda gain: -gain.times)]
+    return [_gain(gain) for gain in found.gains]
 
 
 def _gain(gain: Gain) -> tuple[str, ...]:
@@ -349,8 +349,8 @@ def html(found: Page) -> str:
 def _glance(found: Page) -> str:
     """The best of the others and ours, a pair of bars a table."""
     given = []
-    for gain in sorted(found.gains, key=lambda gain: -gain.times):
-        other = min((row for row in (gain.plain, gain.published) if row is not None), key=lambda row: row.read)
+    for gain in found.gains:
+        other = gain.other
         table = f"{gain.suite}, {gain.table}"
         given.append(Bar(table, other.read, shown("rows_read", other.read), "peer", gain.ours.matching))
         given.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.matching))

@@ -18,8 +18,8 @@ import hedgerow
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.pipeline.show import Shown
-from hedgerow.spark.start.delta_jars import loaded
 from hedgerow.spark.start.session import temporary_settings
+from hedgerow.spark.storage import delta_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +107,7 @@ def demo(spark: SparkSession, say: Callable[[str, str], None], scale: float, tim
 def _told(
     spark: SparkSession, say: Callable[[str, str], None], folder: Path, scale: float, timed: int
 ) -> tuple[Told, Shown]:
-    has_delta = loaded(spark._jvm)
+    has_delta = delta_log.has_delta(spark)
     generate(folder, scale, ["lineitem"], parts=8)
     source = str(folder / "lineitem")
     if has_delta:

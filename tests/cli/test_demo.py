@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from hedgerow import demo as story
-from hedgerow.spark.start.delta_jars import loaded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("is_delta", [pytest.param(True, marks=pytest.mark.long), False])
 def test_the_whole_story(
-    spark: SparkSession, run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delta: bool
+    run: Callable[..., Any],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_delta: bool,
 ) -> None:
-    if is_delta and not loaded(spark._jvm):
-        pytest.skip("there are no Delta jars")
-    monkeypatch.setattr(story, "loaded", lambda jvm: is_delta)
+    request.getfixturevalue("delta" if is_delta else "spark")
+    monkeypatch.setattr(story.delta_log, "has_delta", lambda spark: is_delta)
     report = tmp_path / "report.html"
     answer = run("demo", "--scale", 0.01, "--html", report, "--json")
     assert answer.exit_code == 0, answer.output

@@ -90,8 +90,7 @@ class LearnedTables(Mapping[str, Learned]):
 def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
     """The tables of a folder, each in a folder of its name, or of a database of the catalog; empty if it is neither."""
     folder = Folder(spark, place.rstrip("/"))
-    names = [] if not folder.exists() else [n for n, size in folder.sizes().items() if size < 0]
-    found = {n: f"{place.rstrip('/')}/{n}" for n in sorted(names) if "=" not in n and not n.startswith(("_", "."))}
+    found = {n: f"{folder.root}/{n}" for n in folder.folders() if "=" not in n}
     if found or "/" in place or not spark.catalog.databaseExists(place):
         return found
     return {t.name: f"{place}.{t.name}" for t in spark.catalog.listTables(place) if not t.isTemporary}

@@ -52,8 +52,9 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     wanted = needed(predicates, terms)
     items, refused = analysable(frame, wanted, schema)
     known = {name.lower() for name in (*own, *(quote_name(joined.name) for joined in joins.joined))}
-    missing = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)}, key=str.lower)
-    if missing := [name for name in missing if name.lower() not in known]:
+    asked = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)})
+    missing = [name for name in asked if name.lower() not in known]
+    if missing:
         raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
     refused += [f"{sql_of(item)} has values that cannot be compared" for item in wanted if item not in items]
     if refused:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
-# Of the other table: as many bytes are sent everywhere, so that rows stay where they are; else each partition hashes so
-# many at most, so that rows are not sorted. A task may hold several such tables, each twice as large while it grows.
+# Another table of at most so many bytes is sent everywhere, so that rows stay where they are. A larger one is divided
+# until no partition has more than so many bytes to hash: sorting takes longer. A task may hold several such partitions,
+# and each takes twice its bytes while it grows.
 _BROADCAST_BYTES, _HASHED_BYTES = 100 << 20, 64 << 20
 _BYTES_OF_A_FIELD = 16  # in a row in memory, beside those of the value
 

@@ -70,6 +70,10 @@ class Folder:
         path, fs = self._path(name)
         return bool(fs.exists(path))
 
+    def folders(self) -> list[str]:
+        """The names of the visible folders directly in it."""
+        return sorted(n for n, size in self.sizes().items() if size < 0 and not n.startswith(("_", ".")))
+
     def sizes(self, name: str = "") -> dict[str, int]:
         """The entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):

@@ -112,8 +112,7 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
 def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
     if "UNABLE_TO_INFER_SCHEMA" not in str(error) or not isinstance(source, str):
         return first_line(error)
-    folder = Folder(spark, source.rstrip("/"))
-    names = sorted(n for n, size in folder.sizes().items() if size < 0 and not n.startswith(("_", ".")))
+    names = Folder(spark, source.rstrip("/")).folders()
     inside = f"; if these are tables, name one, or learn with learner='mto': {', '.join(names)}" if names else ""
     return f"there are no Parquet files in it{inside}"
 

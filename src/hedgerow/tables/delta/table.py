@@ -255,11 +255,12 @@ class DeltaTable:
     def describe(self) -> dict[str, Any]:
         """The table's facts, the origin of its layout, and how much of the layout is still in place."""
         snapshot = self.snapshot()
+        places = self.places(snapshot)
         files, origin = snapshot.files, self.newest_segment.entry.origin
         shown = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
         stored = [segment.stored.blocks for segment in self.segments]
         in_place: dict[int, int] = {}  # the rows of each file that an index describes, by its place
-        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+        for segment, (mine, theirs) in zip(self.segments, places, strict=True):
             in_place |= dict(zip(theirs.tolist(), segment.known.rows[mine].astype(int).tolist(), strict=True))
         rows = sorted(in_place.values()) or [0]
         return {
@@ -274,19 +275,19 @@ class DeltaTable:
             "rows_per_block": {"least": rows[0], "median": rows[len(rows) // 2], "most": rows[-1]},
             "files": len(files.names),
             "bytes": int(files.sizes.sum()),
-            **self._still_in_place(snapshot),
+            **self._still_in_place(snapshot, places),
             "statistics": sorted({name for stats in stored for name in stats.terms}),
             "features": len({name for stats in stored for name in stats.conditions}),
             "steady_only": any(settings(self.spark) != segment.entry.settings for segment in self.segments),
         }
 
-    def _still_in_place(self, snapshot: Snapshot) -> dict[str, Any]:
+    def _still_in_place(self, snapshot: Snapshot, places: Sequence[tuple[Ints, Ints]]) -> dict[str, Any]:
         """A part of `describe` and `verify`: what is left of the last completed write, and which files are not indexed.
 
         `layout_files` and `layout_files_left` are the numbers of files that this write wrote and that still exist.
         `unknown_rows` is the share of the table's rows that are in files without an index.
         """
-        files, places = snapshot.files, self.places(snapshot)
+        files = snapshot.files
         known = np.zeros(len(files.names), bool)
         for _, theirs in places:
             known[theirs] = True
@@ -311,7 +312,8 @@ class DeltaTable:
         snapshot = self.snapshot()
         wrong: list[str] = []
         whole, compared = 0, 0
-        for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
+        places = self.places(snapshot)
+        for segment, (mine, theirs) in zip(self.segments, places, strict=True):
             untouched = len(mine) == len(segment.known) and not snapshot.files.deleted[theirs].any()
             if untouched and segment.entry.checksum is not None and self._same_columns(segment, snapshot):
                 with step(self.spark, "comparing all rows"):
@@ -330,7 +332,7 @@ class DeltaTable:
         if wrong:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             raise HedgerowError(f"{self.path} is not as it was written: {wrong[0]}{more}")
-        in_place = self._still_in_place(snapshot)
+        in_place = self._still_in_place(snapshot, places)
         return {
             "path": self.path,
             "version": snapshot.version,

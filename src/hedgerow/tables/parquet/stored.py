@@ -207,8 +207,7 @@ def _why_not(spark: SparkSession, path: str) -> str:
         return "a run that wrote it was killed or failed before the end, so apply again"
     if not Folder(spark, path).exists():
         return "there is nothing at that path"
-    inside = sorted(n for n, size in Folder(spark, path).sizes().items() if size < 0 and not n.startswith(("_", ".")))
-    tables = [name for name in inside if Folder(spark, f"{path}/{name}").exists("_hedgerow")]
+    tables = [name for name in Folder(spark, path).folders() if Folder(spark, f"{path}/{name}").exists("_hedgerow")]
     return f"name one of the tables in it, {', '.join(tables)}" if tables else "there is no layout of Hedgerow in it"
 
 
