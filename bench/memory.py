@@ -31,10 +31,11 @@ from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
-from hedgerow.core.predicates.nodes import Expr, Opaque, Predicate, atoms_of
+from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, collect
+from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.learners.woodblock.search import Point, Woodblock
 from hedgerow.pipeline.learner_names import make_learner
@@ -193,7 +194,23 @@ def index_of(layout: Layout, data: InMemory) -> BlockIndex:
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)
-    return cost.index_of_assignment(_assigned(layout, data), layout.blocks, noted)
+    blocks = _assigned(layout, data)
+    return _with_words(cost.index_of_assignment(blocks, layout.blocks, noted), blocks, data)
+
+
+def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
+    """The index with the words of searched columns, which a written table's has from the dictionaries of its files."""
+    stats, terms = index.blocks, dict(index.blocks.terms)
+    for column in searched_for_words(data.predicates):
+        ranked = data.all_rows.rows.ranks(Column((column,)))
+        values = [set[int]() for _ in range(len(stats))]
+        for pair in np.unique(blocks * (len(ranked.values) + 1) + ranked.places + 1).tolist():
+            block, place = divmod(pair, len(ranked.values) + 1)
+            if place:
+                values[block].add(place - 1)
+        sets = [words_in_texts(ranked.values[place] for place in own) for own in values]
+        terms[column] = replace(terms[column], words=TermStats.of_sets(ranked.type, sets))
+    return BlockIndex((replace(index.views[0], stats=replace(stats, terms=terms)), *index.views[1:]))
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:

@@ -9,6 +9,7 @@ literals in Spark's internal form, whose meaning no setting changes. Any other p
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -51,7 +52,7 @@ from hedgerow.core.predicates.nodes import (
     terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.sql_text import quote_name, quote_string, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.core.pruning.block_stats import Bools
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
 MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
+_OPAQUE = "item", "ends", "contains", "like"  # what may be read as an opaque condition
 
 
 class OpenedTable(Protocol):
@@ -448,7 +450,7 @@ class _ConditionReader:
             bound = bind(self._atom(word, rest), self.schema)
         except (SchemaError, WorkloadError, ValueError):
             return self._unknown()
-        is_known = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
+        is_known = word in _OPAQUE or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
@@ -473,6 +475,8 @@ class _ConditionReader:
                 return In(self._term(term), tuple(map(_literal, literals)))
             case "starts", [term, {"lit": str() as prefix}]:
                 return Prefix(self._term(term), prefix)
+            case "ends" | "contains" | "like", [term, {"lit": str() as text}]:
+                return _search(word, self._term(term), text)
             case _, [term, {"lit": _} as literal] if "lit" not in term:
                 return _comparison(self._term(term), word, _literal(literal))
             case _, [{"lit": _} as literal, term] if (word in FLIPPED_OP or word == "<=>") and "lit" not in term:
@@ -494,6 +498,15 @@ class _ConditionReader:
         if name is None or self.schema[name] != kind:
             raise ValueError("the query sees another column")
         return Cast(column, Type.parse(node["cast"])) if "cast" in node else column
+
+
+def _search(word: str, term: Term, text: str) -> Opaque:
+    """LIKE, which also stands for what Spark makes of it; of a column of texts, it is the same in every session."""
+    if not isinstance(term, Column):
+        raise ValueError("unknown")
+    plain = re.sub(r"([\\%_])", r"\\\1", text)
+    pattern = {"ends": f"%{plain}", "contains": f"%{plain}%"}.get(word, text)
+    return Opaque(f"{term_text(term)} LIKE {quote_string(pattern)}", (term,))
 
 
 def _comparison(term: Term, op: str, literal: Literal) -> Predicate:

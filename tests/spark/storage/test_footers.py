@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hedgerow.core.predicates.nodes import Column
-from hedgerow.core.pruning.block_stats import agree
+from hedgerow.core.pruning.block_stats import TermStats, agree
+from hedgerow.core.pruning.words import words_in_texts
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.session import configured
 from hedgerow.spark.storage.folder import Folder
@@ -29,6 +30,7 @@ MANY = {
     "shipped": "date_add(DATE '1900-02-03', CAST(id * 7919 % 90000 AS INT))",
     "moment": "timestamp_micros(id * 7919999 - 1000)",
     "word": "concat('wört-', id * 7919 % 5003)",
+    "tool": "IF(id % 7 = 0, NULL, concat('runner-', id % 100, IF(id % 2 = 0, '/gold', '/tin'), id div 2000))",
     "raw": "CAST(concat('x', id) AS BINARY)",
     "holes": "IF(id % 3 = 0, NULL, id)",
     "odd": "IF(id % 5 = 0, CAST('NaN' AS DOUBLE), -id / 3)",
@@ -72,6 +74,8 @@ WRITTEN = {
     ],
 )
 def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how: str, times: str) -> None:
+    from pyspark.sql import functions as f
+
     path = str(tmp_path / "t")
     frame = spark.range(ROWS).selectExpr("id", *(f"{e} AS {n}" for n, e in {**MANY, **FEW}.items()))
     with configured(spark, parquet__outputTimestampType=times):
@@ -80,7 +84,8 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
     read, sizes = spark.read.parquet(path), Folder(spark, path).sizes()
     files = sorted(n for n in sizes if n.endswith(".parquet"))
     schema = schema_of(read.schema)
-    found = known_terms(footers_of(Folder(spark, path), {n: sizes[n] for n in files}, schema), schema, schema)
+    footers = footers_of(Folder(spark, path), {n: sizes[n] for n in files}, schema, {"mode", "tool", "word"})
+    found = known_terms(footers, schema, schema)
 
     wanted = [Column((name,)) for name in read.columns]
     asked, saved = collect_files(read, wanted, schema, files), collect_files(read, wanted, schema, files, found)
@@ -92,5 +97,20 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
         surely = {"whole", "long", "cents", "shipped", "word", "holes", *FEW}
         assert surely - ({"clock", "moment"} if times == "INT96" else set()) <= found.keys()
         assert all((found[name].sets.set_of >= 0).all() for name in found.keys() & FEW.keys())
+        words = {name: words_by_file(found[name], files) for name in ("mode", "tool")}
+        for row in read.groupBy("_metadata.file_name").agg(*(f.collect_set(n).alias(n) for n in words)).collect():
+            for name, by_file in words.items():
+                assert by_file[row.file_name] == words_in_texts(row[name])
     else:
         assert {"flag", "nothing"} <= found.keys()
+
+
+def words_by_file(term: TermStats, files: list[str]) -> dict[str, set[Any]]:
+    words = term.words
+    assert words is not None and words.sets is not None
+    codes = [words.sets.of(i) for i in range(len(files))]
+    return {
+        name: {words.values[c // 2] for c in own.tolist()}
+        for name, own in zip(files, codes, strict=True)
+        if own is not None
+    }

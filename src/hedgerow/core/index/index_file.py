@@ -26,6 +26,7 @@ from hedgerow.core.pruning.block_stats import DistinctSets, NotedCondition, Stat
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
 INDEX_FORMAT = 1
+_OF_WORDS = "words_"  # before the names of parts that describe a term's words
 _SCHEMA = pa.schema(
     [
         ("view", pa.int32()),
@@ -129,16 +130,22 @@ def _parts(i: int, view: View) -> Iterator[_Part]:
         arrays = {"cell": view.parts.cell, "place": view.parts.place, "file": view.parts.file}
         yield _Part(i, "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()})
     for name, t in stats.terms.items():
-        meta = {"type": str(t.type)}
-        yield _Part(i, "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
-        entries = {"low": t.low, "high": t.high, "nulls": t.nulls, "nan": t.nan}
-        if t.sets:
-            entries["set_of"] = t.sets.set_of
-            yield _Part(i, "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
-            yield _Part(i, "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
-        yield _Part(i, "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
+        yield from _parts_of_term(i, name, t)
+        if t.words:
+            yield from _parts_of_term(i, name, t.words, _OF_WORDS)
     for name, condition in stats.conditions.items():
         yield _Part(i, "feature", name, encode(condition.predicate), {"bits": pa.array(condition.bits)})
+
+
+def _parts_of_term(i: int, name: str, t: TermStats, of: str = "") -> Iterator[_Part]:
+    meta = {"type": str(t.type)}
+    yield _Part(i, of + "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
+    entries = {"low": t.low, "high": t.high, "nulls": t.nulls, "nan": t.nan}
+    if t.sets:
+        entries["set_of"] = t.sets.set_of
+        yield _Part(i, of + "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
+        yield _Part(i, of + "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
+    yield _Part(i, of + "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
 
 
 def _view(rows: list[dict[str, Any]]) -> View:
@@ -150,21 +157,23 @@ def _view(rows: list[dict[str, Any]]) -> View:
     def copy(part: str, name: str, key: str) -> Any:
         return np.array(array(part, name, key))
 
-    terms = {}
-    for (part, name), (meta, arrays) in content.items():
-        if part != "term":
-            continue
+    def term(name: str, of: str = "") -> TermStats:
+        part = of + "term"
+        meta, arrays = content[part, name]
         type_ = Type.parse(meta["type"])
         sets = None
         if "set_of" in arrays:
             sets = DistinctSets(
                 copy(part, name, "set_of"),
-                copy("set_offsets", name, "offsets"),
-                copy("set_codes", name, "codes"),
+                copy(of + "set_offsets", name, "offsets"),
+                copy(of + "set_codes", name, "codes"),
             )
-        values = from_arrow(type_.kind, content["values", name][1]["values"])
+        values = from_arrow(type_.kind, content[of + "values", name][1]["values"])
         low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
-        terms[name] = TermStats(type_, values, low, high, nulls, nan, sets)
+        has_words = not of and (f"{_OF_WORDS}term", name) in content
+        return TermStats(type_, values, low, high, nulls, nan, sets, term(name, _OF_WORDS) if has_words else None)
+
+    terms = {name: term(name) for part, name in content if part == "term"}
     conditions = {
         name: NotedCondition(decode_predicate(meta), copy(part, name, "bits"))
         for (part, name), (meta, _) in content.items()
@@ -183,6 +192,7 @@ def _view(rows: list[dict[str, Any]]) -> View:
 
 def _check_lengths(stats: Stats) -> None:
     lengths = {len(stats), *(len(t.low) for t in stats.terms.values())}
+    lengths |= {len(t.words.low) for t in stats.terms.values() if t.words}
     lengths |= {len(condition.bits) for condition in stats.conditions.values()}
     if len(lengths) != 1:
         raise FormatError("the block index is damaged: its parts have different numbers of blocks")

@@ -6,7 +6,7 @@ of TRUE, FALSE and NULL it may be. Unknowns are stored as the widest value, so a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -45,6 +45,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
+MAX_WORDS = 512  # entries with more words in a column's texts get no set of words
 _MAX_FLAGS = 1 << 23  # bytes of memory in which to mark numbers that occur
 UNKNOWN_NULLS = -1
 UNKNOWN_SET = -1
@@ -63,6 +64,14 @@ class DistinctSets:
         k = self.set_of[entry]
         return None if k == UNKNOWN_SET else self.codes[self.offsets[k] : self.offsets[k + 1]]
 
+    def may_hold(self, codes: Sequence[int]) -> Bools:
+        """For each entry: may it have any of these values?"""
+        hits = np.append(np.isin(self.codes, codes), False)  # so that an empty set at the end has a place, too
+        starts, ends = self.offsets[:-1], self.offsets[1:]
+        holds = np.add.reduceat(hits, starts, dtype=np.int64) > 0 if len(starts) else np.zeros(0, bool)
+        holds &= starts < ends
+        return np.append(holds, True)[self.set_of]  # an unknown set is number -1
+
     @staticmethod
     def build(sets: Sequence[tuple[int, ...] | None]) -> DistinctSets:
         numbers: dict[tuple[int, ...], int] = {}
@@ -77,7 +86,10 @@ class DistinctSets:
 
 @dataclass(frozen=True)
 class TermStats:
-    """The statistics of one term. An entry without values (only NULL, NaN or no rows) has `low > high`."""
+    """The statistics of one term. An entry without values (only NULL, NaN or no rows) has `low > high`.
+
+    `words`: of the words in the texts, as if they were the values; an entry without a set of them is unknown.
+    """
 
     type: Type
     values: Sequence[Value]
@@ -86,6 +98,7 @@ class TermStats:
     nulls: Ints
     nan: Bools
     sets: DistinctSets | None = None
+    words: TermStats | None = None
 
     @cached_property
     def may_null(self) -> Bools:
@@ -113,6 +126,7 @@ class TermStats:
         nulls: Sequence[int],
         nan: Sequence[bool] | None = None,
         sets: Sequence[Sequence[Value] | None] | None = None,
+        words: TermStats | None = None,
     ) -> TermStats:
         """Statistics from Python values, entry by entry; bounds of None mean that the entry has no value."""
         mentioned = {b.value for pair in bounds if pair for b in pair if b.known}
@@ -135,7 +149,14 @@ class TermStats:
             np.array(nulls, np.int64).reshape(-1),
             may_nan.reshape(-1),
             coded,
+            words,
         )
+
+    @staticmethod
+    def of_sets(type_: Type, sets: Sequence[Collection[Value] | None]) -> TermStats:
+        """Statistics of values of which only the sets are known; None: nothing is."""
+        bounds = [(UNBOUNDED, UNBOUNDED) if s is None else _ends_of(s) for s in sets]
+        return TermStats.build(type_, bounds, [0] * len(sets), sets=[None if s is None else sorted(s) for s in sets])
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +169,10 @@ class Bound:
 
 
 UNBOUNDED = Bound(known=False)
+
+
+def _ends_of(values: Collection[Value]) -> tuple[Bound, Bound] | None:
+    return (Bound(min(values)), Bound(max(values))) if values else None
 
 
 def _code(values: Sequence[Value], bound: Bound, unknown: int) -> int:
@@ -368,7 +393,14 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
         np.concatenate([t.nulls for t in parts]),
         np.concatenate([t.nan for t in parts]),
         DistinctSets.build(sets) if any(s is not None for s in sets) else None,
+        _concat_words(parts),
     )
+
+
+def _concat_words(parts: Sequence[TermStats]) -> TermStats | None:
+    if not any(t.words for t in parts):
+        return None
+    return _concat_term([t.words or TermStats.unknown(t.type, len(t.low)) for t in parts])
 
 
 def agree(stored: Stats, fresh: Stats) -> Bools:
@@ -384,6 +416,9 @@ def agree(stored: Stats, fresh: Stats) -> Bools:
         if t.sets:
             stored_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
             equal = equal & ((stored_set == UNKNOWN_SET) | (stored_set == fresh_set))
+        if t.words and t.words.sets:  # which only footers tell, so that fresh ones may lack them
+            stored_set, fresh_set = t.words.sets.set_of[:n], t.words.sets.set_of[n:]
+            equal = equal & ((stored_set == fresh_set) | (stored_set == UNKNOWN_SET) | (fresh_set == UNKNOWN_SET))
         same = same & (equal | t.is_unknown[:n])
     for condition in both.conditions.values():
         bits = condition.bits
@@ -393,19 +428,21 @@ def agree(stored: Stats, fresh: Stats) -> Bools:
 
 def repeat(stats: Stats, owner: Ints) -> Stats:
     """Statistics whose entry i equals entry `owner[i]` of the given ones."""
-    terms = {
-        name: replace(
-            t,
-            low=t.low[owner],
-            high=t.high[owner],
-            nulls=t.nulls[owner],
-            nan=t.nan[owner],
-            sets=t.sets and replace(t.sets, set_of=t.sets.set_of[owner]),
-        )
-        for name, t in stats.terms.items()
-    }
+    terms = {name: _repeat_term(t, owner) for name, t in stats.terms.items()}
     conditions = {name: replace(f, bits=f.bits[owner]) for name, f in stats.conditions.items()}
     return Stats(stats.rows[owner], terms, conditions)
+
+
+def _repeat_term(t: TermStats, owner: Ints) -> TermStats:
+    return replace(
+        t,
+        low=t.low[owner],
+        high=t.high[owner],
+        nulls=t.nulls[owner],
+        nan=t.nan[owner],
+        sets=t.sets and replace(t.sets, set_of=t.sets.set_of[owner]),
+        words=t.words and _repeat_term(t.words, owner),
+    )
 
 
 def regroup(stats: Stats, to: npt.ArrayLike, n: int, max_distinct: int = MAX_DISTINCT) -> Stats:
@@ -448,5 +485,6 @@ def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct:
             np.where(nulls_unknown, UNKNOWN_NULLS, nulls),
             _reduce(np.logical_or, t.nan[order], counts, 0).astype(bool),
             sets,
+            t.words and _regroup_term(t.words, target, order, n, MAX_WORDS),
         )
     )

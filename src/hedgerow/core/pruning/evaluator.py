@@ -6,6 +6,7 @@ evidence can only remove bits, so the sources are intersected, and an unknown re
     bounds        x > 7          min------max             no TRUE
                                               7
     distinct set  x = 5          {3, 8}                   no TRUE, though 3 < 5 < 8
+    words         x LIKE '%a%'   no word has an a         no TRUE
     conditions    x < 5          "x < 10": never TRUE     no TRUE, since x < 5 implies x < 10
     structure     p AND q        sets combined value by value
 
@@ -56,6 +57,7 @@ from hedgerow.core.pruning.block_stats import (
 )
 from hedgerow.core.pruning.noted_conditions import has_noted_conditions, narrow_by_noted_conditions
 from hedgerow.core.pruning.value_codes import Codes, merge_values, recode_tables, thresholds
+from hedgerow.core.pruning.words import outcomes_by_words
 
 Connective = Callable[[Outcome, Outcome], Outcome]
 
@@ -120,7 +122,7 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
         case CompareTerms():
             bits = _by_two_terms(p, stats)
         case Opaque():
-            bits = np.full(len(stats), ANY, np.uint8)
+            bits = outcomes_by_words(p, stats)
         case _:
             assert_never(p)
     narrow_by_noted_conditions(p, bits, stats, wanted)

@@ -1568,7 +1568,7 @@ public class Pruning extends Rule {
             if (e instanceof In || e instanceof InSet) {
                 return listed(e);
             }
-            if (e instanceof BinaryComparison || e instanceof StartsWith) {
+            if (e instanceof BinaryComparison || word(e) != null) {
                 Expression left = (Expression) ((TreeNode) e).children().apply(0);
                 Expression right = (Expression) ((TreeNode) e).children().apply(1);
                 String word = word(e);
@@ -1618,7 +1618,9 @@ public class Pruning extends Rule {
         private static String word(Expression e) {
             return e instanceof EqualTo ? "=" : e instanceof EqualNullSafe ? "<=>" : e instanceof LessThan ? "<"
                 : e instanceof LessThanOrEqual ? "<=" : e instanceof GreaterThan ? ">"
-                : e instanceof GreaterThanOrEqual ? ">=" : e instanceof StartsWith ? "starts" : null;
+                : e instanceof GreaterThanOrEqual ? ">=" : e instanceof StartsWith ? "starts"
+                : e instanceof EndsWith ? "ends" : e instanceof Contains ? "contains"
+                : e instanceof Like && ((Like) e).escapeChar() == '\\' ? "like" : null;
         }
 
         private static String flipped(String word) {

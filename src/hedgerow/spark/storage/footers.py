@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import Value, comparable
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bound, TermStats
+from hedgerow.core.pruning.words import words_in_texts
 from hedgerow.spark.storage.dictionary_page import dictionary_place, dictionary_values
 from hedgerow.spark.storage.folder import Folder
 
@@ -64,23 +66,27 @@ class Footer:
 class ColumnValues:
     """The bounds of a column in one file, as canonical values, its values if they are few, and its NULLs.
 
-    A column that is NULL in all rows has the bounds None."""
+    A column that is NULL in all rows has the bounds None. `words`: those in its texts, if they are known and few."""
 
     type: Type
     low: Value
     high: Value
     few: frozenset[Value] | None
     nulls: int
+    words: frozenset[str] | None = None
 
 
-def footers_of(folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str] = ()) -> list[Footer]:
+def footers_of(
+    folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+) -> list[Footer]:
     """The footers of the files, in the order of `sizes`, which maps names to bytes.
 
-    `sets_of`: the columns whose sets of values are read as well, by one small read for each chunk; as texts."""
+    `sets_of`, `words_of`: the columns whose sets of values, or words, are read as well, by one read for each chunk; as
+    texts."""
 
     def read(name: str) -> Footer:
         tail = _read_tail(folder, name, sizes[name])
-        return _parse_footer(tail, sets_of, lambda parts: folder.read_parts(name, sizes[name], parts))
+        return _parse_footer(tail, sets_of, words_of, lambda parts: folder.read_parts(name, sizes[name], parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
         return list(pool.map(read, sizes))
@@ -107,8 +113,14 @@ def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type], wanted: C
                 [(Bound(v.low), Bound(v.high)) if v and v.low is not None else None for v in by_file],
                 [v.nulls if v else 0 for v in by_file],
                 sets=[tuple(v.few) if v and v.few is not None else None if v else () for v in by_file],
+                words=_known_words(type_, by_file),
             )
     return stats
+
+
+def _known_words(type_: Type, by_file: Sequence[ColumnValues | None]) -> TermStats | None:
+    sets = [v.words if v else frozenset[str]() for v in by_file]
+    return TermStats.of_sets(type_, sets) if any(sets) else None
 
 
 def _read_tail(folder: Folder, name: str, size: int) -> bytes:
@@ -118,7 +130,7 @@ def _read_tail(folder: Folder, name: str, size: int) -> bytes:
     return tail if length <= len(tail) else folder.read_end(name, size, length)
 
 
-def _parse_footer(tail: bytes, sets_of: Collection[str], read_parts: ReadParts) -> Footer:
+def _parse_footer(tail: bytes, sets_of: Collection[str], words_of: Collection[str], read_parts: ReadParts) -> Footer:
     try:
         footer = pq.read_metadata(BytesIO(tail))
         columns = footer.schema.to_arrow_schema().names
@@ -134,13 +146,14 @@ def _parse_footer(tail: bytes, sets_of: Collection[str], read_parts: ReadParts) 
         unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
         if path == owner:
             chunks[owner] = here
-    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, sets_of, read_parts))
+    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, sets_of, words_of, read_parts))
 
 
 def _values_in(
     footer: pq.FileMetaData,
     chunks: Mapping[str, list[pq.ColumnChunkMetaData]],
     sets_of: Collection[str],
+    words_of: Collection[str],
     read_parts: ReadParts,
 ) -> dict[str, ColumnValues]:
     if (footer.metadata or {}).keys() & _REBASED:
@@ -157,6 +170,8 @@ def _values_in(
                 values[quote_name(name)] = _range_of_chunks(kind, here)
             elif quote_name(name) in sets_of:
                 values[quote_name(name)] = _set_of_chunks(kind, here, read_parts)
+            if pa.types.is_string(kind) and quote_name(name) in words_of and quote_name(name) in values:
+                values[quote_name(name)] = _with_words(values[quote_name(name)], kind, here, read_parts)
         except (ValueError, OverflowError, pa.ArrowException, NotImplementedError):
             continue  # no statistics, pages without a dictionary, or a value that Python cannot hold
     return values
@@ -182,13 +197,30 @@ def _set_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], 
     if pa.types.is_boolean(kind):
         arrays = [pa.array(_ends(c), kind) for c in with_values]
     else:
-        pages = read_parts([dictionary_place(c) for c in with_values]) if with_values else []
-        arrays = [dictionary_values(kind, c, page) for c, page in zip(with_values, pages, strict=True)]
+        arrays = _dictionaries(kind, with_values, read_parts)
     found = frozenset(v for array in arrays for v in comparable(array).to_pylist())
     few = found if len(found) <= MAX_DISTINCT else None
     return ColumnValues(
         Type.of_arrow(kind), min(found, default=None), max(found, default=None), few, sum(map(_nulls, chunks))
     )
+
+
+def _with_words(
+    known: ColumnValues, kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts
+) -> ColumnValues:
+    """With the words in the texts, where all of these stand in dictionaries."""
+    if known.few is not None:
+        return replace(known, words=words_in_texts(known.few))
+    with_values = [c for c in chunks if _nulls(c) < c.num_values]
+    with suppress(ValueError, pa.ArrowException):
+        arrays = _dictionaries(kind, with_values, read_parts)
+        return replace(known, words=words_in_texts(v for array in arrays for v in array.to_pylist()))
+    return known
+
+
+def _dictionaries(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> list[pa.Array]:
+    pages = read_parts([dictionary_place(c) for c in chunks]) if chunks else []
+    return [dictionary_values(kind, c, page) for c, page in zip(chunks, pages, strict=True)]
 
 
 def _nulls(chunk: pq.ColumnChunkMetaData) -> int:

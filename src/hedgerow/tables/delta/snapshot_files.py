@@ -12,6 +12,7 @@ from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
@@ -35,13 +36,14 @@ def file_names(names: Iterable[str]) -> list[str]:
     return [unquote(name).rsplit("/", 1)[-1] for name in names]
 
 
-def footers_at(snapshot: Snapshot, sizes: Mapping[str, int], sets_of: Collection[str] = ()) -> list[Footer]:
-    """The footers of the files, with the table's own names of columns; `sets_of`: see `footers_of`."""
+def footers_at(
+    snapshot: Snapshot, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+) -> list[Footer]:
+    """The footers of the files, with the table's own names of columns; `sets_of`, `words_of`: see `footers_of`."""
     names = {quote_name(p): quote_name(name) for p, name in snapshot.physical.items()}
-    wanted = {p for p, name in names.items() if name in sets_of}
-    found = footers_of(
-        Folder(snapshot.log.spark, ""), {snapshot.log.full_path(n): size for n, size in sizes.items()}, wanted
-    )
+    of_sets, of_words = ({p for p, name in names.items() if name in some} for some in (sets_of, words_of))
+    paths = {snapshot.log.full_path(n): size for n, size in sizes.items()}
+    found = footers_of(Folder(snapshot.log.spark, ""), paths, of_sets, of_words)
 
     def renamed(by_column: Mapping[str, Any]) -> dict[str, Any]:
         return {names[p]: value for p, value in by_column.items() if p in names}
@@ -54,5 +56,5 @@ def footers_and_terms(
 ) -> tuple[list[Footer], dict[str, TermStats]]:
     """The footers of the files, and the statistics of those items that they are certain of."""
     wanted = set(map(sql_of, items))
-    footers = footers_at(snapshot, sizes, wanted)
+    footers = footers_at(snapshot, sizes, wanted, searched_for_words(items))
     return footers, known_terms(footers, schema_at(snapshot), wanted)

@@ -18,6 +18,7 @@ from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_to_json, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
 from hedgerow.spark.compute.evaluate import Item
@@ -80,7 +81,7 @@ def _inspected(
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = table.frame(list(own))
     wanted = set(map(sql_of, items))
-    footers = footers_of(Folder(table.spark, table.path), sizes, wanted)
+    footers = footers_of(Folder(table.spark, table.path), sizes, wanted, searched_for_words(items))
     if isinstance(layout, OverlapLayout):
         copies = table.with_copies(list(hidden)) if hidden else None
         index = collect_parts(frame, copies, layout, items, table.schema, list(sizes))

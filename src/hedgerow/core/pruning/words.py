@@ -1,0 +1,69 @@
+"""The words in texts, by which a search such as `path LIKE '%orders%'` is judged though nobody ran it before.
+
+A word is a run of ASCII letters and digits with a letter in it. Where a pattern has one, the text has it too, inside of
+one of its own words:
+
+    /warehouse/daily_orders/part=17     words: warehouse, daily, orders, part
+    path LIKE '%ouse/daily%'            needs a word with `ouse` in it, and one with `daily`
+    path LIKE '%17%', '%Ü%'             need none: numbers are too many to keep, and Unicode's letters change
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hedgerow.core.predicates.nodes import Opaque, Predicate, Term, atoms_of
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import STRING
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Bits, Stats
+
+_WORD = re.compile(r"[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*")
+_LIKE = re.compile(r"(?P<column>.+?) LIKE '(?P<pattern>[^'\\]*)'", re.DOTALL)
+
+
+def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
+    """The words in these texts; None if they are many.
+
+    >>> sorted(words_in_texts(["daily_orders/17", "Orders2"]))
+    ['Orders2', 'daily', 'orders']
+    """
+    found: set[str] = set()
+    for text in texts:
+        found.update(_WORD.findall(text))
+        if len(found) > MAX_WORDS:
+            return None
+    return frozenset(found)
+
+
+def searched_for_words(items: Iterable[Term | Predicate]) -> set[str]:
+    """The columns that any of these conditions searches for words, as texts."""
+    atoms = (atom for item in items if isinstance(item, Predicate) for atom in atoms_of(item))
+    return {term_text(atom.columns[0]) for atom in atoms if isinstance(atom, Opaque) and _parts_sought(atom)}
+
+
+def _parts_sought(p: Opaque) -> list[str]:
+    """Parts of words that a text has if the condition is TRUE on it."""
+    match_ = _LIKE.fullmatch(p.sql)
+    if match_ is None or [match_["column"]] != [term_text(c) for c in p.columns]:
+        return []
+    return _WORD.findall(match_["pattern"])
+
+
+def outcomes_by_words(p: Opaque, stats: Stats) -> Bits:
+    """The outcomes that a search may have in each entry, as far as the entry's words tell."""
+    bits = np.full(len(stats), ANY, np.uint8)
+    sought = _parts_sought(p)
+    known = stats.terms.get(term_text(p.columns[0])) if sought else None
+    if known is None or known.type.kind != STRING or known.words is None or known.words.sets is None:
+        return bits
+    for part in sought:
+        bits[~known.words.sets.may_hold(_codes_of(part, known.words.values))] &= ANY - T_BIT
+    return bits
+
+
+def _codes_of(part: str, words: Sequence[Value]) -> list[int]:
+    return [2 * i + 1 for i, word in enumerate(words) if part in word]

@@ -1,0 +1,95 @@
+"""Searches for words that nobody ran before close files, by the words in the files, and never one with a match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from tests.support.answers import answer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SUBJECTS = "apricot", "birch", "cedar", "date_palm", "elm"
+CONDITIONS = [
+    *(f"path LIKE '%{word}%'" for word in (*SUBJECTS, "palm", "apri", "ware", "nothing", "17", "Birch", "é")),
+    "path LIKE '%ware%birch%' AND tool LIKE '%run%'",
+    "path LIKE '%elm%' OR tool LIKE '%cedar%'",
+    "path NOT LIKE '%elm%'",
+    "contains(path, 'cedar')",
+    "path LIKE '%edar/part_1%'",
+    "path LIKE '%date\\\\_palm%'",
+    "path ILIKE '%BIRCH%'",
+    "endswith(path, 'birch/part=7')",
+]
+
+
+def rows(spark: SparkSession, start: int, end: int, *subjects: str) -> DataFrame:
+    of = f"element_at(array({', '.join(map(repr, subjects))}), CAST(id % {len(subjects)} + 1 AS INT))"
+    texts = f"concat('/ware/', {of}, '/part=', id % 40) AS path", f"concat({of}, '-runner') AS tool"
+    return spark.range(start, end).selectExpr("id", *texts, "id % 7 AS number")
+
+
+def opened(spark: SparkSession, frame: DataFrame, condition: str) -> tuple[int, int]:
+    """The files that an attached query opens, and all; its answer is compared with that of a plain query."""
+    hr.attach(spark)
+    try:
+        found = answer(frame.where(condition))
+        [scan] = hr.last_query(spark)
+    finally:
+        hr.detach(spark)
+    assert found == answer(frame.where(condition)), condition
+    return scan.files_opened, scan.files
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    source, path = str(tmp_path / "runs_source"), str(tmp_path / "runs")
+    if kind == "delta":
+        request.getfixturevalue("delta")
+        source = path
+    rows(spark, 0, 4000, *SUBJECTS).write.format(kind).save(source)
+    workload = hr.Workload.from_sql([f"SELECT id FROM runs WHERE path LIKE '%{word}%'" for word in SUBJECTS[:2]])
+    learned = hr.learn(spark, source, workload, block_rows=700, table="runs", recurrence=1)
+    table = hr.apply(spark, source, learned, None if kind == "delta" else path, table="runs")
+
+    def read() -> DataFrame:
+        return spark.read.format(kind).load(path)
+
+    counts = {c: opened(spark, read(), c) for c in CONDITIONS}
+    for condition in CONDITIONS[:3]:
+        assert answer(table.read(where=condition)) == answer(read().where(condition))
+    assert counts["path LIKE '%apri%'"][0] < counts["path LIKE '%apri%'"][1]
+    assert counts["path LIKE '%nothing%'"][0] == 0
+    assert counts["path LIKE '%17%'"][0] == counts["path LIKE '%17%'"][1]
+    table.append(rows(spark, 4000, 5000, "fir", "elm"))
+    for word in ("fir", "elm", "birch", "apricot"):
+        opened(spark, read(), f"path LIKE '%{word}%'")
+    few, all_ = opened(spark, read(), "path LIKE '%fi%' AND tool LIKE '%runner%'")
+    assert 0 < few < all_
+    assert hr.table(spark, path).verify()["rows"] == 5000
+    if kind == "delta":
+        spark.sql(f"UPDATE delta.`{path}` SET path = '/ware/gorse' WHERE path LIKE '%birch%' AND number = 1")
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE path LIKE '%fir/%'")
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+        for word in ("gorse", "birch", "fir", "elm"):
+            opened(spark, read(), f"path LIKE '%{word}%'")
+        spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN path TO was")
+        spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN tool TO path")
+        for word in ("gorse", "birch", "ware", "elm", "runner"):
+            opened(spark, read(), f"path LIKE '%{word}%'")
+    hr.table(spark, path).verify()
+
+
+def test_collated_texts_are_not_judged_by_words(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "runs")
+    frame = rows(spark, 0, 2000, *SUBJECTS).selectExpr("id", "path COLLATE UTF8_LCASE AS path", "number")
+    frame.write.parquet(str(tmp_path / "source"))
+    asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE number < 3 AND path LIKE '%birch%'"])
+    learned = hr.learn(spark, str(tmp_path / "source"), asked, block_rows=500, table="runs")
+    hr.apply(spark, str(tmp_path / "source"), learned, path, table="runs")
+    for word in ("BIRCH", "Elm", "Apri", "nothing"):
+        opened(spark, spark.read.parquet(path), f"path LIKE '%{word}%'")
