@@ -31,6 +31,7 @@ from bench.suites import (
     replay,
     replay_physical,
     route_rows,
+    several_trees,
     tpch_month,
     zcurves,
 )
@@ -59,6 +60,7 @@ SUITES: dict[str, Suite] = {
     ),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
+    "several-trees": Suite(several_trees.run, "Several trees, by data, queries, blocks and samples", 15),
     "frontier": Suite(frontier.run, "Ways to read less: copies, second layouts, more trees, finer statistics", 15),
     "kinds": Suite(kinds.run, "Each kind of condition by itself, by each learner", 3),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),
@@ -91,6 +93,7 @@ WRITTEN: dict[str, Suite] = {
         ("errorlog-int", partial(errorlog.physical, INTERNAL), 8),
         ("errorlog-ext", partial(errorlog.physical, EXTERNAL), 8),
         ("zcurves", zcurves.physical, 20),
+        ("correlated-like", correlated_like.physical, 20),
         ("lineitem", lineitem.physical, 60),
         ("replay", replay_physical.run, 45),
         ("tpch", tpch_tables.physical, 45),

@@ -128,7 +128,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
         index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
     for row in drawn(curve):
         progress(row)
-    reads, unseen = (_reads(index, workload) for workload in (data.learned, data.unseen))
+    reads, unseen = (reads_of(index, workload) for workload in (data.learned, data.unseen))
     blocks = index.blocks.rows[index.home_blocks & (index.blocks.rows > 0)]
     return line(
         suite=data.suite,
@@ -157,12 +157,17 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
 
 @lru_cache(maxsize=2)  # of one table: the queries as they are, and redrawn ones
 def problem_of(
-    data: InMemory, recurrence: Recurrence = "auto", cuts: Kind = "atoms", seed: int = 0, effort: Effort = "normal"
+    data: InMemory,
+    recurrence: Recurrence = "auto",
+    cuts: Kind = "atoms",
+    seed: int = 0,
+    effort: Effort = "normal",
+    each: int | None = None,
 ) -> Problem:
-    """A sample of the table and the queries to learn from."""
+    """A sample of the table, by default of the effort's size, and the queries to learn from; `each`: rows a block."""
     weights = [q.weight for q in data.learned]
     amounts = amounts_of(effort)
-    sample = data.sample(seed, amounts.rows)
+    sample = data.sample(seed, each or amounts.rows)
     return held_out.problem_of(sample, data.predicates, weights, data.block_rows, recurrence, cuts, seed, amounts)
 
 
@@ -173,7 +178,7 @@ class _TableCounter:
     data: InMemory
 
     def count(self, layout: Layout) -> Stats:
-        return _noted(layout.features, self.data).stats(_assigned(layout, self.data), layout.blocks)
+        return _noted(layout.features, self.data).stats(blocks_of(layout, self.data), layout.blocks)
 
 
 def counted(data: InMemory, problem: Problem) -> Problem:
@@ -189,13 +194,14 @@ def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[
     return made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
 
 
-def index_of(layout: Layout, data: InMemory) -> BlockIndex:
-    """The index of the table, written in a layout."""
+def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> BlockIndex:
+    """The index of the table, written in a layout; `loads`: the rows of each append, which have blocks of their own."""
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):
         return cost.virtual_index(layout, noted)
-    blocks = _assigned(layout, data)
-    return _with_words(cost.index_of_assignment(blocks, layout.blocks, noted), blocks, data)
+    blocks = blocks_of(layout, data)
+    blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
+    return _with_words(cost.index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
 
 
 def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
@@ -203,19 +209,20 @@ def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockInd
     stats, terms = index.blocks, dict(index.blocks.terms)
     for column in searched_for_words(data.predicates):
         ranked = data.all_rows.rows.ranks(Column((column,)))
-        values = [set[int]() for _ in range(len(stats))]
+        values = [set[str]() for _ in range(len(stats))]
         for pair in np.unique(blocks * (len(ranked.values) + 1) + ranked.places + 1).tolist():
             block, place = divmod(pair, len(ranked.values) + 1)
             if place:
-                values[block].add(place - 1)
-        sets = [words_in_texts(ranked.values[place] for place in own) for own in values]
+                values[block].add(ranked.values[place - 1])
+        repeat = [len(own) <= n / 2 for own, n in zip(values, stats.rows, strict=True)]  # else it has no dictionary
+        sets = [words_in_texts(own) if r else None for own, r in zip(values, repeat, strict=True)]
         terms[column] = replace(terms[column], words=TermStats.of_sets(ranked.type, sets))
     return BlockIndex((replace(index.views[0], stats=replace(stats, terms=terms)), *index.views[1:]))
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
     """The index that any Parquet reader has: each column's least and greatest value in a block."""
-    found = collect(data.all_rows.rows.ranked, None, _assigned(layout, data), layout.blocks, max_distinct=0)
+    found = collect(data.all_rows.rows.ranked, None, blocks_of(layout, data), layout.blocks, max_distinct=0)
     return BlockIndex((View(found),))
 
 
@@ -231,7 +238,7 @@ def _noted(features: Sequence[Feature], data: InMemory) -> Rows:
     return Rows(rows.columns, {**data.opaque(cuts), **rows.truths, **data.noted})
 
 
-def _assigned(layout: Layout, data: InMemory) -> BlockIds:
+def blocks_of(layout: Layout, data: InMemory) -> BlockIds:
     """The block of each row, some rows after the others: a tree has many cuts, each with a truth of each row."""
     r = np.random.default_rng(0)
     rows = data.all_rows.rows
@@ -250,7 +257,7 @@ def _evenly(r: np.random.Generator, n: int) -> Ints:
     return r.integers(-(1 << 63), (1 << 63) - 1, n, np.int64, endpoint=True)
 
 
-def _reads(index: BlockIndex, workload: Workload) -> tuple[float, float]:
+def reads_of(index: BlockIndex, workload: Workload) -> tuple[float, float]:
     """The shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
     opened = np.array([index.to_open(p) for p in predicates_of(workload)])

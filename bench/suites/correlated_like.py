@@ -24,10 +24,12 @@ from bench.matching import matching
 from bench.memory import InMemory, bound, measured
 from bench.options import PANDO, Case, Options
 from bench.report.quality import check
+from hedgerow.sql.workload import Workload
 
 ROWS = {"quick": 50_000, "full": 1_000_000}
 BLOCKS = {"quick": 50, "full": 200}
 QUERIES = {"quick": 50, "full": 100}
+WRITTEN_ROWS, TIMED = {"quick": 200_000, "full": 8_000_000}, {"quick": 6, "full": 30}  # where tables are written
 SHARES = 0.8, 0.95  # of what blocks at random read, on learned and on unseen queries
 SUBJECTS, FAMILIES, OWN = 80, 12, 0.85
 FORMS = {
@@ -117,6 +119,26 @@ def load(options: Options) -> InMemory:
     learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
     matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
     return InMemory("correlated-like", rows, learned, unseen, (matched, matched_unseen), ROWS[form] // BLOCKS[form])
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """What queries take on tables that are written, beside peers."""
+    from bench.physical import Physical, run
+
+    form = options.form
+    select = "SELECT count(*), sum(bytes_in), max(error) FROM runs WHERE "
+    learned = Workload.from_sql([select + condition for condition in conditions(options.seed, QUERIES[form])])
+    asked = [("all", select + condition) for condition in conditions(~options.seed, TIMED[form])]
+    data = Physical(
+        "correlated-like-physical",
+        "runs",
+        table(WRITTEN_ROWS[form]),
+        learned,
+        asked,
+        "started_minute",
+        clustered_by=("path", "tool", "owner"),
+    )
+    yield from run(data, (PANDO[0], PANDO[1], ("qdtree", {})), options)
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,134 @@
+"""What several trees bring and cost as data, queries, blocks and samples grow: Figs. 9 to 13 of Pando, in memory.
+
+The table and the queries are those of `correlated-like`; one thing is varied at a time. Beside what queries read, a
+line has the seconds of learning and of finding each row's block (Fig. 10), and the size of the index (Fig. 9).
+
+`loads` is Fig. 12: the layout is learned from one day of runs, and rows of the next day are appended through it, of
+which some are late. Queries of the second day ask for words, many of them within some hours. `anew`: the layout is
+learned again, from both days and the first day's queries.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench.matching import matching
+from bench.memory import InMemory, blocks_of, bound, fitted, index_of, problem_of, reads_of
+from bench.options import PANDO, Case, Options
+from bench.record import line, progress
+from bench.suites.correlated_like import conditions, rows_of
+from hedgerow.core.index.index_file import index_bytes
+
+USUAL = {"rows": 1_000_000, "queries": 100, "block_rows": 5_000, "sample": 100}
+VARIED = {
+    "rows": (250_000, 500_000, 1_000_000, 2_000_000),
+    "queries": (25, 50, 100, 200, 400),
+    "block_rows": (1_000, 5_000, 20_000, 50_000),
+    "sample": (10, 50, 100, 500),  # of rows, for each block
+}
+QUICK = {"rows": 20_000, "queries": 20, "block_rows": 1_000, "sample": 100}
+DAY, LATE = 1440, 0.05  # minutes; the share of a load's rows that belong to the day before
+RANGE: Case = ("range", {"columns": "started_minute", "recurrence": 1})
+CASES: tuple[Case, ...] = (RANGE, PANDO[0], PANDO[1], ("qdtree", {}), ("pando", {}))
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    usual = QUICK if options.form == "quick" else USUAL
+    done = set()
+    for varied, values in VARIED.items():
+        for value in (usual[varied],) if options.form == "quick" else values:
+            size = {**usual, varied: value}
+            if tuple(size.values()) in done:
+                continue
+            done.add(tuple(size.values()))
+            data = _one_load(size, options.seed)
+            for case in options.cases(CASES):
+                yield _measured(data, data, case, size, options)
+    yield from _loads(usual, options)
+
+
+def _one_load(size: dict[str, int], seed: int) -> InMemory:
+    rows = rows_of(size["rows"], 0, size["rows"])
+    asked = [conditions(s, size["queries"]) for s in (seed, ~seed)]
+    return _in_memory(rows, asked, size["block_rows"])
+
+
+def _in_memory(rows: pa.Table, asked: Sequence[Sequence[str]], block_rows: int) -> InMemory:
+    learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
+    matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
+    return InMemory("several-trees", rows, learned, unseen, (matched, matched_unseen), block_rows)
+
+
+def _loads(size: dict[str, int], options: Options) -> Iterator[dict[str, Any]]:
+    half = size["rows"] // 2
+    first, second = (rows_of(size["rows"], start, start + half) for start in (0, half))
+    r = np.random.default_rng([7, options.seed])
+    minutes = [np.arange(half) * DAY // half, np.arange(half) * DAY // half + DAY]
+    minutes[1][r.random(half) < LATE] -= DAY
+    first, second = (
+        some.set_column(0, "started_minute", pa.array(own)) for some, own in zip((first, second), minutes, strict=True)
+    )
+    asked = [_within_hours(s, size["queries"], day) for s, day in ((options.seed, 0), (~options.seed, 1))]
+    before = _in_memory(first, asked, size["block_rows"])
+    both = _in_memory(pa.concat_tables([first, second]), asked, size["block_rows"])
+    for case in options.cases(CASES):
+        yield _measured(before, both, case, {**size, "loads": 2}, options, (half, half))
+        yield _measured(both, both, case, {**size, "loads": 2, "anew": 1}, options)
+
+
+def _within_hours(seed: int, n: int, day: int) -> list[str]:
+    r = random.Random(f"loads, {seed}")
+    found = []
+    for condition in conditions(seed, n):
+        start = day * DAY + 60 * r.randrange(24)
+        within = f" AND started_minute >= {start} AND started_minute < {start + 60 * r.choice((1, 4, 24))}"
+        found.append(condition + (within if r.random() < 0.6 else ""))
+    return found
+
+
+def _measured(
+    learned_from: InMemory,
+    data: InMemory,
+    case: Case,
+    size: dict[str, int],
+    options: Options,
+    loads: Sequence[int] = (),
+) -> dict[str, Any]:
+    learner, params = case
+    progress(f"several-trees: seed {options.seed}, {size}, {learner} {dict(params)}")
+    problem = problem_of(learned_from, params.get("recurrence", "auto"), seed=options.seed, each=size["sample"])
+    start = time.perf_counter()
+    layout, _ = fitted(learned_from, problem, case)
+    fitted_at = time.perf_counter()
+    blocks_of(layout, data)
+    routed = time.perf_counter() - fitted_at
+    index = index_of(layout, data, loads)
+    reads, unseen = (reads_of(index, workload) for workload in (data.learned, data.unseen))
+    rows = index.blocks.rows[index.blocks.rows > 0]
+    return line(
+        suite="several-trees",
+        learner=learner,
+        params={"form": options.form, **size, **params},
+        rows=len(data.all_rows),
+        blocks=len(rows),
+        block_rows=data.block_rows,
+        least_block=int(rows.min()),
+        queries=len(data.learned),
+        queries_unseen=len(data.unseen),
+        bound=round(data.bounds[0], 4),
+        bound_unseen=round(data.bounds[1], 4),
+        rows_read=round(reads[0], 4),
+        rows_read_unseen=round(unseen[0], 4),
+        blocks_read=round(reads[1], 4),
+        blocks_read_unseen=round(unseen[1], 4),
+        fit_seconds=round(fitted_at - start, 1),
+        details={"route_seconds": round(routed, 1), "index_mb": round(len(index_bytes(index)) / 1e6, 3)},
+        seed=options.seed,
+    )
