@@ -3,9 +3,9 @@
 The table and the queries are those of `correlated-like`; one thing is varied at a time. Beside what queries read, a
 line has the seconds of learning and of finding each row's block (Fig. 10), and the size of the index (Fig. 9).
 
-`loads` is Fig. 12: the layout is learned from one day of runs, and rows of the next day are appended through it, of
-which some are late. Queries of the second day ask for words, many of them within some hours. `anew`: the layout is
-learned again, from both days and the first day's queries.
+The second load is Fig. 12: the layout is learned from one day of runs, and rows of the next day are appended through
+it, of which some are late. Queries of the second day ask for words, many of them within some hours. Or the layout is
+learned anew, from both days and the first day's queries.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hedgerow.core.index.index_file import index_bytes
 
 USUAL = {"rows": 1_000_000, "queries": 100, "block_rows": 5_000, "sample": 100}
 VARIED = {
-    "rows": (250_000, 500_000, 1_000_000, 2_000_000),
-    "queries": (25, 50, 100, 200, 400),
-    "block_rows": (1_000, 5_000, 20_000, 50_000),
-    "sample": (10, 50, 100, 500),  # of rows, for each block
+    "rows": ("{:,} rows", (250_000, 500_000, 2_000_000)),
+    "queries": ("{} queries", (25, 50, 200, 400)),
+    "block_rows": ("blocks of {:,} rows", (1_000, 20_000, 50_000)),
+    "sample": ("{} rows sampled of a block", (10, 50, 500)),
 }
 QUICK = {"rows": 20_000, "queries": 20, "block_rows": 1_000, "sample": 100}
 DAY, LATE = 1440, 0.05  # minutes; the share of a load's rows that belong to the day before
@@ -41,16 +41,13 @@ CASES: tuple[Case, ...] = (RANGE, PANDO[0], PANDO[1], ("qdtree", {}), ("pando", 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     usual = QUICK if options.form == "quick" else USUAL
-    done = set()
-    for varied, values in VARIED.items():
-        for value in (usual[varied],) if options.form == "quick" else values:
-            size = {**usual, varied: value}
-            if tuple(size.values()) in done:
-                continue
-            done.add(tuple(size.values()))
-            data = _one_load(size, options.seed)
-            for case in options.cases(CASES):
-                yield _measured(data, data, case, size, options)
+    sizes = {"as it is": usual}
+    if options.form == "full":
+        sizes |= {shown.format(v): {**usual, name: v} for name, (shown, values) in VARIED.items() for v in values}
+    for name, size in sizes.items():
+        data = _one_load(size, options.seed)
+        for case in options.cases(CASES):
+            yield _measured(data, data, case, name, size["sample"], options)
     yield from _loads(usual, options)
 
 
@@ -79,8 +76,8 @@ def _loads(size: dict[str, int], options: Options) -> Iterator[dict[str, Any]]:
     before = _in_memory(first, asked, size["block_rows"])
     both = _in_memory(pa.concat_tables([first, second]), asked, size["block_rows"])
     for case in options.cases(CASES):
-        yield _measured(before, both, case, {**size, "loads": 2}, options, (half, half))
-        yield _measured(both, both, case, {**size, "loads": 2, "anew": 1}, options)
+        yield _measured(before, both, case, "a second load", size["sample"], options, (half, half))
+        yield _measured(both, both, case, "a second load, learned anew", size["sample"], options)
 
 
 def _within_hours(seed: int, n: int, day: int) -> list[str]:
@@ -97,13 +94,14 @@ def _measured(
     learned_from: InMemory,
     data: InMemory,
     case: Case,
-    size: dict[str, int],
+    name: str,
+    sampled: int,
     options: Options,
     loads: Sequence[int] = (),
 ) -> dict[str, Any]:
     learner, params = case
-    progress(f"several-trees: seed {options.seed}, {size}, {learner} {dict(params)}")
-    problem = problem_of(learned_from, params.get("recurrence", "auto"), seed=options.seed, each=size["sample"])
+    progress(f"several-trees: seed {options.seed}, {name}, {learner} {dict(params)}")
+    problem = problem_of(learned_from, params.get("recurrence", "auto"), seed=options.seed, each=sampled)
     start = time.perf_counter()
     layout, _ = fitted(learned_from, problem, case)
     fitted_at = time.perf_counter()
@@ -115,7 +113,7 @@ def _measured(
     return line(
         suite="several-trees",
         learner=learner,
-        params={"form": options.form, **size, **params},
+        params={"form": options.form, "table": name, **params},
         rows=len(data.all_rows),
         blocks=len(rows),
         block_rows=data.block_rows,
