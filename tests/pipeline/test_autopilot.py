@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from hedgerow.pipeline.one_at_a_time import alone
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.events_table import write_events
+from tests.support.past_queries import past_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,22 +29,8 @@ ANY_SIZE = Limits(least_bytes=0, least_new=0)
 HOW: dict[str, Any] = {"block_rows": 2000, "limits": ANY_SIZE}
 
 
-def past(condition: str, days_ago: float, number: int) -> dict[str, Any]:
-    at = datetime.now(timezone.utc) - timedelta(days=days_ago)
-    counts = dict.fromkeys(("files", "bytes", "rows", "rows_kept"), 100)
-    asked = {"conditions": [condition], "columns": ["id", "number"], "source": "test"}
-    return {
-        "query": f"q{number}",
-        "at": int(at.timestamp() * 1e6),
-        "seconds": 1.0,
-        "redacted": False,
-        **asked,
-        **counts,
-    }
-
-
 def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0) -> None:
-    asked = [past(f"number < {i % 20 * 10}", days * i / times, i) for i in range(times)]
+    asked = [past_query(f"number < {i % 20 * 10}", days * i / times, i) for i in range(times)]
     QueryLog.of(spark, table).append(asked)
 
 
@@ -115,7 +102,7 @@ def test_an_index_learns_what_queries_ask_now(
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, early, block_rows=500, table="t"))
     version = hr.table(spark, delta_table).describe()["version"]
     log = QueryLog.of(spark, delta_table)
-    log.append([past(f"number + 1 < {i % 20 * 10}", i / 20, i) for i in range(40)])
+    log.append([past_query(f"number + 1 < {i % 20 * 10}", i / 20, i) for i in range(40)])
     asked = hr.logged(spark, delta_table, "t")
     assert hr.table(spark, delta_table).score(asked).rows_read == pytest.approx(1)
     decision = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 500})
@@ -218,7 +205,7 @@ def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, mo
 
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
-    log.append([past("number < 5", 14, 1), past("number < 6", 0, 2), past("number < 6", 7, 3)])
+    log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])
     from hedgerow.pipeline.log import workload_of
 
     found = {query.text.partition("WHERE ")[2]: query.weight for query in workload_of(log, "events", half_life=7)}

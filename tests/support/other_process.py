@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +35,26 @@ def run(program: str, *args: str) -> Any:
     ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=400)
     assert ran.returncode == 0, f"{ran.stdout[-1000:]}\n{ran.stderr[-4000:]}"
     return json.loads(ran.stdout.splitlines()[-1])
+
+
+def begun(program: str, *args: str) -> subprocess.Popen[str]:
+    """A process that runs the program and has said that it begins."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *args],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stdout.readline().strip() == "begins"
+    return process
+
+
+def killed_after(seconds: float, program: str, *args: str) -> str:
+    """What the program prints until it is killed, Python and JVM, so many seconds after it began."""
+    process = begun(program, *args)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGKILL)
+    printed, _ = process.communicate()
+    return printed

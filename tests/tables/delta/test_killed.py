@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +11,7 @@ import pytest
 import hedgerow as hr
 from tests.support.answers import answer
 from tests.support.delta_tables import by_number, now, write
-from tests.support.other_process import environment
+from tests.support.other_process import killed_after
 from tests.support.things_table import ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -36,21 +31,8 @@ print("ended", flush=True)
 
 
 def killed(after: float, source: str, layout: str, to: str) -> bool:
-    """Start a run and kill its driver, Python and JVM, so many seconds after it began; whether it had ended."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, source, layout, to],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None and process.stdout.readline().strip() == "begins"
-    time.sleep(after)
-    os.killpg(process.pid, signal.SIGKILL)
-    rest = process.stdout.read()
-    process.wait()
-    return "ended" in rest
+    """Start a run and kill it so many seconds after it began; whether it had ended."""
+    return "ended" in killed_after(after, PROGRAM, source, layout, to)
 
 
 def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:

@@ -1,0 +1,102 @@
+"""The autopilot is killed, meets another one, or a full disk: no row is lost, and the next run goes through."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.tables.query_log import QueryLog
+from tests.support.answers import Answer, answer
+from tests.support.other_process import begun, killed_after, run
+from tests.support.past_queries import past_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 30_000
+KILLS, LAST = 12, 25.0  # seconds after which a run has ended
+# Bytes take long in these programs: the table is too small for rewrites to pay on a real machine.
+AUTOPILOT = """
+import json, resource, sys
+import hedgerow as hr
+from hedgerow.core.learning.rewrite_choice import Limits
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.pipeline import autopilot, estimate_seconds
+path, limit = sys.argv[1:]
+spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
+slow = lambda source, queries: Speed(0.01, 0.01, 1e-6)
+autopilot.measured_speed = estimate_seconds.measured_speed = slow
+autopilot.seconds_to_rewrite = lambda source, folder: 1e-8
+autopilot._LOOKS_PAID, estimate_seconds.SMALL_TABLE_BYTES = 0, 0
+spark.read.format("delta").load(path).count()
+java = spark._jvm.java.lang.ProcessHandle.current().pid()
+resource.prlimit(java, resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+print("begins", flush=True)
+try:
+    limits = Limits(least_bytes=0, least_new=0, cooldown=0)
+    found = hr.autopilot(spark, path, horizon=3650, block_rows=2000, limits=limits)
+    print(json.dumps([found.action, found.done, list(found.reasons)]))
+except hr.HedgerowError as error:
+    print(json.dumps(str(error)))
+"""
+NO_LIMIT = str(1 << 40)
+
+
+@pytest.fixture
+def table(delta: SparkSession, tmp_path: Path) -> str:
+    path = str(tmp_path / "things")
+    rows = delta.range(ROWS).selectExpr("id", "id * 7919 % 200 AS number", "sha2(CAST(id AS STRING), 256) AS text")
+    rows.repartition(4).write.format("delta").save(path)
+    QueryLog.of(delta, path).append([past_query(f"number < {i % 20 * 10}", i / 20, i) for i in range(40)])
+    return path
+
+
+def rows_of(spark: SparkSession, path: str) -> Answer:
+    return answer(spark.read.format("delta").load(path))
+
+
+def side_files(path: str) -> set[str]:
+    return {p.name for p in (Path(path) / "_hedgerow").iterdir() if not p.name.startswith(".")}
+
+
+def check(spark: SparkSession, path: str, before: Answer) -> None:
+    """The rows are there, the lock of a dead process is none, and a last run leaves nothing behind."""
+    action, _, reasons = run(AUTOPILOT, path, NO_LIMIT)
+    assert action in ("whole table", "nothing") and "another autopilot" not in str(reasons)
+    assert rows_of(spark, path) == before
+    assert hr.table(spark, path).verify()["rows"] == before.rows
+    assert "whole table" in [d.action for d in hr.decisions(spark, path)]
+    assert not {name for name in side_files(path) if "lock" in name or name.startswith("calibrate")}
+
+
+@pytest.mark.long
+def test_kills(delta: SparkSession, table: str) -> None:
+    before, r = rows_of(delta, table), random.Random(5)
+    ended = 0
+    for _ in range(KILLS):
+        ended += "[" in killed_after(r.random() * LAST, AUTOPILOT, table, NO_LIMIT)
+        assert rows_of(delta, table) == before
+    assert ended < KILLS
+    check(delta, table, before)
+
+
+@pytest.mark.long
+def test_two_at_once(delta: SparkSession, table: str) -> None:
+    before = rows_of(delta, table)
+    both = [begun(AUTOPILOT, table, NO_LIMIT) for _ in range(2)]
+    told: list[Any] = [process.communicate()[0].splitlines()[-1] for process in both]
+    assert sum("another autopilot works on it" in text or "began just now" in text for text in told) == 1, told
+    check(delta, table, before)
+
+
+@pytest.mark.long
+def test_a_full_disk(delta: SparkSession, table: str) -> None:
+    before = rows_of(delta, table)
+    told = run(AUTOPILOT, table, str(1 << 16))
+    assert isinstance(told, str) and told and "\n" not in told and "File too large" in told, told
+    assert rows_of(delta, table) == before
+    check(delta, table, before)
