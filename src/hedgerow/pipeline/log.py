@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from types import TracebackType
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST, _NEARLY_ALL = 0.75, 0.9  # shares of what is scanned that a query filters away
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
 _LOGGER = logging.getLogger("hedgerow")
 _TAKEN_EVERY = 5.0  # seconds between two looks at the JVM's notes: as much is lost when the process is killed
 
@@ -205,10 +207,8 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         if row.redacted:
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
-        columns = ", ".join(map(quote_name, row.columns)) or "1"
-        scans = [f"SELECT {columns} FROM {quote_name(name)} WHERE {condition}" for condition in row.conditions]
         try:
-            read = Workload.from_sql(" UNION ALL ".join(scans))
+            read = _read(name, row.columns, row.conditions)
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
@@ -219,6 +219,21 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
     if not rows:
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
     return Workload(tuple(queries), tuple(skipped))
+
+
+def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
+    """The scans of a query. Spark writes the names of columns without quotes, those that are words of SQL too."""
+
+    read = ", ".join("`" + name.replace("`", "``") + "`" for name in columns) or "1"
+
+    def of(conditions: Iterable[str]) -> Workload:
+        scans = (f"SELECT {read} FROM {quote_name(table)} WHERE {condition}" for condition in conditions)
+        return Workload.from_sql(" UNION ALL ".join(scans))
+
+    try:
+        return of(conditions)
+    except WorkloadError:
+        return of(_NAMES.sub(lambda m: f"`{m[0]}`" if m[0] in columns else m[0], c) for c in conditions)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from hedgerow.core.predicates.schema import Schema
+from hedgerow.core.predicates.schema import Schema, path_of
 
 # --- relations ------------------------------------------------------------------------------------
 
@@ -330,11 +330,7 @@ class Builder:
             view = self.views.get(name.lower()) or self.views[plain]
             return self._inline(view, {}, names, odd)
         known = self.schemas.get(name.lower()) or self.schemas.get(plain)
-        columns = (
-            None
-            if known is None
-            else {c.split(".")[0].strip("`").lower(): c.split(".")[0].strip("`") for c in known[1]}
-        )
+        columns = None if known is None else {name.lower(): name for name in (path_of(c)[0] for c in known[1])}
         base = Base(known[0] if known else name, columns, whole=odd or bool(names), node=node)
         if odd or names:
             base.columns = None if odd else {n.lower(): n for n in names}

@@ -1,0 +1,105 @@
+"""Names of columns, tables and folders that would be SQL if anybody forgot to quote them: every verb, the same rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hedgerow as hr
+from tests.support.answers import answer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NAMES = [
+    "a b",
+    "x`y",
+    "x` OR 1=1 --",
+    "q'uote",
+    'dq"uote',
+    "new\nline",
+    "Ünïcödé 列",
+    "a.b",
+    "back\\slash",
+    "semi;DROP TABLE t",
+    "{0} %s $1",
+    "SELECT",
+    "/* c */",
+]
+FOLDER = "fol'der `x` 列; --"  # no {glob}: Spark takes that for a pattern
+ROWS = 4000
+SOUGHT = 'it\'s "50%" `off`;\n-- \\ 列'
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def rows(spark: SparkSession, start: int = 0, end: int = ROWS) -> DataFrame:
+    numbers = [f"id * {7919 + 2 * i} % 1000 AS {quoted(name)}" for i, name in enumerate(NAMES)]
+    text = f"IF(id % 100 = 0, {literal(SOUGHT)}, concat('plain ', id % 50)) AS {quoted('te`xt')}"
+    return spark.range(start, end).selectExpr("id", *numbers, text)
+
+
+def conditions() -> list[str]:
+    of_numbers = [f"{quoted(name)} BETWEEN {70 * i} AND {70 * i + 90}" for i, name in enumerate(NAMES)]
+    two = [f"{quoted(a)} < {quoted(b)} AND {quoted(a)} > 900" for a, b in pairwise(NAMES)]
+    text = quoted("te`xt")
+    likes = (f"{text} LIKE {literal(pattern)}" for pattern in ("%in 4%", "%50\\%%"))
+    of_text = [f"{text} = {literal(SOUGHT)}", *likes]
+    return [*of_numbers, *two, *of_text, f"abs({quoted(NAMES[1])} - 500) < 20", f"{text} IN ({literal(SOUGHT)}, 'x')"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    source, path = str(tmp_path / FOLDER / "source"), str(tmp_path / FOLDER / "ta'ble")
+    writer = rows(spark).write.format(kind)
+    if kind == "delta":
+        request.getfixturevalue("delta")
+        source = path
+        writer = rows(spark).write.format("delta").option("delta.columnMapping.mode", "name")
+    writer.save(source)
+    expected = {c: answer(rows(spark).where(c)) for c in conditions()}
+    workload = hr.Workload.from_sql([f"SELECT id FROM {quoted(FOLDER)} WHERE {c}" for c in conditions()])
+    assert not workload.skipped
+    learned = hr.learn(spark, source, workload, block_rows=300, table=FOLDER)
+    learned = hr.Learned.from_json(learned.to_json())
+    hr.apply(spark, source, learned, None if kind == "delta" else path, table=FOLDER)
+    table = hr.table(spark, path)
+    assert same(spark, table, kind, path, expected), "no file was skipped"
+    table = table.append(rows(spark, ROWS, ROWS + 500))
+    more = rows(spark, 0, ROWS + 500)
+    assert same(spark, table, kind, path, {c: answer(more.where(c)) for c in conditions()[::5]})
+    assert table.verify()["rows"] == ROWS + 500
+    assert hr.explain(spark, path, conditions()[1]).to_dict()
+    with hr.log(spark, path):
+        for condition in conditions()[::4]:
+            spark.read.format(kind).load(path).where(condition).collect()
+    logged = hr.logged(spark, path, FOLDER)
+    assert len(logged) == len(conditions()[::4])
+    table.relearn(logged)
+    assert same(spark, hr.table(spark, path), kind, path, {c: answer(more.where(c)) for c in conditions()[::7]})
+
+
+def same(spark: SparkSession, table: Any, kind: str, path: str, expected: dict[str, Any]) -> bool:
+    """Asserts that every way to ask gives these answers; whether an attached query skipped a file."""
+    skipped = False
+    for condition, rows_of in expected.items():
+        assert answer(table.read(where=condition)) == rows_of, condition
+        spark.read.format(kind).load(path).createOrReplaceTempView("asked")
+        sql = f"SELECT * FROM asked WHERE {condition}"
+        assert answer(hr.route(spark, sql)) == rows_of, condition
+        hr.attach(spark)
+        try:
+            assert answer(spark.sql(sql)) == rows_of, condition
+            skipped |= any(scan.files_opened < scan.files for scan in hr.last_query(spark))
+        finally:
+            hr.detach(spark)
+    return skipped
