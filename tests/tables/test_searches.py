@@ -84,6 +84,17 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     hr.table(spark, path).verify()
 
 
+def test_bytes_are_not_texts(spark: SparkSession, tmp_path: Path) -> None:
+    """`contains` of bytes compares them as they are, and LIKE compares what they are as a text."""
+    source, path = str(tmp_path / "source"), str(tmp_path / "runs")
+    spark.range(2000).selectExpr("id", "IF(id < 1000, X'6162', CAST('6162' AS BINARY)) AS raw").write.parquet(source)
+    asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE raw LIKE '%6162%'", "SELECT id FROM runs WHERE id < 9"])
+    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="runs")
+    hr.apply(spark, source, learned, path, table="runs")
+    for condition in ("contains(raw, X'6162')", "raw LIKE '%6162%'", "endswith(raw, X'62')", "contains(raw, '6162')"):
+        opened(spark, spark.read.parquet(path), condition)
+
+
 def test_collated_texts_are_not_judged_by_words(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "runs")
     frame = rows(spark, 0, 2000, *SUBJECTS).selectExpr("id", "path COLLATE UTF8_LCASE AS path", "number")

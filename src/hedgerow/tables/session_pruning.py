@@ -475,7 +475,7 @@ class _ConditionReader:
                 return In(self._term(term), tuple(map(_literal, literals)))
             case "starts", [term, {"lit": str() as prefix}]:
                 return Prefix(self._term(term), prefix)
-            case "ends" | "contains" | "like", [term, {"lit": str() as text}]:
+            case "ends" | "contains" | "like", [term, {"lit": str() as text, "type": "string"}] if "lit" not in term:
                 return _search(word, self._term(term), text)
             case _, [term, {"lit": _} as literal] if "lit" not in term:
                 return _comparison(self._term(term), word, _literal(literal))
