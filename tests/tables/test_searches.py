@@ -84,6 +84,17 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     hr.table(spark, path).verify()
 
 
+def test_verify_finds_wrong_words(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, path = str(tmp_path / "source"), str(tmp_path / "runs")
+    rows(spark, 0, 2000, *SUBJECTS).write.parquet(source)
+    asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE path LIKE '%birch%'"])
+    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="runs")
+    monkeypatch.setattr("hedgerow.spark.storage.footers.words_in_texts", lambda texts: frozenset({"ware", "part"}))
+    table = hr.apply(spark, source, learned, path, table="runs")
+    with pytest.raises(hr.HedgerowError, match=r"the statistics of .* are wrong"):
+        table.verify()
+
+
 def test_bytes_are_not_texts(spark: SparkSession, tmp_path: Path) -> None:
     """`contains` of bytes compares them as they are, and LIKE compares what they are as a text."""
     source, path = str(tmp_path / "source"), str(tmp_path / "runs")

@@ -21,7 +21,8 @@ from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Bits, Stats
 
-_WORD = re.compile(r"[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*")
+WORD = "[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*"
+_WORD = re.compile(WORD)
 _LIKE = re.compile(r"(?P<column>.+?) LIKE '(?P<pattern>[^'\\]*)'", re.DOTALL)
 
 

@@ -20,6 +20,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
+from hedgerow.core.pruning.words import WORD, words_in_texts
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.checksum import HASH, Checksum, hash_sums, observed, with_hash
 from hedgerow.spark.compute.evaluate import (
@@ -111,6 +112,23 @@ def _summed_by_spark(
     stats = _in_order(found[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
     total = sum(map(Checksum.of_sums, found.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
     return replace(stats, terms=dict(known)), total
+
+
+def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[str]) -> Stats:
+    """With the words of those columns of which `stored` has them; found by Spark in all rows, not in dictionaries."""
+    from pyspark.sql import functions as f
+
+    columns = [name for name in stats.terms if name in stored.terms and stored.terms[name].words]
+    if not columns:
+        return stats
+    found = (f.collect_set(f.regexp_extract_all(f.expr(name), f.lit(f"({WORD})"), f.lit(0))) for name in columns)
+    sets = [f.array_distinct(f.flatten(words)).alias(str(i)) for i, words in enumerate(found)]
+    by_file = {row[0]: row for row in frame.groupBy(file_name(frame)).agg(*sets).toLocalIterator()}
+    terms = dict(stats.terms)
+    for place, name in enumerate(columns, 1):
+        words = [words_in_texts(by_file[file][place] if file in by_file else ()) for file in map(_last_part, files)]
+        terms[name] = replace(terms[name], words=TermStats.of_sets(terms[name].type, words))
+    return replace(stats, terms=terms)
 
 
 def file_name(frame: DataFrame) -> Column:

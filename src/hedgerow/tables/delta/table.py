@@ -28,7 +28,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
 from hedgerow.core.workload.queries import Workload
 from hedgerow.spark.compute.checksum import checksum
-from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
@@ -358,8 +358,9 @@ class DeltaTable:
                 file_names(names),
                 joins=usable(lambda: opened_joins(self.spark, segment.entry.joined)),
             )
-        stored = without_columns(segment.stored, items, lost).blocks
-        return differences(repeat(stored, np.array(places)), fresh, names)
+            stored = repeat(without_columns(segment.stored, items, lost).blocks, np.array(places))
+            fresh = with_words(fresh, snapshot.frame(names), stored, file_names(names))
+        return differences(stored, fresh, names)
 
     # --- writing ---
 

@@ -17,7 +17,7 @@ from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.pruning.block_stats import agree, repeat
 from hedgerow.spark.compute.checksum import Checksum, checksum
-from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.write.copies import copied
 from hedgerow.tables.known_files import is_hidden
@@ -90,8 +90,9 @@ def _wrong_statistics(table: StoredParquet, places: Sequence[int]) -> list[str]:
     lost = stale(table.manifest.joined, joins)
     with settings_as_written(table.spark, table.manifest.settings):
         kept = [i for i in items if not mentions(i, lost)]
+        stored = repeat(without_columns(table.stored_index, items, lost).blocks, np.array(places))
         fresh = collect_files(table.frame(names), kept, table.schema, names, joins=joins)
-    stored = repeat(without_columns(table.stored_index, items, lost).blocks, np.array(places))
+        fresh = with_words(fresh, table.frame(names), stored, names)
     same = agree(stored, fresh)
     same = same | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
