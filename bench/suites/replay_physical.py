@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
     from hedgerow.pipeline.log import Log
 
-ROWS = {"quick": 20_000, "full": 1_000_000}  # a day
+ROWS = {"quick": 20_000, "full": 2_000_000}  # a day
 DAYS = {"quick": 4, "full": 8}
 QUERIES = {"quick": 4, "full": 100}  # a day
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
+HALF_LIFE = 0.0035  # days: about five minutes, which a day of the full form takes
 _WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
 _ZORDER = "user, latency"
 COLUMNS = (
@@ -160,7 +161,7 @@ def _pilot(way: Way, form: str) -> None:
     way.log.flush()
     least = LEAST_BYTES[form]
     limits = Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
-    decision = hr.autopilot(way.spark, way.path, half_life=0.005, limits=limits)
+    decision = hr.autopilot(way.spark, way.path, half_life=HALF_LIFE, limits=limits)
     way.moves += time.perf_counter() - begun
     progress(f"replay: {decision}")
     way.actions.append(decision.action)

@@ -170,16 +170,15 @@ class _Pilot:
         share = 1.0 if horizon is None else horizon / span.days
         if (reason := self._too_little(span.seconds * share, before)) is not None:
             return self._nothing(reason), None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
-            learned = learn(self.spark, self.table, workload, self.learner, table=source.name, **self.how)
+        learned = self._learned(workload, source.name, **self.how)
         with step(self.spark, "measuring"):
             speed = measured_speed(source, queries)
         if speed is None or learned.estimate is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
         now, sorted_in, described, new_bytes = learned.estimate.now, None, None, source.size
         if managed is not None:
-            now, sorted_in, new_bytes = _as_it_is(managed, workload, source, speed)
+            now, new_bytes = _as_it_is(managed, workload, source, speed)
+            sorted_in = now - new_bytes / source.size * (learned.estimate.now - learned.estimate.then)
             described = self._described(managed, source, queries, workload, speed)
             described += new_bytes / source.size * (learned.estimate.now - described)  # it tells nothing of new files
         with step(self.spark, "measuring a rewrite"):
@@ -208,6 +207,11 @@ class _Pilot:
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
         return made, _Found(workload, learned)
+
+    def _learned(self, workload: Workload, name: str, **how: Any) -> Learned:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
+            return learn(self.spark, self.table, workload, self.learner, table=name, **how)
 
     def _described(
         self, managed: Table, source: Source, queries: Sequence[Query], workload: Workload, speed: Speed
@@ -246,9 +250,11 @@ class _Pilot:
             written, size = open_table(self.spark, self.table).relearn(found.workload), 0.0
         else:
             if decision.action == "new files":
-                table = DeltaTable.open(self.spark, self.table)
-                files, size = table.describe()["unknown_files"], decision.facts["new_bytes"]
-                learned = replace(learned, layout=table.layout, sort_by=None)
+                files = DeltaTable.open(self.spark, self.table).describe()["unknown_files"]
+                share, size = decision.facts["new_bytes"] / size, decision.facts["new_bytes"]
+                coarser = round(learned.provenance["block_rows"] / share)  # so that these files have whole blocks
+                how = {**self.how, "block_rows": coarser, "block_bytes": None}
+                learned = self._learned(found.workload, learned.table, **how)
             written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
         seconds, items = round(perf_counter() - begun, 1), items_in(learned)
         after = {"seconds": seconds, "bytes": size, "items": items, "path": written.path}
@@ -259,15 +265,10 @@ class _Pilot:
         return Decision(utc_now(), self.table, "nothing", reasons, {}, looked=looked)
 
 
-def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) -> tuple[float, float | None, float]:
-    """The seconds of a query in a managed table, the same if its new files were laid out too, and their bytes."""
-    score, new = table.score(workload), float(table.describe().get("unknown_rows", 0.0))  # a share
-    now = _mean(score, workload, source, speed)
-    if not 0 < new < 1:
-        return now, None, new * source.size
-    # What is known opens this share of itself; laid out, the new files would open as much of themselves.
-    known = [replace(q, bytes_read=max(0.0, q.bytes_read - new) / (1 - new)) for q in score.queries]
-    return now, _mean(replace(score, queries=tuple(known)), workload, source, speed), new * source.size
+def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) -> tuple[float, float]:
+    """The seconds of a query in a managed table, and the bytes of its new files."""
+    new = float(table.describe().get("unknown_rows", 0.0))  # a share
+    return _mean(table.score(workload), workload, source, speed), new * source.size
 
 
 def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> float:

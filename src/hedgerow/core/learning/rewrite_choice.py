@@ -20,7 +20,7 @@ class Facts:
 
     `new_bytes`: in files that no index describes. `queries`: that are expected until the workload changes. Seconds of a
     query: `now`; `described`, if the index told what the queries ask, and no row moved; `sorted_in`, if the new files
-    were laid out as the others are; `then`, if the whole table were laid out anew. A rewrite takes `fixed` seconds, and
+    were laid out; `then`, if the whole table were laid out anew. A rewrite takes `fixed` seconds, and
     `rate` more for each byte. `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of
     everything. `price`: of an hour of the cluster.
     """
