@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,26 @@ class DistinctSets:
         offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
         codes = np.fromiter((c for s in numbers for c in s), np.int32, int(offsets[-1]))
         return DistinctSets(np.array(set_of, np.int32).reshape(-1), offsets, codes)
+
+    @staticmethod
+    def concat(parts: Sequence[tuple[DistinctSets | None, int]]) -> DistinctSets | None:
+        """The sets of all parts, each with its number of entries; None if no part has any."""
+        numbers: dict[bytes, int] = {}
+        set_of = []
+        for sets, entries in parts:
+            if sets is None:
+                set_of.append(np.full(entries, UNKNOWN_SET, np.int32))
+                continue
+            codes, ends = sets.codes.astype(np.int32, copy=False), sets.offsets.tolist()
+            texts = [codes[start:end].tobytes() for start, end in pairwise(ends)]
+            new = [numbers.setdefault(text, len(numbers)) for text in texts]
+            set_of.append(np.array([*new, UNKNOWN_SET], np.int32)[sets.set_of])
+        if not numbers:
+            return None
+        each = [np.frombuffer(text, np.int32) for text in numbers]
+        return DistinctSets(
+            np.concatenate(set_of), np.cumsum([0, *map(len, each)], dtype=np.int64), np.concatenate(each)
+        )
 
     def recoded(self, table: Codes) -> DistinctSets:
         return replace(self, codes=table[self.codes])
@@ -376,15 +397,13 @@ def concat(parts: Sequence[Stats]) -> Stats:
 
 def _concat_term(parts: Sequence[TermStats]) -> TermStats:
     values = merge_values(*(t.values for t in parts))
-    lows, highs, sets = [], [], []
+    lows, highs = [], []
+    sets: list[tuple[DistinctSets | None, int]] = []
     for t in parts:
         low, high = recode_tables(t.values, values)
         lows.append(np.where(t.has_value, low[np.minimum(t.low, len(low) - 1)], 1))
         highs.append(np.where(t.has_value, high[np.minimum(t.high, len(high) - 1)], 0))
-        recoded = t.sets.recoded(low) if t.sets else None
-        for i in range(len(t.low)):
-            codes = recoded.of(i) if recoded else None
-            sets.append(None if codes is None else tuple(codes.tolist()))
+        sets.append((t.sets.recoded(low) if t.sets else None, len(t.low)))
     return TermStats(
         parts[0].type,
         values,
@@ -392,7 +411,7 @@ def _concat_term(parts: Sequence[TermStats]) -> TermStats:
         np.concatenate(highs).astype(np.int32),
         np.concatenate([t.nulls for t in parts]),
         np.concatenate([t.nan for t in parts]),
-        DistinctSets.build(sets) if any(s is not None for s in sets) else None,
+        DistinctSets.concat(sets),
         _concat_words(parts),
     )
 

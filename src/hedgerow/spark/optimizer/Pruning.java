@@ -46,7 +46,6 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.BinaryExpression;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Contains;
@@ -1568,11 +1567,11 @@ public class Pruning extends Rule {
             if (e instanceof In || e instanceof InSet) {
                 return listed(e);
             }
-            if (e instanceof BinaryComparison || word(e) != null) {
+            String word = word(e);
+            if (word != null) {
                 Expression left = (Expression) ((TreeNode) e).children().apply(0);
                 Expression right = (Expression) ((TreeNode) e).children().apply(1);
-                String word = word(e);
-                if (word == null || !left.dataType().equals(right.dataType())) {
+                if (!left.dataType().equals(right.dataType())) {
                     return false;
                 }
                 if (day(word, left, right) || day(flipped(word), right, left)) {
