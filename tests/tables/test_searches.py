@@ -84,6 +84,24 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     hr.table(spark, path).verify()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_relearning_finds_words(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    source, path = str(tmp_path / "source"), str(tmp_path / "runs")
+    if kind == "delta":
+        request.getfixturevalue("delta")
+        source = path
+    rows(spark, 0, 2000, *SUBJECTS).write.format(kind).save(source)
+    asked = hr.Workload.from_sql([f"SELECT id FROM runs WHERE tool = '{word}-runner'" for word in SUBJECTS])
+    learned = hr.learn(spark, source, asked, block_rows=300, table="runs", recurrence=1)
+    table = hr.apply(spark, source, learned, None if kind == "delta" else path, table="runs")
+    searches = hr.Workload.from_sql(["SELECT id FROM runs WHERE path LIKE '%birch%'"])
+    assert table.files("path LIKE '%cedar%'") == table.files()
+    table = table.relearn(searches)
+    assert 0 < len(table.files("path LIKE '%cedar%'")) < len(table.files())
+    opened(spark, spark.read.format(kind).load(path), "path LIKE '%elm%'")
+    assert table.verify()["rows"] == 2000
+
+
 def test_verify_finds_wrong_words(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, path = str(tmp_path / "source"), str(tmp_path / "runs")
     rows(spark, 0, 2000, *SUBJECTS).write.parquet(source)

@@ -11,6 +11,7 @@ from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, Term, col
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Stats
+from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.evaluate import Item, needed
 
@@ -54,3 +55,8 @@ def items_of_new_queries(
     noted = conditions_to_note(predicates, distinct)
     columns = [item for item in described if isinstance(item, Column)]
     return list(dict.fromkeys((*columns, *items_to_index(layout, predicates, noted, joined, limit))))
+
+
+def without_words(items: Sequence[Item], known: Stats) -> set[str]:
+    """The columns that the items search, as texts, of whose words the index knows nothing."""
+    return {name for name in searched_for_words(items) if name not in known.terms or known.terms[name].words is None}

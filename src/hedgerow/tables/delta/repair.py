@@ -19,11 +19,12 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
+from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
 from hedgerow.tables.delta.segments import Segment, operation, update_list, write_segment
-from hedgerow.tables.delta.snapshot_files import file_names, schema_at
-from hedgerow.tables.items_to_index import items_of_new_queries
+from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
+from hedgerow.tables.items_to_index import items_of_new_queries, without_words
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import opened, stale, to_store
 
@@ -104,7 +105,8 @@ def _described(
     if dict(at.columns) != dict(was.columns):
         places = []  # a column of the same name may be another one now
     index = only(without_columns(segment.stored, was.statistics, lost), items)
-    described = {*index.blocks.terms, *index.blocks.conditions}
+    searched = without_words(items, index.blocks)
+    described = {*index.blocks.terms, *index.blocks.conditions} - searched
     missing = [item for item in items if sql_of(item) not in described]
     if places and missing:
         files = [known.names[i] for i in places]
@@ -112,7 +114,10 @@ def _described(
             joins.check(open_source(log.spark, at.frame(), was.joined[0].joined.steps[0].table))
         with settings_as_written(log.spark, was.settings):
             check_settings(f"{log.path} cannot be {verb}ed", was.settings, settings(log.spark))
-            fresh = collect_files(at.frame(files), missing, schema_at(at), file_names(files), joins=joins)
+            sizes = {name: known.sizes_by_name[name] for name in files} if searched else {}
+            footers = footers_at(at, sizes, searched, searched)
+            told = known_terms(footers, schema_at(at), searched)
+            fresh = collect_files(at.frame(files), missing, schema_at(at), file_names(files), told, joins)
         index = with_columns(index, _spread(fresh, places, len(known)))
     joined = to_store(joins, (*items, *segment.layout.features))
     return write_segment(log, replace(was, statistics=tuple(items), joined=joined), None, index.blocks, known)

@@ -13,8 +13,10 @@ from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import footers_of, known_terms
 from hedgerow.spark.storage.source import open_source
-from hedgerow.tables.items_to_index import items_of_new_queries
+from hedgerow.tables.items_to_index import items_of_new_queries, without_words
 from hedgerow.tables.parquet.stored import StoredParquet
 from hedgerow.tables.parquet.write import commit
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
@@ -50,12 +52,16 @@ def _described(table: StoredParquet, items: Sequence[Item], lost: Collection[str
         first = table.manifest.joined[0].joined.steps[0].table
         joins.check(open_source(table.spark, table.frame(files), first))
     index = only(without_columns(table.stored_index, table.manifest.statistics, lost), items)
-    known = {*index.blocks.terms, *index.blocks.conditions}
+    searched = without_words(items, index.blocks)
+    known = {*index.blocks.terms, *index.blocks.conditions} - searched
     with step(table.spark, "collecting statistics"), settings_as_written(table.spark, table.manifest.settings):
         check_settings(f"{table.path} cannot be {failed}", table.manifest.settings, settings(table.spark))
         missing = [item for item in items if sql_of(item) not in known]
         if missing:
-            fresh = collect_files(table.frame(files), missing, table.schema, files, joins=joins)
+            sizes = table.known.sizes_by_name if searched else {}
+            footers = footers_of(Folder(table.spark, table.path), sizes, searched, searched)
+            told = known_terms(footers, table.schema, searched)
+            fresh = collect_files(table.frame(files), missing, table.schema, files, told, joins)
             index = with_columns(index, fresh)
     manifest = replace(
         table.manifest,
