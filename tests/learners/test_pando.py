@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import virtual_index
@@ -158,6 +161,27 @@ def test_auto_takes_further_trees_where_they_save_reading() -> None:
     problem, _ = toy(2)
     read = {k: problem.reads(Pando(k).fit(problem)) for k in (1, 2, 3, 4)}
     assert problem.reads(Pando().fit(problem)) <= min(read.values()) * 1.02
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A trial whose queries held out read least in one layout."""
+
+    problem: Problem
+    best: TreeLayout
+
+    def reads(self, layout: Layout) -> float:
+        return 0.5 if layout == self.best else 0.6
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_with_synthetic_queries_auto_asks_queries_held_out(k: int) -> None:
+    problem, _ = toy(2)
+    problem = replace(problem, observed_share=0.5)
+    judge = Judge(problem, Pando(k, cells=5).fit(problem))
+    judged = replace(problem, trial=lambda: judge)
+    assert Pando(cells=5).fit(judged) == Pando(k, cells=5).fit(problem)
+    assert Pando(cells=5).fit(problem) == Pando(1, cells=5).fit(problem), "none can be held out"
 
 
 def test_trees_grow_on_a_part_of_a_large_sample(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ and on which rows each condition holds. So the trees serve to make the blocks, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 from typing import Literal as Choice
@@ -35,7 +36,8 @@ Cost = Choice["statistics", "trees"]
 class Pando:
     """Grows k trees of cuts together, and joins the rows with the same leaves into blocks.
 
-    `k`: the number of trees; "auto" adds trees until the queries learned from read no less.
+    `k`: the number of trees; "auto" adds trees until the queries held out read no less, or, if only the queries learned
+    from count, until these do. If too few queries can be held out it is one tree.
 
     `criterion` and `eps`: as in `QdTree`. `cells`: the number of cells that a block is made of, on average; leaves are
     at most that much smaller than a block. With 1 a leaf has as many rows as a block, and cells are limited only by the
@@ -65,15 +67,12 @@ class Pando:
             return replace(self, cells=1).fit(problem)
         if self.k != "auto":
             return self._blocks(problem, self.k)[0]
-        best, least = self._blocks(problem, 1)
-        trees = 1
-        for k in range(2, MOST_TREES + 1):
-            if k - trees > PATIENCE:
-                break
-            layout, read = self._blocks(problem, k)
-            if read < (1 - LEAST_GAIN) * least:
-                best, least, trees = layout, read, k
-        return best
+        if problem.observed_share < 1:
+            trial = problem.trial() if problem.trial else None
+            k = 1 if trial is None else _fewest(lambda k: trial.reads(self._blocks(trial.problem, k)[0]))
+            return self._blocks(problem, k)[0]
+        made: dict[int, tuple[TreeLayout, float]] = {}
+        return made[_fewest(lambda k: made.setdefault(k, self._blocks(problem, k))[1])][0]
 
     def _blocks(self, problem: Problem, k: int) -> tuple[TreeLayout, float]:
         """The layout with k trees, and the mean share of the rows that queries read in it."""
@@ -92,6 +91,18 @@ class Pando:
         else:
             block = merge(known, problem.clauses, problem.block_rows)
         return tree.relabelled(block.tolist()), 1 - known.skipped(block, problem.clauses) / (every or 1.0)
+
+
+def _fewest(reads: Callable[[int], float]) -> int:
+    """The number of trees to which no further tree adds much, by the share of rows that queries read with k trees."""
+    best, least = 1, reads(1)
+    for k in range(2, MOST_TREES + 1):
+        if k - best > PATIENCE:
+            break
+        read = reads(k)
+        if read < (1 - LEAST_GAIN) * least:
+            best, least = k, read
+    return best
 
 
 def _read_by_trees(problem: Problem, trees: list[Nodes], cells: TreeLayout, sizes: Ints) -> tuple[Cells, Clauses]:
