@@ -46,6 +46,7 @@ class Suite:
     minutes: float
     figure: str = "rows_read"
     options: str = ""  # of the full form's command
+    is_study: bool = False  # of one table in many sizes, which the page's first table leaves to another suite
 
 
 SUITES: dict[str, Suite] = {
@@ -60,7 +61,7 @@ SUITES: dict[str, Suite] = {
     ),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
-    "several-trees": Suite(several_trees.run, "Several trees, by data, queries, blocks and samples", 15),
+    "several-trees": Suite(several_trees.run, "Several trees, by data, queries, blocks and samples", 40, is_study=True),
     "frontier": Suite(frontier.run, "Ways to read less: copies, second layouts, more trees, finer statistics", 15),
     "kinds": Suite(kinds.run, "Each kind of condition by itself, by each learner", 3),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),

@@ -23,7 +23,11 @@ _PUBLISHED: tuple[tuple[str, Case], ...] = (
     ("bottom-up, tuned as published", TUNED),
     ("learned bits, as published", LEARNED_BITS),
     ("MTO, as published", _MTO),
-    *((f"Pando, {params['k']} trees, as published", (name, params)) for name, params in PANDO if "cost" not in params),
+    *(
+        (f"Pando, {params['k']} tree{'s' * (params['k'] > 1)}, as published", (name, params))
+        for name, params in PANDO
+        if "cost" not in params
+    ),
 )
 _TABLES = ("shape", "table", "literals")  # parameters that say which data it was
 _UNSAID = ("form", "recurrence", "budget_seconds", "target")

@@ -203,7 +203,7 @@ def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
 def _gains(section: Section) -> list[Gain]:
     """Of each of the section's tables, if it compares rows read and holds a default of ours and another's."""
     of_table: dict[str, list[Row]] = {}
-    for row in section.rows if section.about.figure == "rows_read" else ():
+    for row in section.rows if section.about.figure == "rows_read" and not section.about.is_study else ():
         if row.value is not None:
             of_table.setdefault(", ".join(filter(None, (table_of(row.params), row.size))), []).append(row)
     found = []
