@@ -57,7 +57,7 @@ def conditions() -> list[str]:
     return [*of_numbers, *two, *of_text, f"abs({quoted(NAMES[1])} - 500) < 20", f"{text} IN ({literal(SOUGHT)}, 'x')"]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
     source, path = str(tmp_path / FOLDER / "source"), str(tmp_path / FOLDER / "ta'ble")
     writer = rows(spark).write.format(kind)
