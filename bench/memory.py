@@ -197,8 +197,9 @@ def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[
 def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> BlockIndex:
     """The index of the table, written in a layout; `loads`: the rows of each append, which have blocks of their own."""
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
-    if isinstance(layout, OverlapLayout):
-        return cost.virtual_index(layout, noted)
+    if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
+        cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
+        return cost.virtual_index(layout, replace(noted, rows=noted.rows.knowing(cuts)))
     blocks = blocks_of(layout, data)
     blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
     return _with_words(cost.index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
