@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -48,7 +49,9 @@ def problem_of(
     problem = replace(Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts), observed_share=seen)
     if recurrence == 1:
         return problem
-    return replace(problem, trial=lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed))
+    # A learner may ask it for more than one choice.
+    trial = cache(lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed))
+    return replace(problem, trial=trial)
 
 
 @dataclass(frozen=True)
