@@ -21,7 +21,8 @@ from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import from_arrow, to_arrow
-from hedgerow.core.pruning.block_stats import DistinctSets, NotedCondition, Stats, TermStats
+from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats
+from hedgerow.core.pruning.distinct_sets import DistinctSets
 
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"

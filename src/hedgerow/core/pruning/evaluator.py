@@ -51,10 +51,10 @@ from hedgerow.core.pruning.block_stats import (
     T_BIT,
     Bits,
     Bools,
-    DistinctSets,
     Stats,
     TermStats,
 )
+from hedgerow.core.pruning.distinct_sets import DistinctSets
 from hedgerow.core.pruning.noted_conditions import has_noted_conditions, narrow_by_noted_conditions
 from hedgerow.core.pruning.value_codes import Codes, merge_values, recode_tables, thresholds
 from hedgerow.core.pruning.words import outcomes_by_words
