@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.sql_text import in_backticks, quote_name
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.spark.optimizer.heard import Heard
@@ -223,8 +223,7 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
 
 def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
     """The scans of a query. Spark writes the names of columns without quotes, those that are words of SQL too."""
-
-    read = ", ".join("`" + name.replace("`", "``") + "`" for name in columns) or "1"
+    read = ", ".join(map(in_backticks, columns)) or "1"
 
     def of(conditions: Iterable[str]) -> Workload:
         scans = (f"SELECT {read} FROM {quote_name(table)} WHERE {condition}" for condition in conditions)

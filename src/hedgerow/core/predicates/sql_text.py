@@ -49,6 +49,10 @@ _RESERVED = frozenset(
 def quote_name(name: str) -> str:
     if _UNQUOTED_NAME.match(name) and name.lower() not in _RESERVED:
         return name
+    return in_backticks(name)
+
+
+def in_backticks(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.sql_text import quote_name, quote_string
+from hedgerow.core.predicates.sql_text import in_backticks, quote_name, quote_string
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
@@ -123,7 +123,7 @@ class DeltaLog:
 
     @property
     def sql_name(self) -> str:
-        return "delta.`" + self.path.replace("`", "``") + "`"
+        return "delta." + in_backticks(self.path)
 
     def full_path(self, name: str) -> str:
         """The full path of a file; those of a shallow clone lie outside of the table."""
