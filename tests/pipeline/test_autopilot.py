@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ANY_SIZE = Limits(least_bytes=0, least_new=0)
+SPEED = Speed(0.01, 0.01, 1e-6)
 HOW: dict[str, Any] = {"block_rows": 2000, "limits": ANY_SIZE}
 
 
@@ -37,9 +38,8 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which bytes take long: the table of this test is too small for a real one to take any time."""
-    speed = Speed(0.01, 0.01, 1e-6)
-    monkeypatch.setattr(module, "measured_speed", lambda source, queries: speed)
-    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: speed)
+    monkeypatch.setattr(module, "measured_speed", lambda source, queries: SPEED)
+    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
     monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
 
@@ -133,7 +133,7 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     rare = hr.autopilot(spark, delta_table, horizon=0.001, **HOW)
     assert rare.action == "nothing" and "takes" in rare.reasons[0]
-    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
+    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99, SPEED), None))
     alike = hr.autopilot(spark, delta_table, horizon=1e6, **HOW)
     assert alike.action == "nothing"  # within the error of the estimates
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,7 +27,7 @@ from hedgerow.pipeline.log import span_of, workload_of
 from hedgerow.pipeline.one_at_a_time import alone, days_since, trial_folder, utc_now
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import scored
-from hedgerow.spark.compute.measure_speed import measured_speed, seconds_to_rewrite
+from hedgerow.spark.compute.measure_speed import measured_speed, seconds_as_it_is, seconds_to_rewrite
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import Folder
@@ -137,6 +138,56 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 
 
 @dataclass(frozen=True)
+class _Present:
+    """A table as it is, and its logged queries; `score` and `new`, the share of its rows that no index describes, of a
+    table that Hedgerow manages."""
+
+    managed: Table | None
+    source: Source
+    queries: Sequence[Query]
+    workload: Workload
+    score: Score | None
+    new: float
+
+    @staticmethod
+    def of(managed: Table | None, source: Source, queries: Sequence[Query], workload: Workload) -> _Present:
+        if managed is None:
+            return _Present(None, source, queries, workload, None, 1.0)
+        new = float(managed.describe().get("unknown_rows", 0.0))
+        return _Present(managed, source, queries, workload, managed.score(workload), new)
+
+    def facts(
+        self, expected: float, speed: Speed, model: RewriteCost, items: int, then: float, described: float, **more: Any
+    ) -> Facts:
+        """What a decision needs; seconds of a query: `then`, in another layout, `described`, with all that it asks in
+        the index of the present one."""
+        plain = seconds_as_it_is(self.source, self.queries, speed)
+        now = plain if self.score is None else _mean(self.score, self.workload, self.source, speed)
+        return Facts(
+            self.source.size,
+            self.new * self.source.size,
+            expected,
+            now,
+            then if then < (1 - _LEAST_SHARE) * now else now,
+            model.rate(items),
+            now - self.new * (plain - then) if isinstance(self.managed, DeltaTable) else None,
+            None if self.managed is None else described + self.new * (plain - described),
+            fixed=model.fixed,
+            **more,
+        )
+
+    def described(self, speed: Speed) -> float:
+        """The seconds of a query if the index of the present layout described what the queries ask."""
+        if self.managed is None:
+            return float("inf")
+        try:
+            found = scored(self.source, self.queries, self.managed.layout, None, 1, False)
+            return _mean(found, self.workload, self.source, speed)
+        except HedgerowError:  # the layout looks at joined rows, which are not at hand
+            return float("inf")
+
+
+@dataclass(frozen=True)
 class _Found:
     """What a look at a table found: its logged queries, and a layout for them."""
 
@@ -156,7 +207,7 @@ class _Pilot:
     def decide(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
     ) -> tuple[Decision, _Found | None]:
-        managed, span = self._managed(), span_of(self.log)
+        managed, span = self._managed(), span_of(self.log, half_life=half_life)
         try:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
@@ -170,42 +221,30 @@ class _Pilot:
         share = 1.0 if horizon is None else horizon / span.days
         if (reason := self._too_little(span.seconds * share, before)) is not None:
             return self._nothing(reason), None
-        learned = self._learned(workload, source.name, **self.how)
         with step(self.spark, "measuring"):
-            speed = measured_speed(source, queries)
-        if speed is None or learned.estimate is None:
+            speed, model = measured_speed(source, queries), self._rewriting(source, before)
+        if speed is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        now, sorted_in, described, new_bytes = learned.estimate.now, None, None, source.size
-        if managed is not None:
-            now, new_bytes = _as_it_is(managed, workload, source, speed)
-            sorted_in = now - new_bytes / source.size * (learned.estimate.now - learned.estimate.then)
-            described = self._described(managed, source, queries, workload, speed)
-            described += new_bytes / source.size * (learned.estimate.now - described)  # it tells nothing of new files
-        with step(self.spark, "measuring a rewrite"):
-            place = f"{self.log.root}/{trial_folder()}"
-            model = cost_of([*calibrated(self.spark, self.log), *_real_runs(before)])
-            if model is None and (rate := seconds_to_rewrite(source, place)) is not None:
-                model = RewriteCost(0.0, rate)
         if model is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun), None
-        then = learned.estimate.then
-        facts = Facts(
-            source.size,
-            new_bytes,
-            span.queries * share,
-            now,
-            then if then < (1 - _LEAST_SHARE) * now else now,
-            model.rate(items_in(learned)),
-            sorted_in if isinstance(managed, DeltaTable) else None,
-            described,
-            sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and days_since(d.at) <= period),
-            min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
-            model.fixed,
-            self.price,
-        )
-        choice = choose(facts, limits)
+        with step(self.spark, "looking at the layout"):
+            present = _Present.of(managed, source, queries, workload)
+        moved = sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and days_since(d.at) <= period)
+        whole = min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None)
+        facts = partial(present.facts, span.queries * share, rewritten=moved, days_since_whole=whole, price=self.price)
+        best = facts(speed, model, 0, speed.query, speed.query)
+        choice = choose(best, limits)
+        if choice.action == "nothing":
+            reason = f"too little to gain, even if queries found nothing to read: {'; '.join(choice.reasons)}"
+            return self._nothing(reason, begun=begun, facts=best), None
+        learned = self._learned(workload, source.name, **self.how)
+        if learned.estimate is None:
+            return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
+        speed = learned.estimate.speed
+        real = facts(speed, model, items_in(learned), learned.estimate.then, present.described(speed))
+        choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
-        made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(facts), gain, cost, looked=looked)
+        made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(real), gain, cost, looked=looked)
         return made, _Found(workload, learned)
 
     def _learned(self, workload: Workload, name: str, **how: Any) -> Learned:
@@ -213,14 +252,12 @@ class _Pilot:
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
             return learn(self.spark, self.table, workload, self.learner, table=name, **how)
 
-    def _described(
-        self, managed: Table, source: Source, queries: Sequence[Query], workload: Workload, speed: Speed
-    ) -> float:
-        """The seconds of a query if the index of the present layout described what the queries ask."""
-        try:
-            return _mean(scored(source, queries, managed.layout, None, 1, False), workload, source, speed)
-        except HedgerowError:  # the layout looks at joined rows, which are not at hand
-            return float("inf")
+    def _rewriting(self, source: Source, before: list[Decision]) -> RewriteCost | None:
+        """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
+        model = cost_of([*calibrated(self.spark, self.log), *_real_runs(before)])
+        if model is None and (rate := seconds_to_rewrite(source, f"{self.log.root}/{trial_folder()}")) is not None:
+            model = RewriteCost(0.0, rate)
+        return model
 
     def _too_little(self, expected: float, before: list[Decision]) -> str | None:
         """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too."""
@@ -260,15 +297,11 @@ class _Pilot:
         after = {"seconds": seconds, "bytes": size, "items": items, "path": written.path}
         return replace(decision, done=True, after=after)
 
-    def _nothing(self, *reasons: str, begun: float | None = None) -> Decision:
+    def _nothing(self, *reasons: str, begun: float | None = None, facts: Facts | None = None) -> Decision:
         looked = 0.0 if begun is None else round(perf_counter() - begun, 1)
-        return Decision(utc_now(), self.table, "nothing", reasons, {}, looked=looked)
-
-
-def _as_it_is(table: Table, workload: Workload, source: Source, speed: Speed) -> tuple[float, float]:
-    """The seconds of a query in a managed table, and the bytes of its new files."""
-    new = float(table.describe().get("unknown_rows", 0.0))  # a share
-    return _mean(table.score(workload), workload, source, speed), new * source.size
+        return Decision(
+            utc_now(), self.table, "nothing", reasons, {} if facts is None else asdict(facts), looked=looked
+        )
 
 
 def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog, Waiting
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST, _NEARLY_ALL = 0.75, 0.9  # shares of what is scanned that a query filters away
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
@@ -167,20 +168,34 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 class Span:
     """How many queries a log has, in how many days, at least one, and the seconds that they took."""
 
-    queries: int
+    queries: float
     days: float
     seconds: float
 
 
-def span_of(log: QueryLog, since: str | None = None) -> Span:
-    """The span of a log, or of its part from a time on."""
+def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
+    """The span of a log, or of its part from a time on; after `half_life` days a query, and a day, count half."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
+    weight = _weight(recent, half_life)
     micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
-    found = recent.agg(f.count("*"), micros / 86_400e6, f.sum("seconds")).first()
+    found = recent.agg(f.sum(weight), micros / 86_400e6, f.sum(weight * f.col("seconds"))).first()
     assert found is not None  # an aggregate has one row
-    return Span(found[0], max(1.0, found[1] or 0.0), found[2] or 0.0)
+    queries, days, seconds = (part or 0.0 for part in found)
+    if half_life is not None:
+        days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
+    return Span(queries, max(1.0, days), seconds)
+
+
+def _weight(entries: DataFrame, half_life: float | None) -> Column:
+    """What each entry of a log counts: half after so many days, from the last one on."""
+    from pyspark.sql import functions as f
+
+    if half_life is None:
+        return f.lit(1.0)
+    last = f.unix_micros(f.lit((entries.agg(f.max("at")).first() or [None])[0]))
+    return f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * 86_400e6))
 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:
@@ -191,10 +206,7 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
 
     recent = log.frame(since)
     try:
-        weight = f.lit(1.0)
-        if half_life is not None:
-            last = f.unix_micros(f.lit((recent.agg(f.max("at")).first() or [None])[0]))
-            weight = f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * 86_400e6))
+        weight = _weight(recent, half_life)
         counts = recent.groupBy("conditions", "columns").agg(
             f.sum(weight).alias("times"), f.max("at").alias("at"), f.max("redacted").alias("redacted")
         )

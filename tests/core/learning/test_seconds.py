@@ -39,4 +39,5 @@ def test_what_spark_skips_by_itself_is_no_gain() -> None:
 
 
 def test_no_gain_is_no_loss() -> None:
-    assert not Estimate(1.0, 0.9).pays and Estimate(1.0, 0.5).pays
+    speed = Speed(0.1, 0.1, 0.1)
+    assert not Estimate(1.0, 0.9, speed).pays and Estimate(1.0, 0.5, speed).pays

@@ -29,10 +29,11 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Mean seconds of the workload's queries: of the table as it is, and in the layout."""
+    """Mean seconds of the workload's queries: of the table as it is, and in the layout; told from `speed`."""
 
     now: float
     then: float
+    speed: Speed
 
     @property
     def pays(self) -> bool:
@@ -46,7 +47,7 @@ def estimate(score: Score, weights: list[float], speed: Speed, files: int, size:
     """From the score of a layout, for a table that has these files and so many bytes in them now."""
     share = np.array(weights) / sum(weights)
     each = estimates(score, speed, files, size)
-    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
+    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]), speed)
 
 
 def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
@@ -55,6 +56,7 @@ def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estim
         Estimate(
             speed.seconds(files, size * _width(q) * speed.unskipped),
             speed.seconds(q.blocks_read * score.blocks, size * _left(q)),
+            speed,
         )
         for q in score.queries
     ]

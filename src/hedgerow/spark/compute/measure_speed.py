@@ -48,6 +48,14 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
     return Speed(start, file, max(0.0, spent) / max(1.0, size), min(1.0, max(0.0, by_itself) / max(1e-9, spent)))
 
 
+def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
+    """The mean seconds of the queries in a table of which they open every file."""
+    whole = sum(source.widths.values())
+    shares = [sum(source.widths[name] for name in _columns(source, query)) / whole for query in queries]
+    took = [speed.seconds(len(source.files), source.size * share * speed.unskipped) for share in shares]
+    return sum(q.weight * seconds for q, seconds in zip(queries, took, strict=True)) / sum(q.weight for q in queries)
+
+
 def seconds_to_rewrite(source: Source, folder: str) -> float | None:
     """The seconds that a rewrite takes for each byte: some files are read, divided, sorted and written to a new folder.
 
