@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -131,9 +132,12 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     small = hr.autopilot(spark, delta_table, block_rows=2000)
     assert small.action == "nothing" and "too little to gain" in small.reasons[0]
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
-    rare = hr.autopilot(spark, delta_table, horizon=0.001, **HOW)
-    assert rare.action == "nothing" and "takes" in rare.reasons[0]
-    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99, SPEED), None))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "learned_layout", None)  # there is no need to learn
+        rare = hr.autopilot(spark, delta_table, horizon=1e-6, **HOW)
+    assert rare.action == "nothing" and "even if queries found nothing to read: whole table: saves" in rare.reasons[0]
+    assert rare.facts["now"] > rare.facts["then"] == SPEED.query
+    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
     alike = hr.autopilot(spark, delta_table, horizon=1e6, **HOW)
     assert alike.action == "nothing"  # within the error of the estimates
 
@@ -206,8 +210,11 @@ def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, mo
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
     log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])
-    from hedgerow.pipeline.log import workload_of
+    from hedgerow.pipeline.log import span_of, workload_of
 
+    span = span_of(log, half_life=7)
+    assert (span.queries, span_of(log).queries) == (pytest.approx(1.75), 3)
+    assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
     found = {query.text.partition("WHERE ")[2]: query.weight for query in workload_of(log, "events", half_life=7)}
     assert found == {"number < 5": pytest.approx(0.25), "number < 6": pytest.approx(1.5)}
 

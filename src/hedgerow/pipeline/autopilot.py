@@ -21,12 +21,13 @@ from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.inputs import opened_with_queries
-from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.log import span_of, workload_of
 from hedgerow.pipeline.one_at_a_time import alone, days_since, trial_folder, utc_now
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import scored
+from hedgerow.pipeline.table_problem import How
 from hedgerow.spark.compute.measure_speed import measured_speed, seconds_as_it_is, seconds_to_rewrite
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
@@ -189,9 +190,10 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: its logged queries, and a layout for them."""
+    """What a look at a table found: how it is, how fast queries read it, and a layout for them."""
 
-    workload: Workload
+    present: _Present
+    speed: Speed
     learned: Learned
 
 
@@ -237,20 +239,19 @@ class _Pilot:
         if choice.action == "nothing":
             reason = f"too little to gain, even if queries found nothing to read: {'; '.join(choice.reasons)}"
             return self._nothing(reason, begun=begun, facts=best), None
-        learned = self._learned(workload, source.name, **self.how)
+        learned = self._learned(present, speed, self.how)
         if learned.estimate is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        speed = learned.estimate.speed
         real = facts(speed, model, items_in(learned), learned.estimate.then, present.described(speed))
         choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(real), gain, cost, looked=looked)
-        return made, _Found(workload, learned)
+        return made, _Found(present, speed, learned)
 
-    def _learned(self, workload: Workload, name: str, **how: Any) -> Learned:
+    def _learned(self, present: _Present, speed: Speed, how: Mapping[str, Any]) -> Learned:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
-            return learn(self.spark, self.table, workload, self.learner, table=name, **how)
+            return learned_layout(present.source, present.queries, How.of(self.learner, how), speed=speed)
 
     def _rewriting(self, source: Source, before: list[Decision]) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
@@ -284,14 +285,14 @@ class _Pilot:
             return replace(decision, reasons=(*decision.reasons, reason))
         begun, files, size = perf_counter(), None, decision.facts["size"]
         if not moves:
-            written, size = open_table(self.spark, self.table).relearn(found.workload), 0.0
+            written, size = open_table(self.spark, self.table).relearn(found.present.workload), 0.0
         else:
             if decision.action == "new files":
                 files = DeltaTable.open(self.spark, self.table).describe()["unknown_files"]
                 share, size = decision.facts["new_bytes"] / size, decision.facts["new_bytes"]
                 coarser = round(learned.provenance["block_rows"] / share)  # so that these files have whole blocks
                 how = {**self.how, "block_rows": coarser, "block_bytes": None}
-                learned = self._learned(found.workload, learned.table, **how)
+                learned = self._learned(found.present, found.speed, how)
             written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
         seconds, items = round(perf_counter() - begun, 1), items_in(learned)
         after = {"seconds": seconds, "bytes": size, "items": items, "path": written.path}
@@ -308,8 +309,10 @@ def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> flo
     """The mean seconds of the workload's queries, from what each reads less what Parquet skips here."""
     weights = {query.id: query.weight for query in workload}
     size = source.size * speed.unskipped
-    took = [(weights[q.id], speed.seconds(q.blocks_read * score.blocks, size * q.bytes_read)) for q in score.queries]
-    return sum(weight * seconds for weight, seconds in took) / sum(weight for weight, _ in took)
+    took = [
+        weights[q.id] * speed.seconds(q.id, q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries
+    ]
+    return sum(took) / sum(weights[q.id] for q in score.queries)
 
 
 def _real_runs(before: list[Decision]) -> list[Run]:

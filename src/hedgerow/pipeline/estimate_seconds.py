@@ -11,7 +11,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.row_order import runs_in
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import Score, score, score_index
-from hedgerow.core.learning.seconds import Estimate, estimate
+from hedgerow.core.learning.seconds import Estimate, Speed, estimate
 from hedgerow.core.workload.queries import Query
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
@@ -21,7 +21,12 @@ _MAX_ROWS = 200_000
 
 
 def estimated_seconds(
-    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample
+    source: Source,
+    queries: Sequence[Query],
+    layout: Layout,
+    sort_by: str | None,
+    sample: Sample,
+    speed: Speed | None = None,
 ) -> tuple[Estimate | None, str | None]:
     """The estimate, and a sentence if little is to be gained; the estimate is None if nothing can be measured."""
     if is_small(source):
@@ -32,7 +37,7 @@ def estimated_seconds(
         scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:  # the layout divides rows by what no query asks for, as `random` does
         return None, None
-    found = seconds_of(source, queries, scored)
+    found = seconds_of(source, queries, scored, speed)
     return found, f"little is to be gained: {found}" if found and not found.pays else None
 
 
@@ -47,9 +52,10 @@ def with_runs(
     return replace(scored, queries=tuple(replace(q, bytes_left=b) for q, b in zip(scored.queries, left, strict=True)))
 
 
-def seconds_of(source: Source, queries: Sequence[Query], scored: Score) -> Estimate | None:
+def seconds_of(source: Source, queries: Sequence[Query], scored: Score, speed: Speed | None = None) -> Estimate | None:
     """The estimate that belongs to a score of these queries; None if they cannot be timed, or the table is small."""
-    speed = None if is_small(source) else measured_speed(source, queries)
+    if speed is None and not is_small(source):
+        speed = measured_speed(source, queries)
     if speed is None:
         return None
     return estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.core.effort import Effort
 from hedgerow.core.errors import LayoutError, advise, warn
+from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Query, Workload
@@ -146,8 +147,10 @@ def learned_layout(
     skipped: Sequence[str] = (),
     given_tables: Sequence[Table] = (),
     joins: Joins | None = None,
+    speed: Speed | None = None,
 ) -> Learned:
-    """A layout for the queries of one table; `joins`: what they join to it, if it is one of several tables."""
+    """A layout for the queries of one table; `joins`: what they join to it, if it is one of several tables; `speed`: of
+    the queries, if it is known."""
     spark = opened.frame.sparkSession
     if how.learner == AUTO:
         if how.params or given_tables:
@@ -165,7 +168,7 @@ def learned_layout(
         return learned
     with step(spark, "estimating seconds"):
         sample = posed.problem.sample.noting(posed.noted)
-        estimate, advice = estimated_seconds(opened, queries, learned.layout, learned.sort_by, sample)
+        estimate, advice = estimated_seconds(opened, queries, learned.layout, learned.sort_by, sample, speed)
     if advice:
         advise(advice)
     return replace(learned, estimate=estimate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any
 
@@ -59,6 +59,14 @@ class How:
     recurrence: Recurrence = "auto"
     exact: bool | None = None
     effort: Effort = "normal"
+
+    @staticmethod
+    def of(learner: str, given: Mapping[str, Any]) -> How:
+        """From the words given to `learn`; those that it does not know are the learner's own."""
+        known = {f.name for f in fields(How)}
+        return How(
+            learner, {k: v for k, v in given.items() if k not in known}, **{k: given[k] for k in known & set(given)}
+        )
 
     def least_rows(self, source: Source) -> int:
         """The least rows of a block."""

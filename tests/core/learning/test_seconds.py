@@ -39,5 +39,10 @@ def test_what_spark_skips_by_itself_is_no_gain() -> None:
 
 
 def test_no_gain_is_no_loss() -> None:
-    speed = Speed(0.1, 0.1, 0.1)
-    assert not Estimate(1.0, 0.9, speed).pays and Estimate(1.0, 0.5, speed).pays
+    assert not Estimate(1.0, 0.9).pays and Estimate(1.0, 0.5).pays
+
+
+def test_bytes_of_some_queries_take_longer() -> None:
+    speed = Speed(1.0, 0.0, 0.01, bytes_of={"1": 0.05})
+    found = estimate(scored((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)), [1.0, 1.0], speed, 10, 100.0)
+    assert found.now == pytest.approx((1.0 + 1.0 + 1.0 + 5.0) / 2) and found.then == pytest.approx((1.5 + 3.5) / 2)

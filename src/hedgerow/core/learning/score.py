@@ -128,12 +128,12 @@ def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], tab
 
 
 def top(name: str) -> str:
-    """The top-level column of a dotted name.
+    """The top-level column of a dotted name, as SQL.
 
-    >>> top("address.city"), top("`a.b`.c")
-    ('address', '`a.b`')
+    >>> top("address.city"), top("`a.b`.c"), top("user")
+    ('address', '`a.b`', '`user`')
     """
-    return name[: name.index("`", 1) + 1] if name.startswith("`") else name.split(".")[0]
+    return name[: name.index("`", 1) + 1] if name.startswith("`") else quote_name(name.split(".")[0])
 
 
 def read_columns(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:

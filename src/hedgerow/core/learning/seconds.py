@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,24 +17,26 @@ class Speed:
     """Seconds, measured where the queries run: of a query that reads nothing, of each file, and of each byte.
 
     `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
+    `bytes_of`: the seconds of each byte of some queries, by their ids, for a map takes longer than so many numbers.
     """
 
     query: float
     file: float
     byte: float
     unskipped: float = 1.0
+    bytes_of: Mapping[str, float] = field(default_factory=dict)
 
-    def seconds(self, files: float, size: float) -> float:
-        return self.query + self.file * files + self.byte * size
+    def seconds(self, query: str, files: float, size: float) -> float:
+        """What a query takes that opens so many files, and has to read so many bytes in them."""
+        return self.query + self.file * files + self.bytes_of.get(query, self.byte) * size
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Mean seconds of the workload's queries: of the table as it is, and in the layout; told from `speed`."""
+    """Mean seconds of the workload's queries: of the table as it is, and in the layout."""
 
     now: float
     then: float
-    speed: Speed
 
     @property
     def pays(self) -> bool:
@@ -47,16 +50,15 @@ def estimate(score: Score, weights: list[float], speed: Speed, files: int, size:
     """From the score of a layout, for a table that has these files and so many bytes in them now."""
     share = np.array(weights) / sum(weights)
     each = estimates(score, speed, files, size)
-    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]), speed)
+    return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
 
 
 def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
     """The same of each query."""
     return [
         Estimate(
-            speed.seconds(files, size * _width(q) * speed.unskipped),
-            speed.seconds(q.blocks_read * score.blocks, size * _left(q)),
-            speed,
+            speed.seconds(q.id, files, size * _width(q) * speed.unskipped),
+            speed.seconds(q.id, q.blocks_read * score.blocks, size * _left(q)),
         )
         for q in score.queries
     ]

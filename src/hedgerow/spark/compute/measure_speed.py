@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from hedgerow.core.learning.score import read_columns
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.queries import Query, shape
 from hedgerow.spark.start.session import configured, spark_errors
 from hedgerow.spark.storage.folder import Folder, escape_glob
 from hedgerow.spark.storage.source import Source
@@ -18,7 +17,7 @@ from hedgerow.spark.storage.source import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MAX_QUERIES = 5  # that are timed
+_MAX_SHAPES = 5  # of queries that are timed
 _READ_BYTES = 64 << 20  # in the columns of a query
 _MAX_FILES = 32
 _LEAST_SECONDS_OF_A_FILE = 0.0005
@@ -26,33 +25,49 @@ _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long a
 
 
 def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
-    """How fast some of the queries read the table; None if they cannot be asked of single files."""
+    """How fast queries read the table: one of each common shape is timed. None if they cannot be asked of files."""
     if not source.files:
         return None
-    timed = Random(0).sample(queries, min(_MAX_QUERIES, len(queries)))
-    columns = [_columns(source, query) for query in timed]
-    size = source.rows * sum(source.widths[name] for names in columns for name in names)  # that they read
-    files = source.files[: max(1, min(_MAX_FILES, int(_READ_BYTES * len(source.files) * len(timed) / max(1, size))))]
-    size *= len(files) / len(source.files)
+    shapes = _by_shape(source, queries)[:_MAX_SHAPES]
+    sizes = [source.rows * sum(source.widths[name] for name in _columns(source, some[0])) for some in shapes]
+    share = min(_MAX_FILES / len(source.files), _READ_BYTES * len(shapes) / max(1.0, sum(sizes)))
+    files = source.files[: max(1, int(share * len(source.files)))]
+    sizes = [max(1.0, size * len(files) / len(source.files)) for size in sizes]
     try:
         start, file = _fixed_parts(source)
+        fixed = start + file * len(files)
         frame = _frame(source, files)
-        jobs = [_job(frame, source.name, query, names) for query, names in zip(timed, columns, strict=True)]
-        fixed = len(jobs) * (start + file * len(files))
+        jobs = [_job(frame, source.name, some[0], _columns(source, some[0])) for some in shapes]
         with configured(frame.sparkSession, parquet__filterPushdown=False):
             _seconds(jobs[0])  # warms up
-            spent = sum(map(_seconds, jobs)) - fixed
-        by_itself = sum(map(_seconds, jobs)) - fixed
+            spent = [max(0.0, _seconds(job) - fixed) for job in jobs]
+        by_itself = sum(max(0.0, _seconds(job) - fixed) for job in jobs)
     except spark_errors():
         return None  # a condition fails on some row, or asks for a column that is in the names of folders
-    return Speed(start, file, max(0.0, spent) / max(1.0, size), min(1.0, max(0.0, by_itself) / max(1e-9, spent)))
+    rates = [seconds / size for seconds, size in zip(spent, sizes, strict=True)]
+    return Speed(
+        start,
+        file,
+        sum(spent) / sum(sizes),
+        min(1.0, by_itself / max(1e-9, sum(spent))),
+        {query.id: rate for some, rate in zip(shapes, rates, strict=True) for query in some},
+    )
+
+
+def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
+    """The queries, those together that differ in literals only; what is asked most comes first."""
+    found: dict[tuple[str, ...], list[Query]] = {}
+    for query in queries:
+        found.setdefault((shape(query.predicate(source.name)), *_columns(source, query)), []).append(query)
+    return sorted(found.values(), key=lambda some: -sum(query.weight for query in some))
 
 
 def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
     """The mean seconds of the queries in a table of which they open every file."""
     whole = sum(source.widths.values())
     shares = [sum(source.widths[name] for name in _columns(source, query)) / whole for query in queries]
-    took = [speed.seconds(len(source.files), source.size * share * speed.unskipped) for share in shares]
+    size = source.size * speed.unskipped
+    took = [speed.seconds(q.id, len(source.files), size * share) for q, share in zip(queries, shares, strict=True)]
     return sum(q.weight * seconds for q, seconds in zip(queries, took, strict=True)) / sum(q.weight for q in queries)
 
 
