@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.options import Options
+from bench.options import Options, rotated
 from bench.record import line, progress
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         ways = [Way(name, str(folder / name.replace(" ", "-")), spark.newSession()) for name in WAYS]
         for way in ways[2:]:
             hr.attach(way.spark)
+        _warm_up(spark, str(folder / "warm-up"))
         for day in range(DAYS[form]):
             progress(f"replay: day {day + 1} of {DAYS[form]}")
             for way in ways:
@@ -112,6 +113,12 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 WAYS = "nothing", "by hand", "autopilot", "best"
 LEARNERS = {"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree", "best": "qdtree"}
+
+
+def _warm_up(spark: SparkSession, path: str) -> None:
+    way = Way("warm-up", path, spark)
+    _insert(way, 0, 10_000)
+    _ask([way], [_question(random.Random(n), shapes) for n in range(10) for shapes in (_EARLY, _LATE)])
 
 
 def _insert(way: Way, day: int, rows: int) -> float:
@@ -136,9 +143,9 @@ def _ask(ways: list[Way], asked: list[str]) -> None:
         way.by_day.append(0.0)
         way.spark.read.format("delta").load(way.path).createOrReplaceTempView("requests")
         way.spark.sql("SELECT count(id) FROM requests").collect()  # the list of files is read anew
-    for sql in asked:
+    for turn, sql in enumerate(asked):
         answers = []
-        for way in ways:
+        for way in rotated(ways, turn):
             begun = time.perf_counter()
             answers.append(way.spark.sql(sql).collect())
             seconds = time.perf_counter() - begun
