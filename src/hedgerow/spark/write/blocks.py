@@ -16,6 +16,7 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import configured, temporary_settings
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.by_number import divided
 from hedgerow.spark.write.writing import Writing
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def write_blocks(
         configured(spark, **settings_for(layout)),
         observed(frame) as (watched, checksums),
     ):
-        routed = with_block(watched, layout, schema, joins).repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+        routed = divided(with_block(watched, layout, schema, joins), layout.blocks, f.col(BLOCK)).drop(BLOCK)
         order = order_inside(layout, how.sort_by, how.by_key)
         if order:
             routed = routed.sortWithinPartitions(*order)

@@ -25,6 +25,7 @@ from hedgerow.spark.compute.evaluate import Item, without_user_functions
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
 from hedgerow.spark.write.blocks import block_of_file, commit_options, exact_writing
+from hedgerow.spark.write.by_number import divided
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -64,7 +65,7 @@ def write_copies(
     spark = frame.sparkSession
     with exact_writing(spark, schema), configured(spark, **settings_for(layout.tree)):
         block = f.expr(f"CAST({COPY} DIV {len(layout.home)} AS INT)")
-        routed = copied(frame, layout, schema).repartitionById(layout.blocks, block)
+        routed = divided(copied(frame, layout, schema), layout.blocks, block)
         if sort_by:
             routed = routed.sortWithinPartitions(*sort_by)
         routed.write.mode("append").options(**commit_options(spark, path)).options(**(options or {})).parquet(path)

@@ -22,6 +22,7 @@ from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.write.by_number import divided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +43,7 @@ def placed(
 
     routed = with_block(frame, layout, schema, joins)
     if not partitions:
-        return routed.repartitionById(layout.blocks, f.col(BLOCK)).drop(BLOCK)
+        return divided(routed, layout.blocks, f.col(BLOCK)).drop(BLOCK)
     names = [quote_name(c) for c in partitions]
     counts = routed.groupBy(*names, BLOCK).agg(f.count("*").alias(_ROWS)).toArrow()
     files = numbered(counts, partitions, block_rows)
@@ -52,7 +53,7 @@ def placed(
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
     # An outer join: a row without a file number makes the write fail, where an inner join would drop it.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
-    return joined.repartitionById(int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)
+    return divided(joined, int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)
 
 
 def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:

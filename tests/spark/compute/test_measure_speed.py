@@ -1,0 +1,35 @@
+"""How fast queries read a table is timed by one query of each common shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.spark.compute.measure_speed import measured_speed, seconds_as_it_is
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where the names of columns are words of SQL, which conditions need in backticks."""
+    place = str(tmp_path / "requests")
+    columns = ["CAST(id AS INT) AS user", "id % 7 AS at", "hex(xxhash64(id)) AS word"]
+    spark.range(0, 20_000, 1, 4).selectExpr(*columns).write.parquet(place)
+    texts = [f"SELECT max(at) FROM requests WHERE user < {n}" for n in (5, 50)]
+    texts += [f"SELECT count(*) FROM requests WHERE word LIKE '%{n}%'" for n in range(3)]
+    source, queries, _ = opened_with_queries(spark, place, hr.Workload.from_sql(texts), "requests")
+    speed = measured_speed(source, queries)
+    assert speed is not None
+    rates = [speed.bytes_of[query.id] for query in queries]
+    assert len(set(rates[:2])) == len(set(rates[2:])) == 1
+    width = source.widths
+    shares = [(width["`at`"] + width["`user`"]) / sum(width.values()), width["word"] / sum(width.values())]
+    told = Speed(1.0, 0.25, 0.0, 0.5, {query.id: 1e-3 for query in queries})
+    expected = 1 + 4 * 0.25 + 0.5 * source.size * 1e-3 * (2 * shares[0] + 3 * shares[1]) / 5
+    assert seconds_as_it_is(source, queries, told) == pytest.approx(expected)
