@@ -143,7 +143,7 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
 
 
 @pytest.mark.long
-def test_dry_run_and_shadow(spark: SparkSession, delta_table: str) -> None:
+def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_log(spark, delta_table)
     files = sorted(p.name for p in Path(delta_table).glob("*.parquet"))
     dry = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
@@ -152,6 +152,8 @@ def test_dry_run_and_shadow(spark: SparkSession, delta_table: str) -> None:
     assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
     assert sorted(p.name for p in Path(delta_table).glob("*.parquet")) == files
     assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
+    monkeypatch.setattr(module, "seconds_to_rewrite", None)  # the last look noted it
+    assert hr.autopilot(spark, delta_table, shadow=True, **HOW).facts["rate"] == shadow.facts["rate"]
 
 
 def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DECISIONS = f"{SIDE}/decisions"
-_LOOKS_PAID = 3.0  # to look for a layout is worth while once queries took so many times as long
+_LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
 
@@ -63,6 +63,14 @@ class Decision:
     done: bool = False
     after: Mapping[str, Any] | None = None
     looked: float = 0.0
+
+    @property
+    def rewriting(self) -> RewriteCost | None:
+        """What it took a rewrite to cost, if that was looked at."""
+        match self.facts:
+            case {"fixed": float() | int() as fixed, "rate": float() as rate} if rate > 0:
+                return RewriteCost(fixed, rate)
+        return None
 
     def __str__(self) -> str:
         return (
@@ -224,7 +232,7 @@ class _Pilot:
         if (reason := self._too_little(span.seconds * share, before)) is not None:
             return self._nothing(reason), None
         with step(self.spark, "measuring"):
-            speed, model = measured_speed(source, queries), self._rewriting(source, before)
+            speed, model = measured_speed(source, queries), self._rewriting(source, before, period)
         if speed is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
         if model is None:
@@ -242,8 +250,12 @@ class _Pilot:
         learned = self._learned(present, speed, self.how)
         if learned.estimate is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        real = facts(speed, model, items_in(learned), learned.estimate.then, present.described(speed))
+        items, then = items_in(learned), learned.estimate.then
+        real = facts(speed, model, items, then, then)
         choice = choose(real, limits)
+        if choice.action == "statistics":  # they would pay if they were as good as another layout, which takes a scan
+            real = facts(speed, model, items, then, present.described(speed))
+            choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(real), gain, cost, looked=looked)
         return made, _Found(present, speed, learned)
@@ -253,9 +265,10 @@ class _Pilot:
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
             return learned_layout(present.source, present.queries, How.of(self.learner, how), speed=speed)
 
-    def _rewriting(self, source: Source, before: list[Decision]) -> RewriteCost | None:
+    def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
         model = cost_of([*calibrated(self.spark, self.log), *_real_runs(before)])
+        model = model or next((d.rewriting for d in before if d.rewriting and days_since(d.at) <= period), None)
         if model is None and (rate := seconds_to_rewrite(source, f"{self.log.root}/{trial_folder()}")) is not None:
             model = RewriteCost(0.0, rate)
         return model
