@@ -1,15 +1,17 @@
 """What queries read, against what is stored and kept: the ways to read less of a table, side by side.
 
 One layout; a layout whose small leaves are copied to several blocks; two layouts, of which each query reads the better
-one; blocks made by several trees; and a finer unit of skipping inside the blocks of one layout: its cells (as if each
-was a row group that the index knows), and the same as statistics only, with whole blocks to read. `stored` is the rows
-on disk for each row of the table, `index_mb` the size of the index. The quick form looks at the first table only.
+one; blocks made by several trees; and a finer unit of skipping inside the blocks of a layout, or of two: its cells (as
+if each was a row group that the index knows), and the same as statistics only, with whole blocks to read. `stored` is
+the rows on disk for each row of the table, `index_mb` the size of the index. The quick form looks at the first table
+only.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -27,6 +29,7 @@ from bench.record import line, progress
 from bench.suites import correlated_like, errorlog
 from hedgerow.core.index.block_index import BlockIndex, Membership, View
 from hedgerow.core.index.index_file import index_bytes
+from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.complement import fit_beside, rows_read
 from hedgerow.core.learning.problem import Problem
@@ -37,6 +40,7 @@ from hedgerow.learners.qdtree import QdTree
 SCALE = {"quick": 0.1, "full": 1.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
 PER_TEMPLATE = {"quick": (4, 8), "full": (10, 30)}
+FINE = 16  # cells in a block; a block of 64 MB has row groups of 4 MB then
 Way = Callable[[InMemory, Problem], Sequence[BlockIndex]]  # several: each query reads the cheapest
 
 
@@ -86,20 +90,27 @@ def _layout(learner: Any, data: InMemory, problem: Problem) -> list[BlockIndex]:
     return [index_of(learner.fit(problem), data)]
 
 
-def _two_layouts(data: InMemory, problem: Problem) -> list[BlockIndex]:
-    first = QdTree().fit(problem)
-    second = fit_beside(QdTree(), problem, rows_read(first, problem).tolist()).layout
+def _two_layouts(learner: Any, data: InMemory, problem: Problem) -> list[BlockIndex]:
+    first = learner.fit(problem)
+    second = fit_beside(learner, problem, rows_read(first, problem).tolist()).layout
     return [index_of(first, data), index_of(second, data)]
 
 
-def _cells(data: InMemory, problem: Problem, whole_blocks: bool) -> list[BlockIndex]:
-    """The default qd-tree with statistics of every cell: read by cells, or by whole blocks."""
-    cells = checked_cells(problem, None)
-    least = max(1, problem.sample_block_rows // cells)
-    tree = greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a qd-tree, so many in a block, before they are joined into blocks."""
+
+    count: int | None = None
+
+    def fit(self, problem: Problem) -> TreeLayout:
+        least = max(1, problem.sample_block_rows // checked_cells(problem, self.count))
+        return greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
+
+
+def _statistics_of_cells(data: InMemory, problem: Problem) -> list[BlockIndex]:
+    """The default qd-tree with statistics of every cell, read by whole blocks."""
+    tree = _Cells().fit(problem)
     fine = index_of(tree, data)
-    if not whole_blocks:
-        return [fine]
     block = merge(problem.cells(tree), problem.clauses, problem.block_rows)
     coarse = index_of(tree.relabelled(block.tolist()), data)
     return [BlockIndex((*coarse.views, View(fine.blocks, Membership.build([[b] for b in block.tolist()]))))]
@@ -107,10 +118,12 @@ def _cells(data: InMemory, problem: Problem, whole_blocks: bool) -> list[BlockIn
 
 WAYS: dict[str, Way] = {
     "one layout": partial(_layout, QdTree()),
-    "statistics of cells": partial(_cells, whole_blocks=True),
-    "cells as row groups": partial(_cells, whole_blocks=False),
+    "statistics of cells": _statistics_of_cells,
+    "cells as row groups": partial(_layout, _Cells()),
+    "16 cells as row groups": partial(_layout, _Cells(FINE)),
     "overlap": partial(_layout, QdTree(overlap=True)),
-    "two layouts": _two_layouts,
+    "two layouts": partial(_two_layouts, QdTree()),
+    "two layouts, 16 cells": partial(_two_layouts, _Cells(FINE)),
     **{f"{k} trees": partial(_layout, Pando(k)) for k in (2, 3, 4)},
 }
 
