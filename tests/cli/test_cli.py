@@ -208,6 +208,11 @@ def test_a_delta_table_is_named_as_one(
     assert answer(run("query", f"SELECT count(*) AS n FROM delta.`{tmp_path}/numbers`", "--json")) == {"n": 5}
 
 
+def test_the_doctor_of_no_table(run: Run, tmp_path: Path) -> None:
+    found = run("doctor", tmp_path / "nowhere")
+    assert found.exit_code == 1 and "look" in found.stdout and "nowhere" in found.stdout
+
+
 def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
     place = shop / "mixed"
     hedgerow.apply(spark, str(shop / "orders"), table.layout, str(place))

@@ -129,9 +129,11 @@ def doctor(
     output = Output(as_json)
     if as_json:
         output.answer({"findings": [asdict(finding) for finding in found]}, {})
-        return
-    rows = [["ok" if f.advice is None else "look", f.what, f.found, f.advice or ""] for f in found]
-    output.table([("", False), ("", False), ("found", False), ("what to do", False)], rows)
+    else:
+        rows = [["ok" if f.advice is None else "look", f.what, f.found, f.advice or ""] for f in found]
+        output.table([("", False), ("", False), ("found", False), ("what to do", False)], rows)
+    if any(f.what == "table" for f in found):  # it could not be opened
+        raise typer.Exit(1)
 
 
 def history(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:

@@ -23,7 +23,7 @@ from hedgerow.tables.settings_fit import difference
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TESTED_SPARK = "4.2"
+_TRIED_SPARK = ("4.0", "4.1", "4.2")
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,11 @@ def doctor(spark: SparkSession, table: str | None = None) -> tuple[Finding, ...]
 
 def _of_session(spark: SparkSession) -> Iterator[Finding]:
     yield Finding("hedgerow", f"{hedgerow.__version__}, on Python {platform.python_version()}")
-    tested = spark.version.startswith(f"{_TESTED_SPARK}.")
-    untested = f"only Spark {_TESTED_SPARK} is tested: where another one differs, no file is skipped"
-    yield Finding("Spark", spark.version, None if tested else untested)
+    tried = spark.version.startswith(tuple(f"{version}." for version in _TRIED_SPARK))
+    untried = (
+        f"only Spark {_TRIED_SPARK[0]} to {_TRIED_SPARK[-1]} were tried: where another differs, no file is skipped"
+    )
+    yield Finding("Spark", spark.version, None if tried else untried)
     java = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]
     fits = fit(int(java.split(".")[0])) is Fit.SUPPORTED
     yield Finding("Java", java, None if fits else "Spark is tested with Java 17 and 21")
