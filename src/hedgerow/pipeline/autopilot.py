@@ -252,10 +252,12 @@ class _Pilot:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
         items, then = items_in(learned), learned.estimate.then
         real = facts(speed, model, items, then, then)
-        choice = choose(real, limits)
-        if choice.action == "statistics":  # they would pay if they were as good as another layout, which takes a scan
+        # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
+        if choose(real, limits).action == "statistics":
             real = facts(speed, model, items, then, present.described(speed))
-            choice = choose(real, limits)
+        else:
+            real = replace(real, described=None)
+        choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(real), gain, cost, looked=looked)
         return made, _Found(present, speed, learned)

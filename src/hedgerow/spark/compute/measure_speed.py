@@ -64,7 +64,7 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
 
 def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
     """The mean seconds of the queries in a table of which they open every file."""
-    whole = sum(source.widths.values())
+    whole = sum(source.widths.values()) or 1.0
     shares = [sum(source.widths[name] for name in _columns(source, query)) / whole for query in queries]
     size = source.size * speed.unskipped
     took = [speed.seconds(q.id, len(source.files), size * share) for q, share in zip(queries, shares, strict=True)]
