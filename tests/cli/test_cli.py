@@ -208,6 +208,7 @@ def test_a_delta_table_is_named_as_one(
     assert answer(run("query", f"SELECT count(*) AS n FROM delta.`{tmp_path}/numbers`", "--json")) == {"n": 5}
 
 
+@pytest.mark.usefixtures("attached")  # the doctor attaches the command's session, which the tests share
 def test_the_doctor_of_no_table(run: Run, tmp_path: Path) -> None:
     found = run("doctor", tmp_path / "nowhere")
     assert found.exit_code == 1 and "look" in found.stdout and "nowhere" in found.stdout
