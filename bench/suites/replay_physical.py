@@ -111,8 +111,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder)
 
 
-WAYS = "nothing", "by hand", "autopilot", "best"
-LEARNERS = {"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree", "best": "qdtree"}
+WAYS = {"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree", "best": "qdtree"}  # who lays out
 
 
 def _warm_up(spark: SparkSession, path: str) -> None:
@@ -207,7 +206,7 @@ def _line(way: Way, ways: list[Way], form: str, seed: int) -> dict[str, Any]:
 
     return line(
         suite="replay-physical",
-        learner=LEARNERS[way.name],
+        learner=WAYS[way.name],
         params={"form": form, "way": way.name},
         rows=inserted,
         queries=DAYS[form] * QUERIES[form],

@@ -61,7 +61,7 @@ def auto(
     learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree",
     block_bytes: Annotated[str | None, typer.Option(help="About the size of a block, such as 64MB.")] = None,
     horizon: Annotated[
-        float | None, typer.Option(help="Days that the workload will last; else as long as the log.")
+        float | None, typer.Option(help="Days that the workload will last; else about as long as until now.")
     ] = None,
     price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing at all.")] = False,

@@ -66,7 +66,7 @@ class Decision:
 
     @property
     def rewriting(self) -> RewriteCost | None:
-        """What it took a rewrite to cost, if that was looked at."""
+        """The cost of a rewrite that it was based on, if it came that far."""
         match self.facts:
             case {"fixed": float() | int() as fixed, "rate": float() as rate} if rate > 0:
                 return RewriteCost(fixed, rate)
@@ -98,7 +98,8 @@ def autopilot(
 
     Args:
         to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
-        horizon: days that the workload will last; by default as long as the log says that it has lasted.
+        horizon: days that the workload will last. By default as many queries are expected as the log has, of which
+            older ones count less.
         half_life: days after which a logged query counts half.
         period: days in which `limits.rewrites` bounds how often a byte is rewritten.
         price: what an hour of the cluster costs; then gain and cost are told in money too.
@@ -148,8 +149,8 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 
 @dataclass(frozen=True)
 class _Present:
-    """A table as it is, and its logged queries; `score` and `new`, the share of its rows that no index describes, of a
-    table that Hedgerow manages."""
+    """A table as it is, and its logged queries. `score`: what they read of a table that Hedgerow manages, else None.
+    `new`: the share of its rows that no index describes."""
 
     managed: Table | None
     source: Source
@@ -168,8 +169,8 @@ class _Present:
     def facts(
         self, expected: float, speed: Speed, model: RewriteCost, items: int, then: float, described: float, **more: Any
     ) -> Facts:
-        """What a decision needs; seconds of a query: `then`, in another layout, `described`, with all that it asks in
-        the index of the present one."""
+        """What a decision needs. Seconds of a query: `then`, in another layout; `described`, in the present one, if its
+        index told all that queries ask."""
         plain = seconds_as_it_is(self.source, self.queries, speed)
         now = plain if self.score is None else _mean(self.score, self.workload, self.source, speed)
         return Facts(
@@ -198,7 +199,7 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: how it is, how fast queries read it, and a layout for them."""
+    """What a look at a table found: the table as it is, how fast queries read it, and a layout for them."""
 
     present: _Present
     speed: Speed

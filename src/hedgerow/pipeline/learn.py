@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_NO_JOINS_HERE = "joins are learned from several tables: pass them by name, or the place where they are"
+
+
 @overload
 def learn(spark: SparkSession, source: Mapping[str, Any], *args: Any, **params: Any) -> LearnedTables: ...
 @overload
@@ -110,8 +113,8 @@ def learn(
         if not isinstance(steps, int) or steps < 0:
             raise LayoutError(f"steps has to be a number of at least 0, not {steps!r}")
         return _learned_tables(spark, source, workload, how, keys, steps)
-    if keys is not None or steps or learner == "mto":
-        raise LayoutError("joins are learned from several tables: pass them by name, or the place where they are")
+    if keys is not None or steps:
+        raise LayoutError(_NO_JOINS_HERE)
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
@@ -151,6 +154,8 @@ def learned_layout(
 ) -> Learned:
     """A layout for the queries of one table; `joins`: what they join to it, if it is one of several tables; `speed`: of
     the queries, if it is known."""
+    if how.learner == "mto" and joins is None:
+        raise LayoutError(_NO_JOINS_HERE)
     spark = opened.frame.sparkSession
     if how.learner == AUTO:
         if how.params or given_tables:

@@ -64,9 +64,8 @@ class How:
     def of(learner: str, given: Mapping[str, Any]) -> How:
         """From the words given to `learn`; those that it does not know are the learner's own."""
         known = {f.name for f in fields(How)}
-        return How(
-            learner, {k: v for k, v in given.items() if k not in known}, **{k: given[k] for k in known & set(given)}
-        )
+        params = {name: value for name, value in given.items() if name not in known}
+        return How(learner, params, **{name: value for name, value in given.items() if name in known})
 
     def least_rows(self, source: Source) -> int:
         """The least rows of a block."""

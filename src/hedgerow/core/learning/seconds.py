@@ -17,7 +17,7 @@ class Speed:
     """Seconds, measured where the queries run: of a query that reads nothing, of each file, and of each byte.
 
     `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
-    `bytes_of`: the seconds of each byte of some queries, by their ids, for a map takes longer than so many numbers.
+    `bytes_of`: the seconds a byte of some queries, by their ids: to read a map takes longer than numbers of its size.
     """
 
     query: float

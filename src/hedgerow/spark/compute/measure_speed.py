@@ -25,7 +25,7 @@ _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long a
 
 
 def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
-    """How fast queries read the table: one of each common shape is timed. None if they cannot be asked of files."""
+    """How fast queries read the table: one of each common shape is timed. None if that cannot be done."""
     if not source.files:
         return None
     shapes = _by_shape(source, queries)[:_MAX_SHAPES]

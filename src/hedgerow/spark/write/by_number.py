@@ -1,7 +1,7 @@
 """Divides rows among Spark's partitions by a number in each row: those with number 7 are the rows of partition 7.
 
-Spark sends a row to the partition `pmod(murmur3(key, 42), count)`. So for each number a key is looked up whose hash
-gives just this number. (Spark's own `repartitionById` does the same, from 4.1 on.)
+Spark sends a row to the partition `pmod(murmur3(key, 42), count)`. So each number is replaced by a key for which that
+is just the number. (Spark's own `repartitionById` does the same, from 4.1 on.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def divided(frame: DataFrame, count: int, number: Column) -> DataFrame:
 
 @lru_cache(maxsize=4)
 def keys_of(count: int) -> Ints:
-    """For each partition the least key, an int, of which Spark takes the hash for it."""
+    """For each partition an int that Spark sends there."""
     keys = np.full(count, -1, np.int32)
     first = 0
     while (keys < 0).any():
