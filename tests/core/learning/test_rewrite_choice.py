@@ -47,6 +47,12 @@ def test_a_small_append_never_rewrites_a_big_table() -> None:
     assert drifted.action == "whole table"  # not because of the append
 
 
+def test_a_table_of_new_files_only_is_the_whole_table() -> None:
+    """So it is after a rewrite that was killed just before its commit: there is an index, of none of its files."""
+    found = choose(Facts(GB, GB, 1e6, 5.0, 1.0, 1e-9, sorted_in=1.0))
+    assert found.action == "whole table" and len(found.reasons) == 1
+
+
 def test_no_row_moves_where_only_knowledge_is_missing() -> None:
     same = Facts(10 * GB, 0.0, 1000, 5.0, 1.0, 1e-8, described=1.0)
     assert choose(same).action == "statistics"

@@ -107,7 +107,8 @@ def _candidates(facts: Facts, limits: Limits) -> Iterator[tuple[Action, float, f
     whole = facts.fixed + facts.size * facts.rate
     if facts.described is not None:
         yield "statistics", 0.0, _READING * whole, facts.described
-    if facts.sorted_in is not None and facts.new_bytes >= limits.least_new:
+    # Where all files are new, as after a rewrite that was killed, that is the whole table.
+    if facts.sorted_in is not None and limits.least_new <= facts.new_bytes < facts.size:
         yield "new files", facts.new_bytes, facts.fixed + facts.new_bytes * facts.rate, facts.sorted_in
     yield "whole table", facts.size, whole, facts.then
 
