@@ -33,6 +33,25 @@ PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 REFUSED = frozenset().union(*REFUSED_EXPRESSIONS.values())
 # Lists are complete for every Spark that we support; names may be newer than the older one.
 NEWEST = "4.2"
+# Judged for 4.3, for which there is no Delta yet, and unknown to 4.2.
+_NEXT = """
+    Base32 CounterDiff CounterDiffWithStartTime CurrentTimestampNanos DecimalSubtractNoOverflowCheck
+    ExternalUserDefinedFunction Hmac JaroWinkler JsonTable LocalTimestampNanos MakeTimestampLTZ MakeTimestampLTZNanos
+    MakeTimestampNTZNanos MultiGetJsonObject NanosToTimestamp NullIfResult SecondWithFractionNanos
+    StringInstrWithOccurrence TranspiledPythonUDF TranspiledUDFParameter UnBase32 UnixNanos Unnest
+    spark.sql.binByRelationOperator.enabled spark.sql.dropDuplicates.deterministicKeyOrder.enabled
+    spark.sql.experimental.optimizer.pyTranspilers spark.sql.experimental.optimizer.transpilePyUDFs
+    spark.sql.files.archive.reader.enabled spark.sql.files.ignoredPathSegmentRegex
+    spark.sql.generatedColumn.allowNullableIngest.enabled spark.sql.insertIntoReplaceWhereColumnList.enabled
+    spark.sql.join.asofJoin.enabled spark.sql.join.sortMergeAsOfJoin.enabled
+    spark.sql.join.splitStreamedSideJoinCondition spark.sql.kafka.disallowedOptions
+    spark.sql.optimizeNullAwareAntiJoin.broadcastThreshold spark.sql.planChangeValidation.nullability
+    spark.sql.protobuf.descriptorCacheSize spark.sql.reflect.allowList spark.sql.restrictedMode.enabled
+    spark.sql.sources.structPredicateDecompose.* spark.sql.timeTravel.atSyntax.enabled
+    spark.sql.timestampNanosTypes.enabled spark.sql.variant.pushVariantIntoScan.*
+    spark.sql.xml.schemaInference.incrementalTypeCasting.enabled
+"""
+OF_NEXT = frozenset(_NEXT.split())
 
 # What no allowed expression may be. `AttributeReference` is the one that cannot be evaluated: scans bind it.
 BANNED = [
@@ -50,7 +69,7 @@ EXEMPT = {("AttributeReference", "Unevaluable")}
 # The allowed classes whose code, or whose companion's, reads settings, each read by hand.
 READERS = {
     # into an argument of theirs
-    "Abs", "Add", "ArrayExists", "ArrayInsert", "ArraySort", "BRound", "Conv", "CreateArray", "DateAddInterval", "Divide", "DivideInterval", "ElementAt", "Elt", "GetArrayItem", "GetTimestamp", "IntegralDivide", "MakeDate",
+    "Abs", "Add", "ArrayExists", "ArrayInsert", "ArraySort", "BRound", "Ceil", "Conv", "CreateArray", "DateAddInterval", "Divide", "DivideInterval", "ElementAt", "Elt", "Floor", "GetArrayItem", "GetTimestamp", "IntegralDivide", "MakeDate",
     "MakeDecimal", "MakeInterval", "MakeTimestamp", "Multiply", "MultiplyInterval", "NextDay", "Pmod", "Remainder", "Round", "Size", "Subtract", "SubtractDates", "SubtractTimestamps", "ToUnixTimestamp", "UnaryMinus", "UnixTimestamp",
     # into none: CHECKED_FURTHER says when that matters; of a literal it is the zone of its text
     "Cast", "In", "InSet", "Literal",
@@ -120,7 +139,7 @@ def test_every_expression_is_judged_once(spark: SparkSession, concrete: set[str]
     assert all(not one & other for one, other in itertools.combinations(groups, 2))
     assert concrete - EXPRESSIONS - REFUSED == set()
     if spark.version.startswith(NEWEST):
-        assert (EXPRESSIONS | REFUSED) - concrete == set()
+        assert (EXPRESSIONS | REFUSED) - concrete - OF_NEXT == set()
 
 
 def test_every_function_makes_judged_expressions(classes: Classes, concrete: set[str]) -> None:
@@ -208,7 +227,8 @@ def test_no_setting_is_in_two_lists() -> None:
 def test_no_judged_setting_is_stale(delta: SparkSession, registered: set[str]) -> None:
     if not delta.version.startswith(NEWEST):
         pytest.skip("lists are of the newest Spark")
-    ours = [name for name in HARMLESS | MEANING | READING if name.startswith(("spark.sql.", "spark.databricks."))]
+    judged = (HARMLESS | MEANING | READING) - OF_NEXT
+    ours = [name for name in judged if name.startswith(("spark.sql.", "spark.databricks."))]
     whole = [name for name in [*ours, *WRITING] if not name.endswith("*") and name not in registered]
     families = [name[:-1] for name in ours if name.endswith("*")]
     assert whole == []

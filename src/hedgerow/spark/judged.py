@@ -123,11 +123,13 @@ REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         """),
         "the clock, the user, the catalog, the session": _names("""
             CurrentBatchTimestamp CurrentCatalog CurrentDatabase CurrentDate CurrentPath CurrentTime CurrentTimeZone
-            CurrentTimestamp CurrentUser LocalTimestamp Now VariableReference CursorReference UnresolvedCursor
+            CurrentTimestamp CurrentTimestampNanos CurrentUser LocalTimestamp LocalTimestampNanos Now VariableReference
+            CursorReference UnresolvedCursor
         """),
         "code of a user or a data source": _names("""
-            ApplyFunctionExpression CallMethodViaReflection PrettyPythonUDF PythonUDAF PythonUDF PythonUDTF ScalaUDF
-            TransformExpression UnresolvedPolymorphicPythonUDTF UnwrapUDT UserDefinedGenerator
+            ApplyFunctionExpression CallMethodViaReflection ExternalUserDefinedFunction PrettyPythonUDF PythonUDAF
+            PythonUDF PythonUDTF ScalaUDF TransformExpression TranspiledPythonUDF TranspiledUDFParameter
+            UnresolvedPolymorphicPythonUDTF UnwrapUDT UserDefinedGenerator
         """),
         "subqueries, and what Spark makes of joins while it runs": _names("""
             BloomFilterMightContain DynamicPruningExpression DynamicPruningSubquery Exists
@@ -135,14 +137,16 @@ REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
             OuterScopeReference ScalarSubquery
         """),
         "aggregates, windows, groupings and sort orders": _names("""
-            BitmapAndAgg BitmapConstructAgg BitmapOrAgg CheckOverflowInSum Cube CumeDist CurrentRow$
-            DecimalAddNoOverflowCheck DecimalDivideWithOverflowCheck DenseRank EWM Grouping GroupingID GroupingSets
-            KnownFloatingPointNormalized Lag Lead NTile NthValue NullIndex PercentRank Rank Rollup RowNumber
-            SessionWindow SortOrder SortPrefix SpecifiedWindowFrame TimeWindow UnboundedFollowing$ UnboundedPreceding$
-            UnspecifiedFrame$ VectorAvg VectorSum WindowExpression WindowSpecDefinition WindowTime
+            BitmapAndAgg BitmapConstructAgg BitmapOrAgg CheckOverflowInSum CounterDiff CounterDiffWithStartTime Cube
+            CumeDist CurrentRow$ DecimalAddNoOverflowCheck DecimalDivideWithOverflowCheck DecimalSubtractNoOverflowCheck
+            DenseRank EWM Grouping GroupingID GroupingSets KnownFloatingPointNormalized Lag Lead NthValue NTile
+            NullIndex PercentRank Rank Rollup RowNumber SessionWindow SortOrder SortPrefix SpecifiedWindowFrame
+            TimeWindow UnboundedFollowing$ UnboundedPreceding$ UnspecifiedFrame$ VectorAvg VectorSum WindowExpression
+            WindowSpecDefinition WindowTime
         """),
         "many rows from one": _names("""
-            Collations Explode GeneratorOuter Inline JsonTuple PosExplode ReplicateRows SQLKeywords Stack
+            Collations Explode GeneratorOuter Inline JsonTable JsonTuple PosExplode ReplicateRows SQLKeywords Stack
+            Unnest
         """),
         "only on the way to a resolved tree, or to show one": _names("""
             Alias BoundReference DropField ExpressionProxy LateralColumnAliasReference MultiCommutativeOp
@@ -178,7 +182,11 @@ REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
             TupleSketchSummaryInteger TupleSketchThetaDouble TupleSketchThetaInteger TupleUnionDouble TupleUnionInteger
             TupleUnionThetaDouble TupleUnionThetaInteger
         """),
-        "new in Spark 4.2 and not read closely": _names("TimeBucket"),
+        "new in Spark 4.2 or 4.3 and not read closely": _names("""
+            Base32 Hmac JaroWinkler MakeTimestampLTZ MakeTimestampLTZNanos MakeTimestampNTZNanos MultiGetJsonObject
+            NanosToTimestamp NullIfResult SecondWithFractionNanos StringInstrWithOccurrence TimeBucket UnBase32
+            UnixNanos
+        """),
     }
 )
 
@@ -193,9 +201,9 @@ MEANING: frozenset[str] = _names(
     # types and texts
     ansi.* assumeAnsiFalseIfNotPersisted.enabled session.timeZone timestampType decimalOperations.allowPrecisionLoss
     parser.* variable.substitute allowNamedFunctionArguments charAsVarchar timeType.enabled types.framework.enabled
-    geospatial.enabled
+    geospatial.enabled timestampNanosTypes.enabled
     analyzer.singlePassResolver.* analyzer.sqlFunctionResolution.applyConfOverrides extensions
-    extensions.test.loadFromCp
+    extensions.test.loadFromCp experimental.optimizer.pyTranspilers experimental.optimizer.transpilePyUDFs
     # which function a name means
     function.* functionResolution.sessionOrder path.enabled defaultPath
     # functions
@@ -214,6 +222,7 @@ READING: frozenset[str] = (
         caseSensitive
         # which files there are
         files.ignoreCorruptFiles files.ignoreMissingFiles files.ignoreInvalidPartitionPaths
+        files.ignoredPathSegmentRegex files.archive.reader.enabled
         streaming.fileStreamSink.ignoreMetadata optimizer.metadataOnly sources.useV1SourceList
         sources.partitionColumnTypeInference.enabled sources.validatePartitionColumns hive.convertMetastoreParquet
         hive.convertMetastoreParquet.mergeSchema hive.caseSensitiveInferenceMode hive.convertMetastoreAsNullable
@@ -224,7 +233,7 @@ READING: frozenset[str] = (
         parquet.fieldId.read.ignoreMissing parquet.ignoreVariantAnnotation parquet.inferTimestampNTZ.enabled
         parquet.int96AsTimestamp parquet.int96RebaseModeInRead parquet.int96TimestampConversion parquet.mergeSchema
         parquet.reader.respectUnknownTypeAnnotation.enabled parquet.respectSummaryFiles legacy.parquet.*
-        udt.* variant.allowReadingShredded variant.pushVariantIntoScan
+        udt.* variant.allowReadingShredded variant.pushVariantIntoScan variant.pushVariantIntoScan.*
         # what columns are where a file lacks them, or is padded
         defaultColumn.* preserveCharVarcharTypeInfo readSideCharPadding legacy.charVarcharAsString
         legacy.noCharPaddingInPredicate
@@ -249,20 +258,22 @@ _SQL = (
     _names(
         """
         # plans: joins, aggregates, subqueries, names of columns
-        adaptive.* alwaysInlineCommonExpr analyzer.* autoBroadcastJoinThreshold broadcastExchange.* broadcastTimeout
-        bucketing.* cartesianProductExec.* cbo.* constraintPropagation.enabled crossJoin.enabled
-        cteRecursionAnchorRowsLimitToConvertToLocalRelation cteRecursionLevelLimit cteRecursionRowLimit
-        cteRelationDefMaxRows.enabled enforceTypeCoercionBeforeUnionDeduplication.enabled exchange.reuse groupByAliases
-        groupByOrdinal join.preferSortMergeJoin lateralColumnAlias.enableImplicitResolution
-        lazySetOperatorOutput.enabled leafNodeDefaultParallelism limit.initialNumPartitions limit.scaleUpFactor
+        adaptive.* alwaysInlineCommonExpr analyzer.* autoBroadcastJoinThreshold binByRelationOperator.enabled
+        broadcastExchange.* broadcastTimeout bucketing.* cartesianProductExec.* cbo.* constraintPropagation.enabled
+        crossJoin.enabled cteRecursionAnchorRowsLimitToConvertToLocalRelation cteRecursionLevelLimit
+        cteRecursionRowLimit cteRelationDefMaxRows.enabled dropDuplicates.deterministicKeyOrder.enabled
+        enforceTypeCoercionBeforeUnionDeduplication.enabled exchange.reuse groupByAliases groupByOrdinal
+        join.asofJoin.enabled join.preferSortMergeJoin join.sortMergeAsOfJoin.enabled
+        join.splitStreamedSideJoinCondition lateralColumnAlias.enableImplicitResolution lazySetOperatorOutput.enabled
+        leafNodeDefaultParallelism limit.initialNumPartitions limit.scaleUpFactor
         listagg.allowDistinctCastWithOrder.enabled maxBroadcastTableSize maxSinglePartitionBytes
-        objectHashAggregate.sortBased.fallbackThreshold operatorPipeSyntaxEnabled optimizeNullAwareAntiJoin optimizer.*
-        orderByOrdinal orderingAwareLimitOffset pivotMaxValues prioritizeOrdinalResolutionInSort.enabled
-        requireAllClusterKeysForCoPartition requireAllClusterKeysForDistribution retainGroupColumns
-        selfJoinAutoResolveAmbiguity sessionWindow.* shuffle.* shuffleDependency.* shuffleExchange.*
-        shuffledHashJoinFactor sort.enableRadixSort sortMergeJoinExec.* stableDerivedColumnAlias.enabled
-        transposeMaxValues tvf.allowMultipleTableArguments.enabled unionOutputPartitioning useCommonExprIdForAlias
-        view.maxNestedViewDepth window.segmentTree.* windowExec.*
+        objectHashAggregate.sortBased.fallbackThreshold operatorPipeSyntaxEnabled optimizeNullAwareAntiJoin
+        optimizeNullAwareAntiJoin.broadcastThreshold optimizer.* orderByOrdinal orderingAwareLimitOffset pivotMaxValues
+        prioritizeOrdinalResolutionInSort.enabled requireAllClusterKeysForCoPartition
+        requireAllClusterKeysForDistribution retainGroupColumns selfJoinAutoResolveAmbiguity sessionWindow.* shuffle.*
+        shuffleDependency.* shuffledHashJoinFactor shuffleExchange.* sort.enableRadixSort sortMergeJoinExec.*
+        stableDerivedColumnAlias.enabled transposeMaxValues tvf.allowMultipleTableArguments.enabled
+        unionOutputPartitioning useCommonExprIdForAlias view.maxNestedViewDepth window.segmentTree.* windowExec.*
         # how it runs
         parser.manageParserCaches parser.parserDfaCacheFlushRatio parser.parserDfaCacheFlushThreshold artifact.*
         cache.serializer codegen.* columnVector.offheap.enabled dataFrameQueryContext.enabled datetime.java8API.enabled
@@ -272,19 +283,22 @@ _SQL = (
         # what is shown and logged
         cli.print.header dataframeCache.logLevel debug debug.maxToStringFields error.messageFormat event.truncate.length
         expressionTreeChangeLog.level extendedExplainProviders lightweightPlanChangeValidation maxMetadataStringLength
-        maxPlanStringLength nameResolutionLog.level planChangeLog.* planChangeValidation queryExecutionListeners
-        redaction.* repl.* stackTracesInDataFrameContext ui.*
+        maxPlanStringLength nameResolutionLog.level planChangeLog.* planChangeValidation
+        planChangeValidation.nullability queryExecutionListeners redaction.* repl.* stackTracesInDataFrameContext ui.*
         # other ways in
         classic.shuffleDependency.fileCleanup.enabled connect.* pipelines.* planner.pythonExecution.memory pyspark.*
-        python.filterPushdown.enabled scriptTransformation.exitTimeoutInSeconds scripting.*
-        session.localRelationBatchOfChunksSizeBytes session.localRelationCacheThreshold
-        session.localRelationChunkSizeBytes session.localRelationChunkSizeLimit session.localRelationChunkSizeRows
-        session.localRelationSizeLimit streaming.* thriftServer.* thriftserver.*
+        python.filterPushdown.enabled reflect.allowList restrictedMode.enabled scripting.*
+        scriptTransformation.exitTimeoutInSeconds session.localRelationBatchOfChunksSizeBytes
+        session.localRelationCacheThreshold session.localRelationChunkSizeBytes session.localRelationChunkSizeLimit
+        session.localRelationChunkSizeRows session.localRelationSizeLimit streaming.* thriftServer.* thriftserver.*
         # catalogs
         catalog.* catalogImplementation defaultCatalog defaultUrlStreamHandlerFactory.enabled globalTempDatabase hive.*
-        maven.additionalRemoteRepositories runSQLOnFiles timeTravelTimestampKey timeTravelVersionKey warehouse.dir
+        maven.additionalRemoteRepositories runSQLOnFiles timeTravel.atSyntax.enabled timeTravelTimestampKey
+        timeTravelVersionKey warehouse.dir
         # other formats
-        avro.* csv.* json.filterPushdown.enabled orc.* sources.binaryFile.maxLength sources.disabledJdbcConnProviderList
+        avro.* csv.* json.filterPushdown.enabled kafka.disallowedOptions orc.* protobuf.descriptorCacheSize
+        sources.binaryFile.maxLength sources.disabledJdbcConnProviderList
+        xml.schemaInference.incrementalTypeCasting.enabled
         # scans: how they are cut and filtered, not what is in them
         dataSource.alwaysCreateV2Predicate dataSource.skipAssertOnPredicatePushdown files.maxPartitionBytes
         files.maxPartitionNum files.minPartitionNum files.openCostInBytes files.supportSecondOffsetFormat
@@ -292,18 +306,19 @@ _SQL = (
         parquet.enableNullTypeVectorizedReader parquet.enableVectorizedReader parquet.filterPushdown
         parquet.filterPushdown.* parquet.pushdown.inFilterThreshold parquet.recordLevelFilter.enabled
         sources.bucketing.* sources.default sources.fileCompressionFactor sources.ignoreDataLocality
-        sources.parallelPartitionDiscovery.* sources.schemaStringLengthThreshold sources.useListFilesFileSystemList
-        sources.v2.bucketing.*
+        sources.parallelPartitionDiscovery.* sources.schemaStringLengthThreshold sources.structPredicateDecompose.*
+        sources.useListFilesFileSystemList sources.v2.bucketing.*
         # commands and writers
-        addPartitionInBatch.size dropTableOnView.enabled fileSource.insert.enforceNotNull files.maxRecordsPerFile
-        insertIntoReplaceOn.enabled insertIntoReplaceOnByName.enabled insertIntoReplaceUsing.enabled
-        insertIntoReplaceUsingByName.enabled insertNestedTypeCoercion.enabled maxConcurrentOutputFileWriters
-        mergeNestedTypeCoercion.enabled parquet.compression.codec parquet.datetimeRebaseModeInWrite
-        parquet.fieldId.write.enabled parquet.int96RebaseModeInWrite parquet.output.committer.class
-        parquet.outputTimestampType parquet.variant.annotateLogicalType.enabled parquet.writeLegacyFormat
-        sources.commitProtocolClass sources.outputCommitterClass sources.partitionOverwriteMode
-        truncateTable.ignorePermissionAcl.enabled variant.forceShreddingSchemaForTest variant.inferShreddingSchema
-        variant.shredding.* variant.writeShredding.enabled
+        addPartitionInBatch.size dropTableOnView.enabled files.maxRecordsPerFile fileSource.insert.enforceNotNull
+        generatedColumn.allowNullableIngest.enabled insertIntoReplaceOn.enabled insertIntoReplaceOnByName.enabled
+        insertIntoReplaceUsing.enabled insertIntoReplaceUsingByName.enabled insertIntoReplaceWhereColumnList.enabled
+        insertNestedTypeCoercion.enabled maxConcurrentOutputFileWriters mergeNestedTypeCoercion.enabled
+        parquet.compression.codec parquet.datetimeRebaseModeInWrite parquet.fieldId.write.enabled
+        parquet.int96RebaseModeInWrite parquet.output.committer.class parquet.outputTimestampType
+        parquet.variant.annotateLogicalType.enabled parquet.writeLegacyFormat sources.commitProtocolClass
+        sources.outputCommitterClass sources.partitionOverwriteMode truncateTable.ignorePermissionAcl.enabled
+        variant.forceShreddingSchemaForTest variant.inferShreddingSchema variant.shredding.*
+        variant.writeShredding.enabled
         # of the old ways, those of commands, of other sources and of user code
         legacy.addSingleFileInAddFile legacy.allowNonEmptyLocationInCTAS legacy.createHiveTableByDefault
         legacy.db2.* legacy.execution.* legacy.hive.* legacy.keepCommandOutputSchema legacy.mssqlserver.* legacy.mysql.*
@@ -441,8 +456,8 @@ HARMLESS_OPTIONS: frozenset[str] = _names("""
 REFUSED_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "which files, and which columns their paths give": _names("""
-            basepath excluderegex ignorecorruptfiles ignoreinvalidpartitionpaths ignoremissingfiles modifiedafter
-            modifiedbefore pathglobfilter recursivefilelookup timezone
+            basepath excluderegex ignorecorruptfiles ignoredpathsegmentregex ignoreinvalidpartitionpaths
+            ignoremissingfiles modifiedafter modifiedbefore pathglobfilter recursivefilelookup timezone
         """),
         "what is in the files": _names("datetimerebasemode int96rebasemode mergeschema"),
         "changes between versions, not a version": _names("""
