@@ -86,12 +86,39 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     )
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
-    third = hr.autopilot(spark, delta_table, horizon=365, **HOW)
+    third = hr.autopilot(spark, delta_table, horizon=365, **{**HOW, "block_rows": 500})
     assert third.action == "new files" and third.done and rows(spark, delta_table) == grown
     assert third.after is not None and third.after["bytes"] < 0.6 * third.facts["size"]
     assert not hr.table(spark, delta_table).describe()["unknown_files"]
     hr.table(spark, delta_table).verify()
     assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
+
+
+def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
+    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
+    monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
+    asked = hr.Workload.from_sql(["SELECT id FROM t WHERE id < 1000"])
+    hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 1000, columns=["id"], table="t"))
+    QueryLog.of(spark, delta_table).append(
+        [past_query(f"id >= 6000 AND number < {i % 20 * 10}", i / 20, i) for i in range(40)]
+    )
+    table, before = hr.table(spark, delta_table), rows(spark, delta_table)
+    files, newest = set(table.files()), set(table.files("id >= 6000"))
+    assert 0 < len(newest) <= 3 < len(files)
+    found = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 250})
+    assert found.action == "worst files" and found.done and rows(spark, delta_table) == before
+    now = hr.table(spark, delta_table)
+    assert files - set(now.files()) == newest
+    assert len(now.files("id >= 6000 AND number < 50")) < len(now.files("id >= 6000"))
+    assert not now.describe()["unknown_files"]
+    now.verify()
+    assert found.after is not None and found.after["bytes"] == found.facts["part"] < 0.5 * found.facts["size"]
+    QueryLog.of(spark, delta_table).append([past_query(f"id >= 6000 AND id % 7 = {i % 7}", 0, i) for i in range(900)])
+    soon = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 250})
+    assert soon.action == "nothing" and "rewritten lately" in soon.reasons[-1]
+    later = Limits(least_bytes=0, least_new=0, cooldown=0)
+    assert hr.autopilot(spark, delta_table, dry_run=True, **{**HOW, "limits": later}).action == "worst files"
 
 
 @pytest.mark.long

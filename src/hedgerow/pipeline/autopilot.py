@@ -7,19 +7,20 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
+
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
-from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
+from hedgerow.core.learning.rewrite_choice import Bools, Facts, Limits, choose, worth_moving
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
-from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
+from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
@@ -149,61 +150,77 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 
 @dataclass(frozen=True)
 class _Present:
-    """A table as it is, and its logged queries. `score`: what they read of a table that Hedgerow manages, else None.
-    `new`: the share of its rows that no index describes."""
+    """A table as it is, and its queries. `expected`: so many queries; `rewritten`: bytes of all rewrites in the period;
+    `days_since_whole`: since the last of everything."""
 
     managed: Table | None
     source: Source
     queries: Sequence[Query]
     workload: Workload
-    score: Score | None
-    new: float
+    speed: Speed
+    files: Files
+    expected: float
+    model: RewriteCost
+    rewritten: float
+    days_since_whole: float | None
+    price: float | None
 
-    @staticmethod
-    def of(managed: Table | None, source: Source, queries: Sequence[Query], workload: Workload) -> _Present:
-        if managed is None:
-            return _Present(None, source, queries, workload, None, 1.0)
-        new = float(managed.describe().get("unknown_rows", 0.0))
-        return _Present(managed, source, queries, workload, managed.score(workload), new)
+    def worth_moving(self, limits: Limits, left: float = 0.0) -> Bools:
+        """The files that pay for their own rewriting, if queries then spend the share `left` of their time in them."""
+        files, rested = self.files, self.files.times + 1 <= limits.rewrites
+        return worth_moving(files.seconds, files.sizes, rested, self.expected, self.model.rate(0), limits, left)
 
-    def facts(
-        self, expected: float, speed: Speed, model: RewriteCost, items: int, then: float, described: float, **more: Any
-    ) -> Facts:
-        """What a decision needs. Seconds of a query: `then`, in another layout; `described`, in the present one, if its
-        index told all that queries ask."""
-        plain = seconds_as_it_is(self.source, self.queries, speed)
-        now = plain if self.score is None else _mean(self.score, self.workload, self.source, speed)
+    def facts(self, part: Bools, items: int, left: float, described: float | None) -> Facts:
+        """What a decision needs. `part`: the files to lay out anew, in which a query then spends `left` seconds.
+        `described`: what it would take in the present layout if its index told all that queries ask."""
+        files, size, spent = self.files, self.source.size, float(self.files.seconds[part].sum())
+        now, whole = self.speed.query + float(files.seconds.sum()), bool(part.all())
+        then = self.speed.query + float(files.seconds[~part].sum()) + left
+        if described is not None:
+            new = float(files.sizes[files.is_new].sum() / files.sizes.sum())
+            described += new * (seconds_as_it_is(self.source, self.queries, self.speed) - described)
         return Facts(
-            self.source.size,
-            self.new * self.source.size,
-            expected,
+            size,
+            size if whole else float(files.sizes[part].sum()),
+            self.expected,
             now,
-            then if then < (1 - _LEAST_SHARE) * now else now,
-            model.rate(items),
-            now - self.new * (plain - then) if isinstance(self.managed, DeltaTable) else None,
-            None if self.managed is None else described + self.new * (plain - described),
-            fixed=model.fixed,
-            **more,
+            then if spent - left > _LEAST_SHARE * (now if whole else spent) else now,
+            self.model.rate(items),
+            bool(files.is_new[part].all()),
+            None if self.managed is None else described,
+            self.rewritten,
+            self.days_since_whole,
+            self.model.fixed,
+            self.price,
         )
 
-    def described(self, speed: Speed) -> float:
+    def described(self, managed: Table) -> float | None:
         """The seconds of a query if the index of the present layout described what the queries ask."""
-        if self.managed is None:
-            return float("inf")
         try:
-            found = scored(self.source, self.queries, self.managed.layout, None, 1, False)
-            return _mean(found, self.workload, self.source, speed)
+            found = scored(self.source, self.queries, managed.layout, None, 1, False)
+            return mean_seconds(found, self.workload, self.source, self.speed)
         except HedgerowError:  # the layout looks at joined rows, which are not at hand
-            return float("inf")
+            return None
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: the table as it is, how fast queries read it, and a layout for them."""
+    """What a look at a table found: the table as it is, some of its files, and a layout for these."""
 
     present: _Present
-    speed: Speed
+    part: Bools
     learned: Learned
+    then: float  # seconds of a query that reads these files only
+
+    @property
+    def spent(self) -> float:
+        """What a query spends in these files now."""
+        return float(self.present.files.seconds[self.part].sum())
+
+    @property
+    def left(self) -> float:
+        """What it would spend in them."""
+        return max(0.0, self.then - self.present.speed.query)
 
 
 @dataclass(frozen=True)
@@ -239,34 +256,54 @@ class _Pilot:
         if model is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun), None
         with step(self.spark, "looking at the layout"):
-            present = _Present.of(managed, source, queries, workload)
-        moved = sum(float((d.after or {}).get("bytes", 0.0)) for d in before if d.done and days_since(d.at) <= period)
-        whole = min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None)
-        facts = partial(present.facts, span.queries * share, rewritten=moved, days_since_whole=whole, price=self.price)
-        best = facts(speed, model, 0, speed.query, speed.query)
+            files = files_of(source, managed, queries, workload, speed, _moved_lately(before, period, limits.cooldown))
+        lately = [d for d in before if d.done and days_since(d.at) <= period]
+        present = _Present(
+            managed,
+            source,
+            queries,
+            workload,
+            speed,
+            files,
+            span.queries * share,
+            model,
+            sum(float((d.after or {}).get("bytes", 0.0)) for d in lately),
+            min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
+            self.price,
+        )
+        part, anyhow = present.worth_moving(limits), present.worth_moving(replace(limits, rewrites=np.inf))
+        waits = ["what a rewrite would pay for was rewritten lately"] if anyhow.any() and not part.any() else []
+        best = present.facts(part if anyhow.any() else files.all, 0, 0.0, speed.query)
         choice = choose(best, limits)
         if choice.action == "nothing":
             reason = f"too little to gain, even if queries found nothing to read: {'; '.join(choice.reasons)}"
-            return self._nothing(reason, begun=begun, facts=best), None
-        learned = self._learned(present, speed, self.how)
-        if learned.estimate is None:
+            return self._nothing(*(waits or [reason]), begun=begun, facts=best), None
+        found = self._found(present, part if part.any() else files.all)
+        if found is None:
             return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        items, then = items_in(learned), learned.estimate.then
-        real = facts(speed, model, items, then, then)
+        if part.any():  # with less to gain, fewer files pay for themselves
+            part = present.worth_moving(limits, found.left / found.spent)
+            found = found if part.sum() in (0, found.part.sum()) else self._found(present, part) or found
+            part = found.part
+        items = items_in(found.learned)
+        real = present.facts(part, items, found.left, None)
         # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
-        if choose(real, limits).action == "statistics":
-            real = facts(speed, model, items, then, present.described(speed))
-        else:
-            real = replace(real, described=None)
+        hoped = replace(real, described=real.then if part.any() else found.then)
+        if managed is not None and choose(hoped, limits).action == "statistics":
+            real = present.facts(part, items, found.left, present.described(managed))
         choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
-        made = Decision(utc_now(), self.table, choice.action, choice.reasons, asdict(real), gain, cost, looked=looked)
-        return made, _Found(present, speed, learned)
+        reasons = (*choice.reasons, *waits)
+        made = Decision(utc_now(), self.table, choice.action, reasons, asdict(real), gain, cost, looked=looked)
+        return made, found
 
-    def _learned(self, present: _Present, speed: Speed, how: Mapping[str, Any]) -> Learned:
+    def _found(self, present: _Present, part: Bools) -> _Found | None:
+        """A layout for the rows of some files; None if its seconds cannot be told."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
-            return learned_layout(present.source, present.queries, How.of(self.learner, how), speed=speed)
+            how = How.of(self.learner, self.how)
+            learned = learned_layout(present.files.part(part), present.queries, how, speed=present.speed)
+        return None if learned.estimate is None else _Found(present, part, learned, learned.estimate.then)
 
     def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
@@ -295,24 +332,22 @@ class _Pilot:
             return None
 
     def carry_out(self, decision: Decision, found: _Found, to: str | None) -> Decision:
-        moves, learned = decision.action != "statistics", found.learned
-        if moves and not self.log.is_delta and to is None:
+        learned, files = found.learned, found.present.files
+        if decision.action == "statistics":
+            begun = perf_counter()
+            written = open_table(self.spark, self.table).relearn(found.present.workload)
+            moved: dict[str, Any] = {"bytes": 0.0}
+        elif not self.log.is_delta and to is None:
             reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
             return replace(decision, reasons=(*decision.reasons, reason))
-        begun, files, size = perf_counter(), None, decision.facts["size"]
-        if not moves:
-            written, size = open_table(self.spark, self.table).relearn(found.present.workload), 0.0
         else:
-            if decision.action == "new files":
-                files = DeltaTable.open(self.spark, self.table).describe()["unknown_files"]
-                share, size = decision.facts["new_bytes"] / size, decision.facts["new_bytes"]
-                coarser = round(learned.provenance["block_rows"] / share)  # so that these files have whole blocks
-                how = {**self.how, "block_rows": coarser, "block_bytes": None}
-                learned = self._learned(found.present, found.speed, how)
-            written = apply(self.spark, self.table, learned, to, where=files, table=learned.table)
+            begun = perf_counter()
+            written = apply(self.spark, self.table, learned, to, where=files.names(found.part), table=learned.table)
+            moved = {"bytes": decision.facts["part"], "times": 1 + int(files.times[found.part].max())}
+            if isinstance(written, DeltaTable):
+                moved["segment"] = written.newest_segment.id
         seconds, items = round(perf_counter() - begun, 1), items_in(learned)
-        after = {"seconds": seconds, "bytes": size, "items": items, "path": written.path}
-        return replace(decision, done=True, after=after)
+        return replace(decision, done=True, after={"seconds": seconds, "items": items, "path": written.path, **moved})
 
     def _nothing(self, *reasons: str, begun: float | None = None, facts: Facts | None = None) -> Decision:
         looked = 0.0 if begun is None else round(perf_counter() - begun, 1)
@@ -321,14 +356,15 @@ class _Pilot:
         )
 
 
-def _mean(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
-    """The mean seconds of the workload's queries, from what each reads less what Parquet skips here."""
-    weights = {query.id: query.weight for query in workload}
-    size = source.size * speed.unskipped
-    took = [
-        weights[q.id] * speed.seconds(q.id, q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries
-    ]
-    return sum(took) / sum(weights[q.id] for q in score.queries)
+def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) -> dict[str, float]:
+    """How often the rows of a segment were moved in the period; infinitely often, if that was a moment ago."""
+    moved: dict[str, float] = {}
+    for d in before:
+        age = days_since(d.at)
+        match d.after:
+            case {"segment": str() as segment, "times": int() as times} if d.done and age <= period:
+                moved[segment] = times if age >= cooldown else np.inf
+    return moved
 
 
 def _real_runs(before: list[Decision]) -> list[Run]:

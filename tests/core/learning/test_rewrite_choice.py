@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose
+from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose, worth_moving
 
 GB = float(1 << 30)
 
@@ -41,24 +43,43 @@ def test_a_table_of_50_mb_is_left_alone() -> None:
 
 def test_a_small_append_never_rewrites_a_big_table() -> None:
     """1 GB beside 40 GB that are laid out well: only the new files."""
-    found = choose(Facts(41 * GB, GB, 10_000, 1.2, 0.99, 1e-8, sorted_in=1.0))
-    assert found.action == "new files" and found.cost == pytest.approx(GB * 1e-8)
-    drifted = choose(Facts(41 * GB, GB, 10_000, 9.0, 0.5, 1e-8, sorted_in=8.9))
-    assert drifted.action == "whole table"  # not because of the append
+    sizes, seconds = np.full(41, GB), np.r_[np.full(40, 0.01), 0.2]
+    part = worth_moving(seconds, sizes, np.ones(41, bool), 10_000, 1e-7)
+    assert part.tolist() == [False] * 40 + [True]
+    found = choose(Facts(41 * GB, GB, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    assert found.action == "new files" and found.cost == pytest.approx(GB * 1e-7)
+    drifted = worth_moving(seconds + 0.2, sizes, np.ones(41, bool), 10_000, 1e-7)
+    assert drifted.all()  # not because of the append
+    assert choose(Facts(41 * GB, 41 * GB, 10_000, 9.0, 0.5, 1e-7)).action == "whole table"
+    few = choose(Facts(GB, 1 << 20, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    assert few.action == "nothing" and "1.0 MB of new files wait for more" in few.reasons[0]
+
+
+def test_files_of_which_queries_read_most_are_laid_out_alone() -> None:
+    """Queries for the last days: the old files are not worth a rewrite."""
+    sizes, seconds = np.full(10, GB), np.r_[np.full(8, 0.001), 1.0, 2.0]
+    worth = partial(worth_moving, seconds, sizes, queries=1000, rate=1e-7)
+    assert np.flatnonzero(worth(np.ones(10, bool))).tolist() == [8, 9]
+    assert np.flatnonzero(worth(np.ones(10, bool), limits=Limits(most_bytes=1.5 * GB))).tolist() == [9]
+    assert np.flatnonzero(worth(np.arange(10) != 9)).tolist() == [8]  # the worst was moved a moment ago
+    assert np.flatnonzero(worth(np.ones(10, bool), left=0.9)).tolist() == [9]
+    found = choose(Facts(10 * GB, 2 * GB, 1000, 3.2, 0.7, 1e-7))
+    assert found.action == "worst files"
+    assert found.reasons == ("worst files, 2.0 GB of 10.0 GB: saves 2,500 s in 1,000 queries, and takes 215 s",)
 
 
 def test_a_table_of_new_files_only_is_the_whole_table() -> None:
     """So it is after a rewrite that was killed just before its commit: there is an index, of none of its files."""
-    found = choose(Facts(GB, GB, 1e6, 5.0, 1.0, 1e-9, sorted_in=1.0))
+    found = choose(Facts(GB, GB, 1e6, 5.0, 1.0, 1e-9, is_new=True))
     assert found.action == "whole table" and len(found.reasons) == 1
 
 
 def test_no_row_moves_where_only_knowledge_is_missing() -> None:
-    same = Facts(10 * GB, 0.0, 1000, 5.0, 1.0, 1e-8, described=1.0)
+    same = Facts(10 * GB, 10 * GB, 1000, 5.0, 1.0, 1e-8, described=1.0)
     assert choose(same).action == "statistics"
-    better = Facts(10 * GB, 0.0, 1000, 5.0, 0.5, 1e-8, described=1.0)
+    better = Facts(10 * GB, 10 * GB, 1000, 5.0, 0.5, 1e-8, described=1.0)
     assert choose(better).action == "whole table"
-    assert choose(Facts(10 * GB, 0.0, 1000, 5.0, 4.9, 1e-6, described=float("inf"))).action == "nothing"
+    assert choose(Facts(10 * GB, 10 * GB, 1000, 5.0, 4.9, 1e-6, described=float("inf"))).action == "nothing"
 
 
 seconds = st.floats(0, 100)
@@ -66,24 +87,25 @@ sizes = st.floats(0, 1e15)
 
 
 @given(
-    *(sizes, st.floats(0, 1), st.floats(0, 1e6), seconds, seconds, seconds, seconds),
-    *(st.floats(1e-12, 1e-3), st.floats(0, 5)),
+    *(sizes, st.floats(0, 1), st.floats(0, 1e6), seconds, seconds, seconds),
+    *(st.floats(1e-12, 1e-3), st.booleans(), st.floats(0, 5)),
 )
 def test_bounds_hold_whatever_is_estimated(
     size: float,
-    new: float,
+    share: float,
     queries: float,
     now: float,
     then: float,
-    sorted_in: float,
     described: float,
     rate: float,
+    is_new: bool,
     before: float,
 ) -> None:
-    limits = Limits()
-    known = Facts(size, new * size, queries, now, then, rate, sorted_in, described, before * size, days_since_whole=0.5)
+    limits, part = Limits(), share * size
+    known = Facts(size, part, queries, now, then, rate, is_new, described, before * size, days_since_whole=0.5)
     found = choose(known, limits)
-    amount = {"nothing": 0.0, "statistics": 0.0, "new files": new * size, "whole table": size}[found.action]
+    amount = 0.0 if found.action in ("nothing", "statistics") else part
+    assert found.action != "new files" or (is_new and part >= limits.least_new)
     assert found.action != "whole table"  # it was rewritten half a day ago
     assert not amount or before * size + amount <= limits.rewrites * size
     if found.action != "nothing":
@@ -92,7 +114,27 @@ def test_bounds_hold_whatever_is_estimated(
 
 
 def test_money() -> None:
-    facts = Facts(size=1e9, new_bytes=1e9, queries=900, now=3.0, then=1.0, rate=1e-7, fixed=80.0, price=20.0)
+    facts = Facts(size=1e9, part=1e9, queries=900, now=3.0, then=1.0, rate=1e-7, fixed=80.0, price=20.0)
     choice = choose(facts)
     assert choice.reasons == ("whole table: saves 1,800 s (10.00) in 900 queries, and takes 180 s (1.00)",)
     assert (choice.gain, choice.cost) == (1800.0, 180.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 10), st.floats(1, 1e12), st.booleans()), min_size=1, max_size=12),
+    *(st.floats(0, 1e5), st.floats(1e-12, 1e-6), st.floats(0, 1), st.floats(0, 1e12)),
+)
+def test_files_to_move_are_movable_within_the_budget_and_pay(
+    files: list[tuple[float, float, bool]], queries: float, rate: float, left: float, most: float
+) -> None:
+    seconds, sizes, movable = (np.array(values) for values in zip(*files, strict=True))
+    limits = Limits(most_bytes=most)
+    part = worth_moving(seconds, sizes, movable, queries, rate, limits, left)
+    assert not part[~movable].any() and sizes[part].sum() <= most * (1 + 1e-9)
+    pays = movable & (queries * seconds * (1 - left) > limits.margin * rate * sizes)
+    if sizes[pays].sum() < 0.8 * sizes.sum():
+        assert not part[~pays].any()
+    each = np.where(part | pays, seconds / sizes, 0)
+    missed = pays & ~part
+    if missed.any() and part.any():  # what is put off is no worse than what is done
+        assert each[missed].max() <= each[part].max()

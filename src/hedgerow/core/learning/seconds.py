@@ -28,7 +28,10 @@ class Speed:
 
     def seconds(self, query: str, files: float, size: float) -> float:
         """What a query takes that opens so many files, and has to read so many bytes in them."""
-        return self.query + self.file * files + self.bytes_of.get(query, self.byte) * size
+        return self.query + self.file * files + self.of_a_byte(query) * size
+
+    def of_a_byte(self, query: str) -> float:
+        return self.bytes_of.get(query, self.byte)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from hedgerow.core.learning.rewrite_choice import Bools, Floats
 from hedgerow.core.learning.score import read_columns
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -64,11 +67,19 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
 
 def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
     """The mean seconds of the queries in a table of which they open every file."""
-    whole = sum(source.widths.values()) or 1.0
-    shares = [sum(source.widths[name] for name in _columns(source, query)) / whole for query in queries]
-    size = source.size * speed.unskipped
-    took = [speed.seconds(q.id, len(source.files), size * share) for q, share in zip(queries, shares, strict=True)]
-    return sum(q.weight * seconds for q, seconds in zip(queries, took, strict=True)) / sum(q.weight for q in queries)
+    count = len(source.files)
+    sizes = np.full(count, source.size / max(1, count))
+    return speed.query + float(seconds_in_files(source, speed, sizes, [(q, sizes >= 0) for q in queries]).sum())
+
+
+def seconds_in_files(source: Source, speed: Speed, sizes: Floats, opened: Sequence[tuple[Query, Bools]]) -> Floats:
+    """What a query spends in each of the table's files, in the mean; `opened`: which ones each query opens."""
+    whole, weights, spent = sum(source.widths.values()) or 1.0, 0.0, np.zeros(len(sizes))
+    for query, files in opened:
+        read = speed.unskipped * sum(source.widths[name] for name in _columns(source, query)) / whole
+        spent[files] += query.weight * (speed.file + speed.of_a_byte(query.id) * read * sizes[files])
+        weights += query.weight
+    return spent / weights
 
 
 def seconds_to_rewrite(source: Source, folder: str) -> float | None:

@@ -26,7 +26,7 @@ from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
-from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.compute.joins import Joins
@@ -231,15 +231,17 @@ class DeltaTable:
         files = self.current(snapshot)
         rows = self._rows_of_files(snapshot)
         scores, weights = [], []
-        for query in self.bound(workload, snapshot):
-            p = query.predicate(self.name)
-            opened = ~self.skipped(p, snapshot)
+        for query, opened in self.opened(workload, snapshot):
             row_share = float(rows[opened].sum() / max(1, rows.sum()))
-            read = read_columns(query.columns(self.name), p)
+            read = read_columns(query.columns(self.name), query.predicate(self.name))
             byte_share = files.bytes_read(read, opened) / max(1, files.total(read))
             scores.append(QueryScore(query.id, row_share, float(opened.mean()), byte_share, None))
             weights.append(query.weight)
         return Score.mean(scores, weights, len(rows))
+
+    def opened(self, workload: Workload, snapshot: Snapshot) -> list[tuple[Query, Bools]]:
+        """The workload's queries, each with the files of the snapshot that it opens."""
+        return [(q, ~self.skipped(q.predicate(self.name), snapshot)) for q in self.bound(workload, snapshot)]
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
         """For each predicate, the share of the rows that it reads."""

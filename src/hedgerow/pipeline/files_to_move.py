@@ -1,0 +1,96 @@
+"""The files of a table that a rewrite may move by themselves: their sizes, and what queries spend in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hedgerow.core.learning.rewrite_choice import Bools, Floats
+from hedgerow.core.learning.score import Score
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.workload.queries import Query
+from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
+from hedgerow.spark.storage.delta_log import Snapshot, delta_log
+from hedgerow.spark.storage.source import Source
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.base import Table
+from hedgerow.tables.delta.table import DeltaTable
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a table can only be moved as a whole, it counts as one file, and there is no `snapshot`.
+
+    `seconds`: of each file, what a query spends in it in the mean. `is_new`: no index describes it. `times`: how often
+    its rows were moved lately.
+    """
+
+    source: Source
+    snapshot: Snapshot | None
+    sizes: Floats
+    seconds: Floats
+    is_new: Bools
+    times: Floats
+
+    @property
+    def all(self) -> Bools:
+        return np.ones(len(self.sizes), bool)
+
+    def names(self, part: Bools) -> list[str] | None:
+        """The names of some files; None: of all of them."""
+        if self.snapshot is None or part.all():
+            return None
+        return [name for name, chosen in zip(self.snapshot.files.names, part, strict=True) if chosen]
+
+    def part(self, part: Bools) -> Source:
+        """The rows of some files."""
+        names = self.names(part)
+        if self.snapshot is None or names is None:
+            return self.source
+        sizes = dict(
+            zip(map(self.snapshot.log.full_path, names), self.snapshot.files.sizes[part].tolist(), strict=True)
+        )
+        return replace(self.source, frame=self.snapshot.frame(names), sizes=sizes)
+
+
+def files_of(
+    source: Source,
+    managed: Table | None,
+    queries: Sequence[Query],
+    workload: Workload,
+    speed: Speed,
+    moved: Mapping[str, float],
+) -> Files:
+    """The files of the newest version of a table; `moved`: how often the rows of some segments were, lately."""
+    if source.version is None:
+        if managed is None:
+            now = seconds_as_it_is(source, queries, speed)
+        else:
+            now = mean_seconds(managed.score(workload), workload, source, speed)
+        one = np.ones(1)
+        return Files(source, None, source.size * one, (now - speed.query) * one, np.full(1, managed is None), 0 * one)
+    log = managed.log if isinstance(managed, DeltaTable) else delta_log(source.frame.sparkSession, source.origin)
+    snapshot = log.snapshot()
+    count = len(snapshot.files.names)
+    sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
+    is_new, times = np.ones(count, bool), np.zeros(count)
+    if not isinstance(managed, DeltaTable):
+        opened = [(query, is_new) for query in queries]
+    else:
+        opened = managed.opened(workload, snapshot)
+        for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
+            is_new[theirs] = False
+            times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
+    return Files(source, snapshot, sizes, seconds_in_files(source, speed, sizes, opened), is_new, times)
+
+
+def mean_seconds(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
+    """Of the workload's queries, from what each reads less what Parquet skips here."""
+    weights = {query.id: query.weight for query in workload}
+    size = source.size * speed.unskipped
+    took = [
+        weights[q.id] * speed.seconds(q.id, q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries
+    ]
+    return sum(took) / sum(weights[q.id] for q in score.queries)
