@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
+_NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
 
@@ -235,30 +236,65 @@ class _Pilot:
     def decide(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
     ) -> tuple[Decision, _Found | None]:
+        begun, present = perf_counter(), self._look(horizon, half_life, period, limits, before)
+        if isinstance(present, Decision):
+            return present, None
+        part, anyhow = present.worth_moving(limits), present.worth_moving(replace(limits, rewrites=np.inf))
+        waits = ["what a rewrite would pay for was rewritten lately"] if anyhow.any() and not part.any() else []
+        everything = present.files.all
+        best = present.facts(part if anyhow.any() else everything, 0, 0.0, present.speed.query)
+        choice = choose(best, limits)
+        if choice.action == "nothing":
+            little = choice.gain < limits.margin * choice.cost and not waits
+            why = "too little to gain, even if queries found nothing to read: " if little else ""
+            return self._nothing(*(waits or [why + "; ".join(choice.reasons)]), begun=begun, facts=best), None
+        found = self._found(present, part if part.any() else everything)
+        if found is None:
+            return self._nothing(_NO_SECONDS, begun=begun), None
+        if part.any():  # with less to gain, fewer files pay for themselves
+            part = present.worth_moving(limits, found.left / found.spent)
+            found = found if part.sum() in (0, found.part.sum()) else self._found(present, part) or found
+            part = found.part
+        items = items_in(found.learned)
+        real = present.facts(part, items, found.left, None)
+        # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
+        hoped = replace(real, described=real.then if part.any() else found.then)
+        if present.managed is not None and choose(hoped, limits).action == "statistics":
+            real = present.facts(part, items, found.left, present.described(present.managed))
+        choice = choose(real, limits)
+        gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
+        reasons = (*choice.reasons, *waits)
+        made = Decision(utc_now(), self.table, choice.action, reasons, asdict(real), gain, cost, looked=looked)
+        return made, found
+
+    def _look(
+        self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
+    ) -> _Present | Decision:
+        """The table as it is; or the decision to do nothing, where there is no need to look further."""
         managed, span = self._managed(), span_of(self.log, half_life=half_life)
         try:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
-            return self._nothing(str(error)), None
+            return self._nothing(str(error))
         with step(self.spark, "looking at the table"):
             name = None if managed is None else managed.name
             source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
         if source.size < limits.least_bytes:
-            return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons), None
+            return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons)
         begun = perf_counter()
         share = 1.0 if horizon is None else horizon / span.days
         if (reason := self._too_little(span.seconds * share, before)) is not None:
-            return self._nothing(reason), None
+            return self._nothing(reason)
         with step(self.spark, "measuring"):
             speed, model = measured_speed(source, queries), self._rewriting(source, before, period)
         if speed is None:
-            return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
+            return self._nothing(_NO_SECONDS, begun=begun)
         if model is None:
-            return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun), None
+            return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun)
         with step(self.spark, "looking at the layout"):
             files = files_of(source, managed, queries, workload, speed, _moved_lately(before, period, limits.cooldown))
         lately = [d for d in before if d.done and days_since(d.at) <= period]
-        present = _Present(
+        return _Present(
             managed,
             source,
             queries,
@@ -271,31 +307,6 @@ class _Pilot:
             min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
             self.price,
         )
-        part, anyhow = present.worth_moving(limits), present.worth_moving(replace(limits, rewrites=np.inf))
-        waits = ["what a rewrite would pay for was rewritten lately"] if anyhow.any() and not part.any() else []
-        best = present.facts(part if anyhow.any() else files.all, 0, 0.0, speed.query)
-        choice = choose(best, limits)
-        if choice.action == "nothing":
-            reason = f"too little to gain, even if queries found nothing to read: {'; '.join(choice.reasons)}"
-            return self._nothing(*(waits or [reason]), begun=begun, facts=best), None
-        found = self._found(present, part if part.any() else files.all)
-        if found is None:
-            return self._nothing("the queries' seconds cannot be measured on this table", begun=begun), None
-        if part.any():  # with less to gain, fewer files pay for themselves
-            part = present.worth_moving(limits, found.left / found.spent)
-            found = found if part.sum() in (0, found.part.sum()) else self._found(present, part) or found
-            part = found.part
-        items = items_in(found.learned)
-        real = present.facts(part, items, found.left, None)
-        # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
-        hoped = replace(real, described=real.then if part.any() else found.then)
-        if managed is not None and choose(hoped, limits).action == "statistics":
-            real = present.facts(part, items, found.left, present.described(managed))
-        choice = choose(real, limits)
-        gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
-        reasons = (*choice.reasons, *waits)
-        made = Decision(utc_now(), self.table, choice.action, reasons, asdict(real), gain, cost, looked=looked)
-        return made, found
 
     def _found(self, present: _Present, part: Bools) -> _Found | None:
         """A layout for the rows of some files; None if its seconds cannot be told."""

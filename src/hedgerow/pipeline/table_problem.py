@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, warn
+from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_beside
@@ -34,9 +35,13 @@ from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
+from hedgerow.spark.optimizer.rule import steady
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.base import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _FEW_IN_A_BLOCK = 50  # rows of a sample: a condition with fewer may be in other blocks too
 _MOST_RARE_ROWS = 300_000
@@ -120,9 +125,9 @@ class TableProblem:
             judged = min(max(_LEAST_JUDGED, _JUDGED_IN_A_BLOCK * -(-source.rows // least)), MAX_COUNTED_ROWS)
             rows = max(wanted, judged) if in_memory else wanted
             drawn, refused = draw(source, predicates, rows, how.seed, named, joins)
-            drawn, of_users = _without_user_functions(drawn)
+            drawn, unsteady = _steady(drawn, joins.widened(source.frame, [*drawn.rows.columns, *drawn.rows.truths]))
         warn(f"{len(refused)} conditions cannot be evaluated", refused)
-        warn(f"nothing is learned from {len(of_users)} expressions that call functions of your own", of_users)
+        warn(f"nothing is learned from {len(unsteady)} expressions whose meaning may change", unsteady)
         noted = conditions_to_note(predicates, drawn.rows.distinct)
         counter: TableCounter | RowCounter
         if in_memory:
@@ -143,7 +148,7 @@ class TableProblem:
         problem = problem_of(sample, predicates, weights, least, how.recurrence, how.cuts, how.seed, amounts)
         trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
         problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
-        left_out = (*refused, *of_users)
+        left_out = (*refused, *unsteady)
         seconds = perf_counter() - begun
         return TableProblem(source, tuple(queries), how, problem, drawn, noted, joins, counter, left_out, seconds)
 
@@ -193,14 +198,19 @@ class TableProblem:
         return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0
 
 
-def _without_user_functions(sample: Sample) -> tuple[Sample, list[str]]:
-    """The sample without items that call a user's function, and a sentence for each of them.
+def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
+    """The sample without items that call a user's function, the clock or the session, and a sentence for each of them.
 
-    No index holds such items, because the function's name may be rebound, so dividing rows by them saves nothing."""
+    No query uses what an index holds of such items: a function's name may be rebound, and 'today' is another day
+    tomorrow. So dividing rows by them saves nothing."""
     columns_, truths = sample.rows.columns, sample.rows.truths
-    kept = set(without_user_functions([*columns_, *truths]))
+    items = without_user_functions([*columns_, *truths])
+    safe = list(filter(is_session_safe, items))
+    kept = {*safe, *steady(frame, [item for item in items if not is_session_safe(item)])}
     if not kept:
-        raise HedgerowError("the queries filter only by functions of your own, which may change, so nothing is learned")
+        raise HedgerowError(
+            "the queries filter only by what may change, such as functions of your own, so nothing is learned"
+        )
     rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
     left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
     return replace(sample, rows=rows), left_out

@@ -100,9 +100,10 @@ CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_REPLACED = "Spark replaces them before our rule runs; their replacements are judged instead"
 REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "Spark replaces them before our rule runs; their replacements are judged instead": _names("""
+        _REPLACED: _names("""
             AesDecrypt AesEncrypt ArrayAppend ArrayBinarySearch ArrayCompact ArrayPrepend ArraySize AssertTrue Base64
             Between BinaryPad BinaryPredicate BitmapBitPosition BitmapBucketNumber BitmapCount Collation DatetimeSub
             Decode Encode EqualNull Extract FromAvro FromProtobuf Get HoursOfTime ILike IsValidUTF8 JsonObjectKeys Left
@@ -499,6 +500,7 @@ def as_json() -> str:
     return json.dumps(
         {
             "expressions": sorted(EXPRESSIONS),
+            "replaced": sorted(REFUSED_EXPRESSIONS[_REPLACED]),
             "harmless": sorted(HARMLESS),
             "meaning": sorted(MEANING),
             "reading": sorted(READING),

@@ -17,7 +17,7 @@ _UNSAFE_NAMES = frozenset(
     rand random randn uuid now current_date current_time curdate current_timestamp localtimestamp current_timezone
     unix_timestamp input_file_name input_file_block_start input_file_block_length monotonically_increasing_id
     spark_partition_id current_user user session_user current_database current_catalog current_schema shuffle
-    version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
+    current_path version randstr uniform explode explode_outer posexplode posexplode_outer inline inline_outer stack
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.replace("_", "").split()
 )

@@ -17,7 +17,7 @@ from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.judged import kind_of_setting
-from hedgerow.spark.start.session import temporary_settings
+from hedgerow.spark.start.session import OTHER_GRAMMAR, temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +34,7 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
     if _VERSION not in written:  # an older Hedgerow stored few settings
         differing = sorted({_VERSION, *(key for key in differing if key in now)})
+    differing += [key for key in OTHER_GRAMMAR if written.get(key) == "true"]  # the index's texts are of the usual one
     kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
     for key, kind in kinds.items():
         if kind not in ("meaning", "harmless"):

@@ -1,6 +1,6 @@
 """Decide which predicates and terms have the same meaning in every session and never fail on a row.
 
-x < 5, x LIKE '%a%'                          safe: columns and literals, nothing to convert
+x < 5, x LIKE '%a%'                          safe: columns and literals, nothing to convert; ILIKE converts letters
 CAST(s AS INT) > 5, hour(at) = 3, f(x) = 1   may fail on a row, or change with time zone, ANSI mode, a function's body
 
 Statistics about the rest are used only in sessions with the settings under which they were collected.
@@ -18,7 +18,7 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
 from hedgerow.core.pruning.block_stats import Stats
 
-_LIKE = re.compile(r"[A-Za-z_]\w* I?LIKE '[^'\\]*'")
+_LIKE = re.compile(r"[A-Za-z_]\w* LIKE '[^'\\]*'")
 
 
 def is_session_safe(item: Predicate | Term) -> bool:

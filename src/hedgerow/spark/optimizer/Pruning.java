@@ -35,6 +35,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.Function;
+import java.util.regex.Pattern;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.internal.config.ConfigEntry;
@@ -69,6 +70,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -146,6 +148,15 @@ public class Pruning extends Rule {
     private volatile Function python;
     private volatile boolean every;
     private volatile String last = "[]";
+
+    /** A text that begins with a year, so that it names a day by itself. */
+    private static final Pattern DATED = Pattern.compile("^\\s*[+-]?\\d{4,}(-|\\s*$)");
+    /** A date or timestamp in SQL that does not: the parser asks the clock. */
+    private static final Pattern UNDATED = Pattern.compile(
+        "(?i)\\b(date|timestamp(_ntz|_ltz)?)\\s*['\"]\\s*(?![+-]?\\d{4,}(-|\\s*['\"]))");
+    /** The types that become dates and timestamps without the clock. */
+    private static final Pattern NO_TEXT = Pattern.compile(
+        "date|timestamp.*|void|boolean|tinyint|smallint|int|bigint|float|double|decimal.*");
 
     /** `lists` is the JSON of `spark/judged.py`. */
     public Pruning(String lists) throws Exception {
@@ -679,6 +690,9 @@ public class Pruning extends Rule {
             for (int i = 0; i < numbers.size(); i++) {
                 JsonNode item = at(texts, ((Integer) numbers.get(i)).intValue());
                 String text = at(item, 1).asText();
+                if (!isDated(text)) {
+                    continue;
+                }
                 columns.add(new Alias(session.sessionState().sqlParser().parseExpression(text), "_" + at(item, 0).asInt(),
                     org.apache.spark.sql.catalyst.expressions.NamedExpression$.MODULE$.newExprId(), nothing, Option.empty(),
                     nothing));
@@ -690,9 +704,11 @@ public class Pruning extends Rule {
             if (!(optimized instanceof Project)) {
                 return true;
             }
+            Set steady = steady(analyzed);
             for (Iterator each = ((Project) optimized).projectList().iterator(); each.hasNext();) {
                 Object column = each.next();
-                if (column instanceof Alias && judged.knows(((Alias) column).child())) {
+                if (column instanceof Alias && steady.contains(((Alias) column).name())
+                        && judged.knows(((Alias) column).child())) {
                     Object tree = ((Alias) column).child().transform(new Normal(leaf));
                     found.put(tree, Integer.valueOf(((Alias) column).name().substring(1)));
                 }
@@ -701,6 +717,32 @@ public class Pruning extends Rule {
         } catch (Exception error) {
             return false;
         }
+    }
+
+    /** Whether all dates and timestamps that the text spells out name a day. */
+    public boolean isDated(String text) {
+        return !UNDATED.matcher(text).find();
+    }
+
+    /** The names of a frame's columns whose value depends on the row alone, as JSON. */
+    public String steady(Dataset frame) {
+        StringBuilder out = new StringBuilder();
+        names(steady(frame.queryExecution().analyzed()), out);
+        return out.toString();
+    }
+
+    /** Looks at the plan as it was analysed: the optimizer has put in what the clock and the session say. */
+    private Set steady(LogicalPlan analyzed) {
+        Set found = new TreeSet();
+        if (analyzed instanceof Project) {
+            for (Iterator each = ((Project) analyzed).projectList().iterator(); each.hasNext();) {
+                Object column = each.next();
+                if (column instanceof Alias && judged.isSteady(((Alias) column).child())) {
+                    found.add(((Alias) column).name());
+                }
+            }
+        }
+        return found;
     }
 
     // --- Delta is used by reflection only: its classes may be absent ---
@@ -754,6 +796,7 @@ public class Pruning extends Rule {
     /** The lists of `spark/judged.py`; any other name is unknown. */
     public static class Judged {
         private final Set expressions;
+        private final Set replaced;
         private final Set options;
         private final Set harmless;
         private final Set others;
@@ -764,6 +807,7 @@ public class Pruning extends Rule {
 
         Judged(JsonNode lists) {
             expressions = texts(at(lists, "expressions"));
+            replaced = texts(at(lists, "replaced"));
             options = texts(at(lists, "options"));
             harmless = texts(at(lists, "harmless"));
             others = texts(at(lists, "meaning"));
@@ -856,6 +900,23 @@ public class Pruning extends Rule {
             return String.join(",", found);
         }
 
+        /** Whether nothing in it, as it was analysed, asks for the clock, the session or anything but the row. */
+        boolean isSteady(Expression e) {
+            String name = e.getClass().getName();
+            String home = "org.apache.spark.sql.catalyst.expressions.";
+            String own = name.startsWith(home) ? name.substring(home.length()) : "";
+            if (!expressions.contains(own) && !replaced.contains(own) || e instanceof Cast && readsClock((Cast) e)
+                    || e instanceof RuntimeReplaceable && !isSteady(((RuntimeReplaceable) e).replacement())) {
+                return false;
+            }
+            for (Iterator each = ((TreeNode) e).children().iterator(); each.hasNext();) {
+                if (!isSteady((Expression) each.next())) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
         /** Whether its classes are all on the list, no text is compared by a collation, and equal trees mean the same. */
         boolean knows(Expression e) {
             String name = e.getClass().getName();
@@ -888,6 +949,20 @@ public class Pruning extends Rule {
     static boolean showsNested(Cast cast) {
         return cast.dataType() instanceof StringType && (cast.child().dataType() instanceof ArrayType
             || cast.child().dataType() instanceof MapType || cast.child().dataType() instanceof StructType);
+    }
+
+    /** Whether the cast's value depends on the day: 'today' as a date, or a time without a date as a timestamp. */
+    static boolean readsClock(Cast cast) {
+        String to = cast.dataType().catalogString();
+        String from = cast.child().dataType().catalogString();
+        if (to.indexOf("timestamp") < 0 && to.indexOf("date") < 0 || NO_TEXT.matcher(from).matches()) {
+            return false;
+        }
+        Object text = cast.child() instanceof Literal ? ((Literal) cast.child()).value() : "";
+        if (text == null || text instanceof UTF8String && DATED.matcher(text.toString()).find()) {
+            return false;
+        }
+        return !(to.equals("date") && from.equals("string") && !cast.child().foldable()); // a column's 'today' is no date
     }
 
     /** The folder `_hedgerow` of a managed table: its newest list, and whether other files may be read for its own. */

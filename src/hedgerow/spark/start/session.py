@@ -23,7 +23,7 @@ T = TypeVar("T")
 _LOCAL_DELTA = {"spark.databricks.delta.snapshotPartitions": "2"}
 OWN_QUERIES = "hedgerow"  # the tag of jobs that Hedgerow runs by itself
 # Under these settings Spark parses a SQL text otherwise than we do.
-_OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
+OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
@@ -86,9 +86,11 @@ def needs_jvm(spark: SparkSession, task: str) -> None:
         raise HedgerowError(f"to {task} takes a classic Spark session; over Spark Connect, read and route work")
 
 
-def same_grammar(spark: SparkSession) -> bool:
-    """Whether Spark parses SQL texts as we do."""
-    return not any(str(spark.conf.get(key)).lower() == "true" for key in _OTHER_GRAMMAR)
+def check_grammar(spark: SparkSession) -> None:
+    """HedgerowError if Spark parses SQL texts in another way than we do."""
+    if any(str(spark.conf.get(key)).lower() == "true" for key in OTHER_GRAMMAR):
+        names = " and ".join(OTHER_GRAMMAR)
+        raise HedgerowError(f"{names} change how Spark reads SQL texts: unset both to learn and to write")
 
 
 def meaning(spark: SparkSession) -> Session:

@@ -10,6 +10,7 @@ one with few values it is the set, which stands in the dictionaries of the colum
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -138,13 +139,14 @@ def _parse_footer(tail: bytes, sets_of: Collection[str], words_of: Collection[st
         return Footer(UNREADABLE, {})  # encrypted, not Parquet, or of an unknown kind
     sizes, chunks = {quote_name(name): 0 for name in columns}, {}
     unpacked = dict(sizes)
-    for i in range(footer.num_columns):
-        path = footer.schema.column(i).path  # address.city: its longest prefix that is a column, as names may hold dots
+    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    times = Counter(paths)
+    for i, path in enumerate(paths):  # address.city: its longest prefix that is a column, as names may hold dots
         owner = max((c for c in columns if f"{path}.".startswith(f"{c}.")), key=len)
         here = [footer.row_group(g).column(i) for g in range(footer.num_row_groups)]
         sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
         unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
-        if path == owner:
+        if path == owner and times[path] == 1:  # beside a column `a.b`, a struct `a` may have a field `b`
             chunks[owner] = here
     return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, sets_of, words_of, read_parts))
 

@@ -12,7 +12,7 @@ from hedgerow.core.errors import HedgerowError, SchemaError
 from hedgerow.core.predicates.schema import as_schema
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.start.session import first_line, needs_jvm, same_grammar, spark_errors
+from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
@@ -86,11 +86,7 @@ class Source:
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
     """Opens a Parquet directory, a list of files, a catalog table or a DataFrame."""
     needs_jvm(spark, "learn, score or apply")
-    if not same_grammar(spark):
-        raise HedgerowError(
-            "spark.sql.parser.escapedStringLiterals and spark.sql.ansi.doubleQuotedIdentifiers change how Spark reads "
-            "SQL texts: unset both to learn and to write"
-        )
+    check_grammar(spark)
     origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
     own, is_files = "", True
     try:

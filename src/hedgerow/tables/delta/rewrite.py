@@ -29,7 +29,7 @@ from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import configured, first_line, spark_errors
+from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
 from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import open_source
@@ -47,7 +47,7 @@ from hedgerow.tables.delta.segments import (
 )
 from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.stored_joins import opened, schema_of_joins, stale, to_store
+from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, stale, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -193,7 +193,7 @@ def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
         id="",
         layout="",
         columns=snapshot.columns,
-        schema={key: str(kind) for key, kind in {**schema_at(snapshot), **schema_of_joins(joined)}.items()},
+        schema=_stored_schema(snapshot, joined),
         settings=settings(snapshot.log.spark),
         writing=plan.how,
         statistics=tuple(items),
@@ -202,6 +202,10 @@ def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
         checksum=went_in,
         origin=plan.provenance,
     )
+
+
+def _stored_schema(snapshot: Snapshot, joined: Sequence[StoredJoin]) -> dict[str, str]:
+    return {key: str(kind) for key, kind in {**schema_at(snapshot), **schema_of_joins(joined)}.items()}
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
@@ -239,6 +243,7 @@ def options_of(how: Writing) -> dict[str, str]:
 
 def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
+    check_grammar(log.spark)
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     joins = opened(log.spark, segment.entry.joined)
@@ -268,10 +273,15 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     if new:
         items = segment.entry.statistics
         footers, known = footers_and_terms(after, new, items)
-        stats = collect_files(after.frame(list(new)), items, schema, file_names(new), known, joins)
+        stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
         joined = to_store(joins, (*items, *segment.layout.features))
         entry = replace(
-            segment.entry, settings=settings(log.spark), columns=after.columns, checksum=None, joined=joined
+            segment.entry,
+            schema=_stored_schema(after, joined),
+            settings=settings(log.spark),
+            columns=after.columns,
+            checksum=None,
+            joined=joined,
         )
         files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
         added = write_segment(log, entry, None, stats, files)

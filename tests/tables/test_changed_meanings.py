@@ -1,0 +1,153 @@
+"""What is stored about a condition is not believed where the same words mean something else now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.core.predicates.nodes import Opaque
+from hedgerow.spark.optimizer.rule import steady
+from tests.support.answers import answer, ask
+from tests.support.settings import set_to
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BY_THE_CLOCK = [
+    "d = 'yesterday'",
+    "d = DATE 'today'",
+    "datediff(' Tomorrow', d) = 1",
+    "CAST(s AS TIMESTAMP) < TIMESTAMP '2024-01-01 00:00:00'",
+    "ts < '00:30:00'",
+    "ts > TIMESTAMP 'T10:00'",
+    "to_timestamp(s) > ts",
+    "hour(s) = 3",
+    "d = to_date(concat('to', 'day'))",
+    "try_cast(s AS TIMESTAMP) IS NULL",
+    "array_contains(CAST(array('now', s) AS ARRAY<TIMESTAMP>), ts)",
+]
+BY_THE_SESSION = ["s = current_path()", "s = current_database()", "ts < now()", "d < curdate()", "s = session_user()"]
+BY_THE_ROW = [
+    "datediff('2024-03-05', d) = 1",
+    "CAST(s AS DATE) = DATE '2024-01-01'",
+    "ts < TIMESTAMP '2024-01-01 10:00:00'",
+    "hour(ts) = 3",
+    "s LIKE '%today%'",
+    "concat(s, 'now') = 'x now'",
+    "ts > d",
+    "date_format(ts, 'yyyy') = '2024'",
+    "to_date(s, 'dd.MM.yyyy') = DATE '2024-01-01'",
+    "CAST(n AS TIMESTAMP) > ts",
+    "coalesce(s, 'yesterday') = 'x'",
+    "d BETWEEN '2024-01-01' AND '2024-02'",
+    "nvl(n, 0) = 1",
+]
+COLUMNS = (
+    "id",
+    "id % 10 AS n",
+    "date_add(DATE '2024-01-01', CAST(id DIV 500 AS INT)) AS d",
+    "TIMESTAMP '2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, id) AS ts",
+    "CAST(TIMESTAMP '2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, id) AS STRING) AS s",
+)
+
+
+def applied(spark: SparkSession, tmp_path: Path, columns: tuple[str, ...], *conditions: str) -> str:
+    """A table of eight files by `id`, whose index describes these conditions."""
+    source, place = str(tmp_path / "source"), str(tmp_path / "table")
+    spark.range(4000).selectExpr(*columns).write.parquet(source)
+    asked = hr.Workload.from_sql([f"SELECT id FROM t WHERE {c}" for c in (*conditions, "id = 3")])
+    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="t")
+    hr.apply(spark, source, learned, place, table="t")
+    return place
+
+
+def opened(spark: SparkSession, place: str, condition: str, kind: str = "parquet") -> int:
+    """How many files an attached query opens; its rows are those of the same query without us."""
+
+    def frame() -> DataFrame:
+        return spark.read.format(kind).load(place).where(condition)
+
+    hr.attach(spark)
+    try:
+        attached, (scan,) = ask(frame())
+    finally:
+        hr.detach(spark)
+    assert attached == answer(frame()), condition
+    return scan.files
+
+
+def test_what_depends_on_the_row_alone(spark: SparkSession) -> None:
+    frame = spark.range(1).selectExpr(*COLUMNS)
+    for text in (*BY_THE_CLOCK, *BY_THE_SESSION):
+        assert steady(frame, [Opaque(text, ())]) == [], text
+    for text in BY_THE_ROW:
+        assert len(steady(frame, [Opaque(text, ())])) == 1, text
+
+
+def test_outcomes_of_another_day_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    """They are noted by the day of the rewrite, and the query may be asked on any day."""
+    late = "CAST(s AS TIMESTAMP) > TIMESTAMP '2030-01-01 00:00:00'"
+    conditions = (late, "datediff('today', d) = -7", "d + 0 = 'today'", "hour(ts) = 30")
+    with pytest.warns(hr.HedgerowWarning, match="nothing is learned from . expressions whose meaning may change"):
+        place = applied(spark, tmp_path, COLUMNS, *conditions)
+    assert [opened(spark, place, c) for c in conditions] == [8, 8, 8, 0]
+
+
+def test_ilike_goes_by_the_session_s_letters(spark: SparkSession, tmp_path: Path) -> None:
+    """An old Java does not know that Ꟁ is the upper case of ꟁ; Spark's own tables do."""
+    columns = ("id", "concat(IF(id < 2000, 'x Ꟁ ', 'x y '), id % 50) AS s")
+    condition = "s ILIKE '%ꟁ%'"
+    with set_to(spark, icu__caseMappings__enabled="false"):
+        place = applied(spark, tmp_path, columns, condition)
+        opened(spark, place, condition)
+    with set_to(spark, icu__caseMappings__enabled="true"):
+        assert opened(spark, place, condition) >= 4
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_dot_in_a_name_beside_a_field(spark: SparkSession, tmp_path: Path, turned: bool) -> None:
+    """In a footer both are called a.b."""
+    columns = ("id", "concat('w', id % 50, ' elm') AS `a.b`", "struct(concat('w', id % 50, ' fir') AS b) AS a")
+    place = applied(spark, tmp_path, columns[:: -1 if turned else 1], "`a.b` LIKE '%ash%'", "a.b LIKE '%oak%'")
+    assert opened(spark, place, "`a.b` LIKE '%e%lm%'") == opened(spark, place, "a.b LIKE '%f%ir%'") == 8
+    hr.table(spark, place).verify()
+
+
+def test_delta_appends_under_another_grammar_are_refused(delta: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "table")
+    rows = delta.range(1000).selectExpr("id", "concat('a_b/', id % 50) AS s")
+    rows.write.format("delta").save(place)
+    asked = hr.Workload.from_sql([r"SELECT id FROM t WHERE s LIKE '%\\_b/3%'", "SELECT id FROM t WHERE id = 3"])
+    table = hr.apply(delta, place, hr.learn(delta, place, asked, "range", 300, columns=["id"], table="t"))
+    with set_to(delta, parser__escapedStringLiterals="true"):
+        with pytest.raises(hr.HedgerowError, match="escapedStringLiterals"):
+            table.append(rows)
+        opened(delta, place, r"s LIKE '%\_b/3%'", "delta")
+    opened(delta, place, r"s LIKE '%\\_b/3%'", "delta")
+
+
+def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Path) -> None:
+    """A text's LIKE holds in every zone, a timestamp's does not."""
+    place = str(tmp_path / "table")
+    rows = delta.range(1000).selectExpr("id", "concat('w', id % 50) AS s")
+    rows.write.format("delta").option("delta.columnMapping.mode", "name").save(place)
+    asked = hr.Workload.from_sql(["SELECT id FROM t WHERE s LIKE '%2024-03-02%'", "SELECT id FROM t WHERE id = 3"])
+    with set_to(delta, session__timeZone="UTC"):
+        hr.apply(delta, place, hr.learn(delta, place, asked, "range", 300, columns=["id"], table="t"))
+        delta.sql(f"ALTER TABLE delta.`{place}` DROP COLUMN s")
+        delta.sql(f"ALTER TABLE delta.`{place}` ADD COLUMN s TIMESTAMP")
+        evening = "TIMESTAMP '2024-03-01 20:00:00' + make_dt_interval(0, 0, 0, id % 3000) AS s"
+        table = hr.table(delta, place).append(delta.range(1000, 2000).selectExpr("id", evening))
+    assert table.segments[-1].entry.schema["s"] == "timestamp"
+    with set_to(delta, session__timeZone="Asia/Tokyo"):
+        assert opened(delta, place, "s LIKE '%2024-03-02%'", "delta") > 0
+
+
+def test_nothing_is_appended_without_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    place = applied(spark, tmp_path, COLUMNS, "n = 3")
+    table = hr.table(spark, place).append(spark.range(0, 0).selectExpr(*COLUMNS))
+    assert spark.read.parquet(place).count() == 4000
+    table.verify()
