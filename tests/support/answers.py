@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
+import hedgerow as hr
 from hedgerow.spark.start.session import configured
 
 if TYPE_CHECKING:
@@ -46,6 +47,19 @@ def ask(frame: DataFrame) -> tuple[Answer, list[Scan]]:
 
 def answer(frame: DataFrame) -> Answer:
     return ask(frame)[0]
+
+
+def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
+    """The files that an attached query opens, and all; its answer is compared with that of a plain query."""
+    spark = frame.sparkSession
+    hr.attach(spark)
+    try:
+        found = answer(frame.where(condition))
+        [scan] = hr.last_query(spark)
+    finally:
+        hr.detach(spark)
+    assert found == answer(frame.where(condition)), condition
+    return scan.files_opened, scan.files
 
 
 def row_hash(frame: DataFrame) -> str:

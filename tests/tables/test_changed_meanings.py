@@ -10,11 +10,11 @@ import pytest
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import Opaque
 from hedgerow.spark.optimizer.rule import steady
-from tests.support.answers import answer, ask
+from tests.support.answers import opened
 from tests.support.settings import set_to
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BY_THE_CLOCK = [
     "d = 'yesterday'",
@@ -64,19 +64,8 @@ def applied(spark: SparkSession, tmp_path: Path, columns: tuple[str, ...], *cond
     return place
 
 
-def opened(spark: SparkSession, place: str, condition: str, kind: str = "parquet") -> int:
-    """How many files an attached query opens; its rows are those of the same query without us."""
-
-    def frame() -> DataFrame:
-        return spark.read.format(kind).load(place).where(condition)
-
-    hr.attach(spark)
-    try:
-        attached, (scan,) = ask(frame())
-    finally:
-        hr.detach(spark)
-    assert attached == answer(frame()), condition
-    return scan.files
+def opened_of(spark: SparkSession, place: str, condition: str, kind: str = "parquet") -> int:
+    return opened(spark.read.format(kind).load(place), condition)[0]
 
 
 def test_what_depends_on_the_row_alone(spark: SparkSession) -> None:
@@ -93,7 +82,7 @@ def test_outcomes_of_another_day_are_not_used(spark: SparkSession, tmp_path: Pat
     conditions = (late, "datediff('today', d) = -7", "d + 0 = 'today'", "hour(ts) = 30")
     with pytest.warns(hr.HedgerowWarning, match="nothing is learned from . expressions whose meaning may change"):
         place = applied(spark, tmp_path, COLUMNS, *conditions)
-    assert [opened(spark, place, c) for c in conditions] == [8, 8, 8, 0]
+    assert [opened_of(spark, place, c) for c in conditions] == [8, 8, 8, 0]
 
 
 def test_ilike_goes_by_the_session_s_letters(spark: SparkSession, tmp_path: Path) -> None:
@@ -102,9 +91,9 @@ def test_ilike_goes_by_the_session_s_letters(spark: SparkSession, tmp_path: Path
     condition = "s ILIKE '%ꟁ%'"
     with set_to(spark, icu__caseMappings__enabled="false"):
         place = applied(spark, tmp_path, columns, condition)
-        opened(spark, place, condition)
+        opened_of(spark, place, condition)
     with set_to(spark, icu__caseMappings__enabled="true"):
-        assert opened(spark, place, condition) >= 4
+        assert opened_of(spark, place, condition) >= 4
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -112,7 +101,7 @@ def test_a_dot_in_a_name_beside_a_field(spark: SparkSession, tmp_path: Path, tur
     """In a footer both are called a.b."""
     columns = ("id", "concat('w', id % 50, ' elm') AS `a.b`", "struct(concat('w', id % 50, ' fir') AS b) AS a")
     place = applied(spark, tmp_path, columns[:: -1 if turned else 1], "`a.b` LIKE '%ash%'", "a.b LIKE '%oak%'")
-    assert opened(spark, place, "`a.b` LIKE '%e%lm%'") == opened(spark, place, "a.b LIKE '%f%ir%'") == 8
+    assert opened_of(spark, place, "`a.b` LIKE '%e%lm%'") == opened_of(spark, place, "a.b LIKE '%f%ir%'") == 8
     hr.table(spark, place).verify()
 
 
@@ -125,8 +114,8 @@ def test_delta_appends_under_another_grammar_are_refused(delta: SparkSession, tm
     with set_to(delta, parser__escapedStringLiterals="true"):
         with pytest.raises(hr.HedgerowError, match="escapedStringLiterals"):
             table.append(rows)
-        opened(delta, place, r"s LIKE '%\_b/3%'", "delta")
-    opened(delta, place, r"s LIKE '%\\_b/3%'", "delta")
+        opened_of(delta, place, r"s LIKE '%\_b/3%'", "delta")
+    opened_of(delta, place, r"s LIKE '%\\_b/3%'", "delta")
 
 
 def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Path) -> None:
@@ -143,7 +132,7 @@ def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Pat
         table = hr.table(delta, place).append(delta.range(1000, 2000).selectExpr("id", evening))
     assert table.segments[-1].entry.schema["s"] == "timestamp"
     with set_to(delta, session__timeZone="Asia/Tokyo"):
-        assert opened(delta, place, "s LIKE '%2024-03-02%'", "delta") > 0
+        assert opened_of(delta, place, "s LIKE '%2024-03-02%'", "delta") > 0
 
 
 def test_nothing_is_appended_without_an_error(spark: SparkSession, tmp_path: Path) -> None:

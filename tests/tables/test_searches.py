@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from tests.support.answers import answer
+from tests.support.answers import answer, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,18 +33,6 @@ def rows(spark: SparkSession, start: int, end: int, *subjects: str) -> DataFrame
     return spark.range(start, end).selectExpr("id", *texts, "id % 7 AS number")
 
 
-def opened(spark: SparkSession, frame: DataFrame, condition: str) -> tuple[int, int]:
-    """The files that an attached query opens, and all; its answer is compared with that of a plain query."""
-    hr.attach(spark)
-    try:
-        found = answer(frame.where(condition))
-        [scan] = hr.last_query(spark)
-    finally:
-        hr.detach(spark)
-    assert found == answer(frame.where(condition)), condition
-    return scan.files_opened, scan.files
-
-
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
     source, path = str(tmp_path / "runs_source"), str(tmp_path / "runs")
@@ -59,7 +47,7 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     def read() -> DataFrame:
         return spark.read.format(kind).load(path)
 
-    counts = {c: opened(spark, read(), c) for c in CONDITIONS}
+    counts = {c: opened(read(), c) for c in CONDITIONS}
     for condition in CONDITIONS[:3]:
         assert answer(table.read(where=condition)) == answer(read().where(condition))
     assert counts["path LIKE '%apri%'"][0] < counts["path LIKE '%apri%'"][1]
@@ -67,8 +55,8 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     assert counts["path LIKE '%17%'"][0] == counts["path LIKE '%17%'"][1]
     table.append(rows(spark, 4000, 5000, "fir", "elm"))
     for word in ("fir", "elm", "birch", "apricot"):
-        opened(spark, read(), f"path LIKE '%{word}%'")
-    few, all_ = opened(spark, read(), "path LIKE '%fi%' AND tool LIKE '%runner%'")
+        opened(read(), f"path LIKE '%{word}%'")
+    few, all_ = opened(read(), "path LIKE '%fi%' AND tool LIKE '%runner%'")
     assert 0 < few < all_
     assert hr.table(spark, path).verify()["rows"] == 5000
     if kind == "delta":
@@ -76,11 +64,11 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
         spark.sql(f"DELETE FROM delta.`{path}` WHERE path LIKE '%fir/%'")
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
         for word in ("gorse", "birch", "fir", "elm"):
-            opened(spark, read(), f"path LIKE '%{word}%'")
+            opened(read(), f"path LIKE '%{word}%'")
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN path TO was")
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN tool TO path")
         for word in ("gorse", "birch", "ware", "elm", "runner"):
-            opened(spark, read(), f"path LIKE '%{word}%'")
+            opened(read(), f"path LIKE '%{word}%'")
     hr.table(spark, path).verify()
 
 
@@ -98,7 +86,7 @@ def test_relearning_finds_words(request: pytest.FixtureRequest, spark: SparkSess
     assert table.files("path LIKE '%cedar%'") == table.files()
     table = table.relearn(searches)
     assert 0 < len(table.files("path LIKE '%cedar%'")) < len(table.files())
-    opened(spark, spark.read.format(kind).load(path), "path LIKE '%elm%'")
+    opened(spark.read.format(kind).load(path), "path LIKE '%elm%'")
     assert table.verify()["rows"] == 2000
 
 
@@ -121,7 +109,7 @@ def test_bytes_are_not_texts(spark: SparkSession, tmp_path: Path) -> None:
     learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="runs")
     hr.apply(spark, source, learned, path, table="runs")
     for condition in ("contains(raw, X'6162')", "raw LIKE '%6162%'", "endswith(raw, X'62')", "contains(raw, '6162')"):
-        opened(spark, spark.read.parquet(path), condition)
+        opened(spark.read.parquet(path), condition)
 
 
 def test_collated_texts_are_not_judged_by_words(spark: SparkSession, tmp_path: Path) -> None:
@@ -132,4 +120,4 @@ def test_collated_texts_are_not_judged_by_words(spark: SparkSession, tmp_path: P
     learned = hr.learn(spark, str(tmp_path / "source"), asked, block_rows=500, table="runs")
     hr.apply(spark, str(tmp_path / "source"), learned, path, table="runs")
     for word in ("BIRCH", "Elm", "Apri", "nothing"):
-        opened(spark, spark.read.parquet(path), f"path LIKE '%{word}%'")
+        opened(spark.read.parquet(path), f"path LIKE '%{word}%'")

@@ -127,7 +127,8 @@ class TableProblem:
             drawn, refused = draw(source, predicates, rows, how.seed, named, joins)
             drawn, unsteady = _steady(drawn, joins.widened(source.frame, [*drawn.rows.columns, *drawn.rows.truths]))
         warn(f"{len(refused)} conditions cannot be evaluated", refused)
-        warn(f"nothing is learned from {len(unsteady)} expressions whose meaning may change", unsteady)
+        changing = "expressions whose meaning may change, such as that of functions of your own"
+        warn(f"nothing is learned from {len(unsteady)} {changing}", unsteady)
         noted = conditions_to_note(predicates, drawn.rows.distinct)
         counter: TableCounter | RowCounter
         if in_memory:
