@@ -67,7 +67,7 @@ SUITES: dict[str, Suite] = {
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, which queries join", 10),
     "lineitem": Suite(lineitem.run, "TPC-H's lineitem, sixty million rows, and six kinds of queries", 3),
-    "replay": Suite(replay.run, "Fifteen days of inserts and scans, counted in rows", 3, "ratio"),
+    "replay": Suite(replay.run, "Days of inserts and scans", 3, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
