@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as f
 
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import Opaque
@@ -14,7 +15,7 @@ from tests.support.answers import opened
 from tests.support.settings import set_to
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 BY_THE_CLOCK = [
     "d = 'yesterday'",
@@ -140,3 +141,49 @@ def test_nothing_is_appended_without_an_error(spark: SparkSession, tmp_path: Pat
     table = hr.table(spark, place).append(spark.range(0, 0).selectExpr(*COLUMNS))
     assert spark.read.parquet(place).count() == 4000
     table.verify()
+
+
+def test_joined_rows_read_with_other_types(spark: SparkSession, tmp_path: Path) -> None:
+    """The same files, of which a query reads a number as another kind of number: as text it is another text."""
+    lines, orders, place = (str(tmp_path / name) for name in ("lines", "orders", "table"))
+    spark.range(4000).selectExpr("id", "id % 200 AS okey").write.parquet(lines)
+    spark.range(200).selectExpr("id AS key", "CAST(id % 40 AS INT) AS x").coalesce(1).write.parquet(orders)
+    joined = "SELECT count(*) FROM l JOIN o ON l.okey = o.key WHERE CAST(o.x AS STRING) = '{}'"
+    asked = hr.Workload.from_sql([joined.format(n) for n in (3, 5, 17, 39)])
+    keys = [("l.okey", "o.key")]
+    learned = hr.learn(spark, {"l": lines, "o": orders}, asked, "mto", block_rows=300, keys=keys)
+    hr.apply(spark, {"l": lines}, learned, place, others={"o": orders})
+
+    def read(kind: str) -> DataFrame:
+        other = spark.read.schema(f"key BIGINT, x {kind}").parquet(orders)
+        return spark.read.parquet(f"{place}/l").join(other, f.expr("okey = key"))
+
+    few, all_ = opened(read("INT"), "CAST(x AS STRING) = '5'")
+    assert few < all_ > 4
+    assert opened(read("DOUBLE"), "CAST(x AS STRING) = '5.0'") == (all_, all_)
+
+
+def test_a_file_that_is_read_twice(spark: SparkSession, tmp_path: Path) -> None:
+    """A replica has each row once."""
+    columns = ("id", "id % 50 AS n")
+    place = applied(spark, tmp_path, columns, "n = 3")
+    asked = hr.Workload.from_sql(["SELECT id FROM t WHERE n = 3"])
+    source = str(tmp_path / "source")
+    learned = hr.learn(spark, source, asked, "range", 500, columns=["n"], table="t")
+    hr.apply(spark, source, learned, place, replica="by_n", table="t")
+    first, *others = sorted(str(file) for file in Path(place).glob("*.parquet"))
+    opened(spark.read.parquet(first, *others, first), "n = 3")
+    opened(spark.read.parquet(first, *[first] * len(others)), "n = 3")
+
+
+def test_nothing_is_in_an_empty_list_not_even_null(spark: SparkSession, tmp_path: Path) -> None:
+    place = applied(spark, tmp_path, ("id", "IF(id >= 2000, NULL, id % 7) AS n"), "n = 3")
+    rule = "org.apache.spark.sql.catalyst.optimizer.OptimizeIn"
+    with set_to(spark, optimizer__excludedRules=rule):
+        frame = spark.read.parquet(place)
+        assert frame.where(~f.col("n").isin([])).count() == 4000
+        hr.attach(spark)
+        try:
+            assert frame.where(~f.col("n").isin([])).count() == 4000
+        finally:
+            hr.detach(spark)

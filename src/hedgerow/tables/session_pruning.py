@@ -114,11 +114,13 @@ class OpenedTable(Protocol):
 
 @dataclass(frozen=True)
 class _JoinedCondition:
-    """A condition on joined rows; `versions` and `roots` are of the tables on the way that the query reads."""
+    """A condition on joined rows; `versions` and `roots` are of the tables on the way that the query reads, `seen` the
+    columns and types that it sees in the last one."""
 
     joined: Joined
     versions: tuple[str, ...]
     roots: tuple[str, ...]
+    seen: Mapping[str, Type]
     condition: Predicate
 
 
@@ -138,6 +140,8 @@ class _Asked:
 
     def _weakened(self, asked: _JoinedCondition, stored: StoredJoin) -> Predicate:
         """The condition, or that a key on the way is one of those whose rows have changed since."""
+        if any(str(asked.seen.get(name.lower())) != kind for name, kind in stored.fields.items()):
+            return TRUE  # the query reads the same files with other types
         ways = [asked.condition]
         for place, (before, now, root) in enumerate(zip(stored.versions, asked.versions, asked.roots, strict=True)):
             if before != now:
@@ -393,7 +397,8 @@ def _joined(
         at, places = (*versions, node["version"]), (*roots, node["root"])
         joined = Joined(_ways(table)[node["number"]])
         condition = replace(reader, struct=joined.name).read(node["where"])
-        found.append(_JoinedCondition(joined, at, places, condition))
+        seen = {name.lower(): kind for name, kind in _schema(node["schema"]).items()}
+        found.append(_JoinedCondition(joined, at, places, seen, condition))
         found += _joined(table, reader, node["joined"], at, places)
     return found
 

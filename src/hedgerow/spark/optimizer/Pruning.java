@@ -353,7 +353,8 @@ public class Pruning extends Rule {
         request.append(",\"where\":");
         new Condition(request, known.items).write(normal(condition, scan.relation));
         if (scan.side.hasMore) {
-            boolean own = joined || visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
+            boolean own = joined || visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip)
+                || scan.relation.schema().json().toLowerCase(java.util.Locale.ROOT).indexOf("_hedgerow_copy") >= 0;
             request.append(",\"own\":").append(own).append(",\"columns\":");
             names(visit.columnsOf(scan.relation, condition == null ? Literal.TrueLiteral() : condition), request);
         }
@@ -384,7 +385,8 @@ public class Pruning extends Rule {
 
     /**
      * Writes the conditions on the rows to which foreign keys lead from this relation, if the query joins them, as
-     * [{"number": of the key, "version": text, "root": path, "where": condition, "joined": [...]}, ...]; false if there is none.
+     * [{"number": of the key, "version": text, "root": path, "schema": {}, "where": condition, "joined": [...]}, ...]; false
+     * if there is none.
      */
     private boolean joined(LogicalRelation from, JsonNode keys, Known known, StringBuilder out, Visit visit)
             throws Exception {
@@ -404,7 +406,7 @@ public class Pruning extends Rule {
                 FileIndex location = ((HadoopFsRelation) other.relation()).location();
                 out.append(",\"root\":");
                 quote(isDelta(location) ? call(location, "path").toString() : "", out);
-                out.append(",\"where\":");
+                out.append(",\"schema\":").append(other.schema().json()).append(",\"where\":");
                 Expression condition = normal(visit.edges().condition(other), other);
                 new Condition(out, itemsOf(known, key, other)).write(condition);
                 out.append(",\"joined\":");
@@ -1072,15 +1074,14 @@ public class Pruning extends Rule {
             if (isDelta) {
                 return false;
             }
-            int files = 0;
+            Set found = new HashSet(); // a path may be given twice, and then its rows are read twice
             for (Iterator each = ((PartitioningAwareFileIndex) location).allFiles().iterator(); each.hasNext();) {
                 FileStatus file = (FileStatus) each.next();
-                if (!known.knows(file.getPath().getName(), file.getLen())) {
+                if (!known.knows(file.getPath().getName(), file.getLen()) || !found.add(file.getPath())) {
                     return false;
                 }
-                files++;
             }
-            return files == known.own();
+            return found.size() == known.own();
         }
 
         /** Whether the index describes every file that the scan may read. */
@@ -1669,7 +1670,8 @@ public class Pruning extends Rule {
         private boolean listed(Expression e) {
             Expression value = (Expression) ((TreeNode) e).children().head();
             out.append("[\"in\",");
-            if (!term(value)) {
+            boolean isEmpty = e instanceof In ? ((In) e).list().isEmpty() : ((InSet) e).hset().isEmpty();
+            if (isEmpty || !term(value)) { // of NULL, Spark finds that it is not in an empty list
                 return false;
             }
             Iterator each = e instanceof In ? ((In) e).list().iterator() : ((InSet) e).hset().iterator();
