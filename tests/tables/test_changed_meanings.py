@@ -41,6 +41,7 @@ BY_THE_ROW = [
     "ts > d",
     "date_format(ts, 'yyyy') = '2024'",
     "to_date(s, 'dd.MM.yyyy') = DATE '2024-01-01'",
+    "to_timestamp(s, 'yyyy-MM-dd HH:mm:ss') > ts",
     "CAST(n AS TIMESTAMP) > ts",
     "coalesce(s, 'yesterday') = 'x'",
     "d BETWEEN '2024-01-01' AND '2024-02'",
