@@ -39,7 +39,7 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which bytes take long: the table of this test is too small for a real one to take any time."""
-    monkeypatch.setattr(module, "measured_speed", lambda source, queries: SPEED)
+    monkeypatch.setattr(module, "measured_speed", lambda source, queries, read: SPEED)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
     monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)

@@ -29,7 +29,7 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.pipeline import autopilot, estimate_seconds
 path, limit, signal = sys.argv[1:]
 spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
-slow = lambda source, queries: Speed(0.01, 0.01, 1e-6)
+slow = lambda source, queries, read=(): Speed(0.01, 0.01, 1e-6)
 autopilot.measured_speed = estimate_seconds.measured_speed = slow
 autopilot.seconds_to_rewrite = lambda source, folder: 1e-8
 autopilot._LOOKS_PAID, estimate_seconds.SMALL_TABLE_BYTES = 0, 0

@@ -14,13 +14,13 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
-from hedgerow.core.learning.rewrite_choice import Bools, Facts, Limits, choose, worth_moving
+from hedgerow.core.learning.rewrite_choice import Bools, Facts, Floats, Limits, choose, worth_moving
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
-from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds
+from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, seconds_in
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
@@ -151,8 +151,8 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 
 @dataclass(frozen=True)
 class _Present:
-    """A table as it is, and its queries. `expected`: so many queries; `rewritten`: bytes of all rewrites in the period;
-    `days_since_whole`: since the last of everything."""
+    """A table as it is, and its queries. `seconds`: of each file, what a query spends in it. `expected`: so many
+    queries; `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything."""
 
     managed: Table | None
     source: Source
@@ -160,6 +160,7 @@ class _Present:
     workload: Workload
     speed: Speed
     files: Files
+    seconds: Floats
     expected: float
     model: RewriteCost
     rewritten: float
@@ -169,14 +170,14 @@ class _Present:
     def worth_moving(self, limits: Limits, left: float = 0.0) -> Bools:
         """The files that pay for their own rewriting, if queries then spend the share `left` of their time in them."""
         files, rested = self.files, self.files.times + 1 <= limits.rewrites
-        return worth_moving(files.seconds, files.sizes, rested, self.expected, self.model.rate(0), limits, left)
+        return worth_moving(self.seconds, files.sizes, rested, self.expected, self.model.rate(0), limits, left)
 
     def facts(self, part: Bools, items: int, left: float, described: float | None) -> Facts:
         """What a decision needs. `part`: the files to lay out anew, in which a query then spends `left` seconds.
         `described`: what it would take in the present layout if its index told all that queries ask."""
-        files, size, spent = self.files, self.source.size, float(self.files.seconds[part].sum())
-        now, whole = self.speed.query + float(files.seconds.sum()), bool(part.all())
-        then = self.speed.query + float(files.seconds[~part].sum()) + left
+        files, size, spent = self.files, self.source.size, float(self.seconds[part].sum())
+        now, whole = self.speed.query + float(self.seconds.sum()), bool(part.all())
+        then = self.speed.query + float(self.seconds[~part].sum()) + left
         if described is not None:
             new = float(files.sizes[files.is_new].sum() / files.sizes.sum())
             described += new * (seconds_as_it_is(self.source, self.queries, self.speed) - described)
@@ -216,7 +217,7 @@ class _Found:
     @property
     def spent(self) -> float:
         """What a query spends in these files now."""
-        return float(self.present.files.seconds[self.part].sum())
+        return float(self.present.seconds[self.part].sum())
 
     @property
     def left(self) -> float:
@@ -285,14 +286,15 @@ class _Pilot:
         share = 1.0 if horizon is None else horizon / span.days
         if (reason := self._too_little(span.seconds * share, before)) is not None:
             return self._nothing(reason)
+        with step(self.spark, "looking at the layout"):
+            files = files_of(source, managed, queries, workload, _moved_lately(before, period, limits.cooldown))
         with step(self.spark, "measuring"):
-            speed, model = measured_speed(source, queries), self._rewriting(source, before, period)
+            speed = measured_speed(source, queries, files.most_read)
+            model = self._rewriting(source, before, period)
         if speed is None:
             return self._nothing(_NO_SECONDS, begun=begun)
         if model is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun)
-        with step(self.spark, "looking at the layout"):
-            files = files_of(source, managed, queries, workload, speed, _moved_lately(before, period, limits.cooldown))
         lately = [d for d in before if d.done and days_since(d.at) <= period]
         return _Present(
             managed,
@@ -301,6 +303,7 @@ class _Pilot:
             workload,
             speed,
             files,
+            seconds_in(files, managed, queries, workload, speed),
             span.queries * share,
             model,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in lately),

@@ -23,16 +23,27 @@ from hedgerow.tables.delta.table import DeltaTable
 class Files:
     """Where a table can only be moved as a whole, it counts as one file, and there is no `snapshot`.
 
-    `seconds`: of each file, what a query spends in it in the mean. `is_new`: no index describes it. `times`: how often
-    its rows were moved lately.
+    `opened`: the files that each query opens. `is_new`: no index describes the file. `times`: how often its rows were
+    moved lately.
     """
 
     source: Source
     snapshot: Snapshot | None
     sizes: Floats
-    seconds: Floats
+    opened: Sequence[tuple[Query, Bools]]
     is_new: Bools
     times: Floats
+
+    @property
+    def most_read(self) -> list[str]:
+        """The paths of the files that queries read, the most read first; none if that is not known."""
+        if self.snapshot is None:
+            return []
+        weight = np.zeros(len(self.sizes))
+        for query, files in self.opened:
+            weight[files] += query.weight
+        order = np.argsort(-weight, kind="stable")
+        return [self.snapshot.log.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
 
     @property
     def all(self) -> Bools:
@@ -56,34 +67,36 @@ class Files:
 
 
 def files_of(
-    source: Source,
-    managed: Table | None,
-    queries: Sequence[Query],
-    workload: Workload,
-    speed: Speed,
-    moved: Mapping[str, float],
+    source: Source, managed: Table | None, queries: Sequence[Query], workload: Workload, moved: Mapping[str, float]
 ) -> Files:
     """The files of the newest version of a table; `moved`: how often the rows of some segments were, lately."""
     if source.version is None:
-        if managed is None:
-            now = seconds_as_it_is(source, queries, speed)
-        else:
-            now = mean_seconds(managed.score(workload), workload, source, speed)
         one = np.ones(1)
-        return Files(source, None, source.size * one, (now - speed.query) * one, np.full(1, managed is None), 0 * one)
+        return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one)
     log = managed.log if isinstance(managed, DeltaTable) else delta_log(source.frame.sparkSession, source.origin)
     snapshot = log.snapshot()
     count = len(snapshot.files.names)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
     is_new, times = np.ones(count, bool), np.zeros(count)
     if not isinstance(managed, DeltaTable):
-        opened = [(query, is_new) for query in queries]
+        return Files(source, snapshot, sizes, [(query, is_new) for query in queries], is_new, times)
+    for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
+        is_new[theirs] = False
+        times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
+    return Files(source, snapshot, sizes, managed.opened(workload, snapshot), is_new, times)
+
+
+def seconds_in(
+    files: Files, managed: Table | None, queries: Sequence[Query], workload: Workload, speed: Speed
+) -> Floats:
+    """Of each file, what a query spends in it, in the mean."""
+    if files.opened:
+        return seconds_in_files(files.source, speed, files.sizes, files.opened)
+    if managed is None:
+        now = seconds_as_it_is(files.source, queries, speed)
     else:
-        opened = managed.opened(workload, snapshot)
-        for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
-            is_new[theirs] = False
-            times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
-    return Files(source, snapshot, sizes, seconds_in_files(source, speed, sizes, opened), is_new, times)
+        now = mean_seconds(managed.score(workload), workload, files.source, speed)
+    return np.full(1, now - speed.query)
 
 
 def mean_seconds(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
