@@ -14,9 +14,10 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
-from hedgerow.core.learning.rewrite_choice import Bools, Facts, Floats, Limits, choose, worth_moving
+from hedgerow.core.learning.rewrite_choice import Facts, Floats, Limits, choose, worth_moving
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
 from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
@@ -242,19 +243,20 @@ class _Pilot:
             return present, None
         part, anyhow = present.worth_moving(limits), present.worth_moving(replace(limits, rewrites=np.inf))
         waits = ["what a rewrite would pay for was rewritten lately"] if anyhow.any() and not part.any() else []
-        everything = present.files.all
-        best = present.facts(part if anyhow.any() else everything, 0, 0.0, present.speed.query)
+        if not anyhow.any():  # then the reasons tell of the whole table, which pays as little
+            part = present.files.all
+        best = present.facts(part, 0, 0.0, present.speed.query)
         choice = choose(best, limits)
         if choice.action == "nothing":
             little = choice.gain < limits.margin * choice.cost and not waits
             why = "too little to gain, even if queries found nothing to read: " if little else ""
             return self._nothing(*(waits or [why + "; ".join(choice.reasons)]), begun=begun, facts=best), None
-        found = self._found(present, part if part.any() else everything)
+        found = self._found(present, part if part.any() else present.files.all)
         if found is None:
             return self._nothing(_NO_SECONDS, begun=begun), None
         if part.any():  # with less to gain, fewer files pay for themselves
-            part = present.worth_moving(limits, found.left / found.spent)
-            found = found if part.sum() in (0, found.part.sum()) else self._found(present, part) or found
+            fewer = present.worth_moving(limits, found.left / max(1e-9, found.spent))
+            found = found if fewer.sum() in (0, part.sum()) else self._found(present, fewer) or found
             part = found.part
         items = items_in(found.learned)
         real = present.facts(part, items, found.left, None)

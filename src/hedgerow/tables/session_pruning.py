@@ -288,7 +288,8 @@ class _OpenedParquet:
 
     def answer(self, asked: _Asked, request: Json) -> dict[str, Any]:
         p = asked.of(self.joined)
-        if not request.get("own", True):
+        sees_copies = COPY in map(str.lower, self.seen)  # as a column of its own, which only copies have
+        if not request.get("own", True) and not sees_copies:
             reads = request["columns"]
             columns = None if reads is None else [quote_name(name) for name in reads]
             opening = self.table.opening(p, columns, self.settings)

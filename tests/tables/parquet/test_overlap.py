@@ -19,7 +19,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.parquet.table import ParquetTable
-from tests.support.answers import answer, answers
+from tests.support.answers import answer, answers, opened
 from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
 from tests.support.crossing_arms import arms
@@ -232,6 +232,9 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
         sql = "SELECT a.z, b.y FROM $T a JOIN $T b ON a.x = b.x WHERE a.z >= 900 AND b.z > 990"
         routed = hr.route(spark, sql.replace("$T", f"parquet.`{table.path}`"))
         assert answer(routed) == answer(spark.sql(sql.replace("$T", "plain_arms")))
+        opened(plain, "z >= 900")
+        named = f"{', '.join(f'{f.name} {f.dataType.simpleString()}' for f in plain.schema)}, {COPY.upper()} BIGINT"
+        opened(spark.read.schema(named).parquet(table.path), "z >= 900")  # a column that only copies have
     assert grown.verify()["rows"] == plain.count()
     spark.catalog.dropTempView("plain_arms")
 

@@ -353,8 +353,7 @@ public class Pruning extends Rule {
         request.append(",\"where\":");
         new Condition(request, known.items).write(normal(condition, scan.relation));
         if (scan.side.hasMore) {
-            boolean own = joined || visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip)
-                || scan.relation.schema().json().toLowerCase(java.util.Locale.ROOT).indexOf("_hedgerow_copy") >= 0;
+            boolean own = joined || visit.asksForFiles() || hasMetadata(scan.relation) || !scan.isWhole(known.skip);
             request.append(",\"own\":").append(own).append(",\"columns\":");
             names(visit.columnsOf(scan.relation, condition == null ? Literal.TrueLiteral() : condition), request);
         }
@@ -902,12 +901,17 @@ public class Pruning extends Rule {
             return String.join(",", found);
         }
 
-        /** Whether nothing in it, as it was analysed, asks for the clock, the session or anything but the row. */
-        boolean isSteady(Expression e) {
+        /** The class of an expression of Spark's own, as the lists name it; nothing for any other. */
+        private static String nameOf(Expression e) {
             String name = e.getClass().getName();
             String home = "org.apache.spark.sql.catalyst.expressions.";
-            String own = name.startsWith(home) ? name.substring(home.length()) : "";
-            if (!expressions.contains(own) && !replaced.contains(own) || e instanceof Cast && readsClock((Cast) e)
+            return name.startsWith(home) ? name.substring(home.length()) : "";
+        }
+
+        /** Whether nothing in it, as it was analysed, asks for the clock, the session or anything but the row. */
+        boolean isSteady(Expression e) {
+            String name = nameOf(e);
+            if (!expressions.contains(name) && !replaced.contains(name) || e instanceof Cast && readsClock((Cast) e)
                     || e instanceof RuntimeReplaceable && !isSteady(((RuntimeReplaceable) e).replacement())) {
                 return false;
             }
@@ -921,9 +925,7 @@ public class Pruning extends Rule {
 
         /** Whether its classes are all on the list, no text is compared by a collation, and equal trees mean the same. */
         boolean knows(Expression e) {
-            String name = e.getClass().getName();
-            String home = "org.apache.spark.sql.catalyst.expressions.";
-            if (!name.startsWith(home) || !expressions.contains(name.substring(home.length())) || !e.deterministic()
+            if (!expressions.contains(nameOf(e)) || !e.deterministic()
                     || e.dataType().catalogString().indexOf("collate") >= 0 || e instanceof Literal && isZero((Literal) e)
                     || e instanceof Cast && showsNested((Cast) e) || e instanceof In && ((In) e).list().isEmpty()
                     || e instanceof InSet && ((InSet) e).hset().isEmpty()) {
