@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.core.learning.rewrite_choice import Floats
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.pruning.block_stats import Bools, Floats
 from hedgerow.core.workload.queries import Query
 from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
 from hedgerow.spark.storage.delta_log import Snapshot, delta_log

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.pruning.block_stats import Bools, Floats
 
-Floats = npt.NDArray[np.float64]
 Action = Literal["nothing", "statistics", "new files", "worst files", "whole table"]
 _NEARLY_ALL = 0.8  # of a table's bytes: then all of it is laid out in one layout
 _READING = 0.3  # to read a table and describe its files takes this share of the time of a rewrite

@@ -44,6 +44,7 @@ NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in 
 Bits = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
 MAX_WORDS = 512  # entries with more words in a column's texts get no set of words

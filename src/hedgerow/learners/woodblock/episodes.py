@@ -21,12 +21,11 @@ from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
 from hedgerow.core.parallel import parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.woodblock.region_bits import Pieces
 
 Counts = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 
 class Wave(NamedTuple):

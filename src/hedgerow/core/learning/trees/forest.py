@@ -7,7 +7,7 @@
 
 The next cut is always the one that lets the queries skip the most rows that no other tree lets them skip. A gain only
 falls while other trees grow, so a gain known from before is a bound: a leaf is looked at again only when its bound is
-the highest.
+the highest, and of its cuts only those whose bounds are.
 
 The product of the trees is one tree again. Its leaves are the rows with one leaf in every tree: Pando's k-tuples.
 """
@@ -15,21 +15,23 @@ The product of the trees is one tree again. Its leaves are the rows with one lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import best_cut_beside, chosen, clear, count, shortened
-from hedgerow.core.parallel import parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.learning.trees.kernels import chosen, clear, count, gains_beside, shortened
+from hedgerow.core.parallel import parallel_map
+from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
 MAX_ROWS = 1 << 18  # of the sample that trees grow on: for each tree and query it is noted which of them are read
+AT_ONCE = 32  # cuts that are tried together, and then twice as many
 Bitmaps = npt.NDArray[np.uint64]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
 
@@ -91,7 +93,8 @@ def _thinned(problem: Problem) -> tuple[Problem, float]:
 class _Leaf:
     """A leaf that may be cut: `best` is its best cut, which was found when `beside` cuts were in the other trees.
 
-    `near`: no query gains yet, but the cut brings some nearer to it."""
+    `near`: no query gains yet, but the cut brings some nearer to it. `gains`: what each cut gained when it was tried;
+    now it gains that or less."""
 
     tree: int
     node: OpenNode
@@ -102,6 +105,14 @@ class _Leaf:
     best: int = NO_CUT
     near: bool = False
     beside: int = 0
+    gains: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Take all cuts as not tried."""
+        self.gains = np.full(len(self.node.cuts), np.inf)
 
 
 class _Growth:
@@ -145,10 +156,12 @@ class _Growth:
             reads = self._read_beside(leaf)
             if not leaf.near:
                 short = shortened(leaf.node.queries, self.clauses, leaf.node.some, leaf.node.other)
-                leaf.best, gain = self._best(leaf.node, np.arange(len(reads)), short, reads, False)
-            if leaf.best == NO_CUT and self.by_cells:
-                leaf.near = True
-                leaf.best, gain = self._best(leaf.node, leaf.node.queries, self.clauses, reads, True)
+                leaf.best, gain = self._best(leaf, np.arange(len(reads)), short, reads)
+                if leaf.best == NO_CUT and self.by_cells:
+                    leaf.near = True
+                    leaf.forget()
+            if leaf.near:
+                leaf.best, gain = self._best(leaf, leaf.node.queries, self.clauses, reads)
         if leaf.best == NO_CUT:
             self.close(leaf)
         else:
@@ -163,20 +176,24 @@ class _Growth:
                 reads &= chosen(read, leaf.node.queries, leaf.rows)
         return reads
 
-    def _best(
-        self, node: OpenNode, queries: Ints, clauses: ClauseArrays, reads: Bitmaps, near: bool
-    ) -> tuple[int, float]:
-        sizes, counts = count(node.bits), count(reads)
+    def _best(self, leaf: _Leaf, queries: Ints, clauses: ClauseArrays, reads: Bitmaps) -> tuple[int, float]:
+        """The cut with the largest gain, and its gain. No cut is tried that once gained less than another does now."""
+        node, sizes, counts = leaf.node, count(leaf.node.bits), count(reads)
 
-        def best_of(part: slice) -> tuple[int, float]:
-            found: tuple[int, float] = best_cut_beside(
-                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
-                reads, counts, self.least, self.eps, near, part.start, part.stop,
+        def gains_of(tried: Ints) -> Floats:
+            found: Floats = gains_beside(
+                tried, node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
+                reads, counts, self.least, self.eps, leaf.near,
             )  # fmt: skip
             return found
 
-        pairs = parallel_map_slices(best_of, len(node.bits))
-        return max(pairs, key=lambda pair: pair[1], default=(NO_CUT, 0.0))
+        least = most = LEAST_GAIN * node.rows
+        order, first = np.argsort(-leaf.gains, kind="stable"), 0
+        while first < len(order) and leaf.gains[order[first]] >= most:
+            tried = order[first : 2 * first + AT_ONCE]
+            leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, AT_ONCE)))
+            first, most = first + len(tried), max(most, leaf.gains[tried].max())
+        return (int(leaf.gains.argmax()), float(most)) if most > least else (NO_CUT, 0.0)
 
     def _cut(self, leaf: _Leaf) -> None:
         tree, node, cut = leaf.tree, leaf.node, int(leaf.node.cuts[leaf.best])

@@ -247,7 +247,8 @@ def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def best_cut_beside(
+def gains_beside(
+    tried: Any,
     bits: Any,
     n: int,
     sizes: Any,
@@ -262,12 +263,11 @@ def best_cut_beside(
     least: int,
     eps: float,
     near: bool,
-    first: int,
-    end: int,
-) -> tuple[int, float]:
-    """As `best_cut`, among rows that query `queries[i]` reads in all other trees: `reads[i]`, so many as `counts[i]`.
+) -> Any:
+    """The gains, as in `best_cut`, of the cuts in the rows `tried` of `bits`; 0 of one that leaves a side too small.
 
-    All of these queries read the node in its own tree."""
+    Only rows count that query `queries[i]` reads in all other trees: `reads[i]`, so many as `counts[i]`. All of these
+    queries read the node in its own tree."""
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     lacks = np.zeros(len(queries))
@@ -275,8 +275,9 @@ def best_cut_beside(
         for i in range(len(queries)):
             for at in range(starts[queries[i]], starts[queries[i] + 1]):
                 lacks[i] = max(lacks[i], _lacking(needs[at], clauses, some, other))
-    best, most = -1, LEAST_GAIN * n
-    for c in range(first, end):
+    gains = np.zeros(len(tried))
+    for k in range(len(tried)):
+        c = tried[k]
         left = sizes[c]
         if min(left, n - left) < least:
             continue
@@ -304,9 +305,8 @@ def best_cut_beside(
         if eps >= 0:
             share = left / n
             gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
-        if gain > most:
-            best, most = c, gain
-    return best, most
+        gains[k] = gain
+    return gains
 
 
 @njit(cache=True)

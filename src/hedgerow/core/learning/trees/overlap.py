@@ -7,17 +7,15 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout, allowed_by
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import Steps, and3, combine, stepwise
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 
 Relation = Literal["meet", "touch", "apart"]
-Floats = npt.NDArray[np.float64]
 Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function
 
 _MAX_ROUNDS = 3  # of choosing copies anew after the homes that queries open have changed
