@@ -24,8 +24,8 @@ import numpy.typing as npt
 from numba import njit
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.learners.woodblock.episodes import Choices, Episodes, Floats, OpenNodes, Policy, State
+from hedgerow.core.pruning.block_stats import Floats, Ints
+from hedgerow.learners.woodblock.episodes import Choices, Episodes, OpenNodes, Policy, State
 
 HIDDEN = 512  # units in each of two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss

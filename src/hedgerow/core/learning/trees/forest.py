@@ -25,8 +25,8 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import chosen, clear, count, gains_beside, shortened
-from hedgerow.core.parallel import parallel_map
+from hedgerow.core.learning.trees.kernels import changes, chosen, clear, count, gains_beside, shortened
+from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
@@ -93,8 +93,9 @@ def _thinned(problem: Problem) -> tuple[Problem, float]:
 class _Leaf:
     """A leaf that may be cut: `best` is its best cut, which was found when `beside` cuts were in the other trees.
 
-    `near`: no query gains yet, but the cut brings some nearer to it. `gains`: what each cut gained when it was tried;
-    now it gains that or less."""
+    `near`: no query gains yet, but the cut brings some nearer to it. `changes`: where a cut's changes begin, and what
+    it changes for each query, whatever the other trees do. `gains`: of each cut when it was tried; now it gains that or
+    less."""
 
     tree: int
     node: OpenNode
@@ -105,14 +106,8 @@ class _Leaf:
     best: int = NO_CUT
     near: bool = False
     beside: int = 0
-    gains: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Take all cuts as not tried."""
-        self.gains = np.full(len(self.node.cuts), np.inf)
+    changes: tuple[Ints, Ints, Floats, Floats] | None = None
+    gains: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class _Growth:
@@ -129,9 +124,10 @@ class _Growth:
         self.done = [0] * k  # leaves that stay leaves
         self.leaves: list[tuple[bool, float, int, int, _Leaf]] = []  # a heap: the largest bound comes first
         self.pushed = 0
-        root, every = OpenNode.root(problem), np.arange(queries)
-        for tree in range(k):
-            self._look_at(_Leaf(tree, root, np.arange(rows), every, NO_PARENT, 0))
+        root = _Leaf(0, OpenNode.root(problem), np.arange(rows), np.arange(queries), NO_PARENT, 0)
+        self._look_at(root)
+        for tree in range(1, k):
+            self._push(replace(root, tree=tree, gains=root.gains.copy()))
 
     def grow(self) -> None:
         """Cut the leaf with the largest gain; or look again at one whose gain may have fallen."""
@@ -151,40 +147,40 @@ class _Growth:
 
     def _look_at(self, leaf: _Leaf) -> None:
         leaf.beside = self._cuts_beside(leaf.tree)
-        leaf.best, gain = NO_CUT, 0.0
-        if leaf.node.rows >= 2 * self.least:
+        leaf.best = NO_CUT
+        if leaf.node.rows >= 2 * self.least and len(leaf.node.cuts):
             reads = self._read_beside(leaf)
-            if not leaf.near:
-                short = shortened(leaf.node.queries, self.clauses, leaf.node.some, leaf.node.other)
-                leaf.best, gain = self._best(leaf, np.arange(len(reads)), short, reads)
-                if leaf.best == NO_CUT and self.by_cells:
-                    leaf.near = True
-                    leaf.forget()
-            if leaf.near:
-                leaf.best, gain = self._best(leaf, leaf.node.queries, self.clauses, reads)
+            self._try_cuts(leaf, reads)
+            if leaf.best == NO_CUT and self.by_cells and not leaf.near:
+                leaf.near, leaf.changes = True, None
+                self._try_cuts(leaf, reads)
+        self._push(leaf)
+
+    def _push(self, leaf: _Leaf) -> None:
         if leaf.best == NO_CUT:
             self.close(leaf)
         else:
             self.pushed += 1
-            heappush(self.leaves, (leaf.near, -gain, leaf.tree, self.pushed, leaf))
+            heappush(self.leaves, (leaf.near, -leaf.gains[leaf.best], leaf.tree, self.pushed, leaf))
 
     def _read_beside(self, leaf: _Leaf) -> Bitmaps:
         """For each open query of the leaf, the rows of the leaf that the query reads in all other trees."""
-        reads = _all_read(len(leaf.node.queries), len(leaf.rows))
-        for tree, read in enumerate(self.read):
-            if tree != leaf.tree:
-                reads &= chosen(read, leaf.node.queries, leaf.rows)
-        return reads
+        queries = leaf.node.queries
+        beside = [read[queries] for tree, read in enumerate(self.read) if tree != leaf.tree]
+        if not beside:
+            return _all_read(len(queries), len(leaf.rows))
+        found: Bitmaps = chosen(np.bitwise_and.reduce(beside), leaf.rows)
+        return found
 
-    def _best(self, leaf: _Leaf, queries: Ints, clauses: ClauseArrays, reads: Bitmaps) -> tuple[int, float]:
-        """The cut with the largest gain, and its gain. No cut is tried that once gained less than another does now."""
+    def _try_cuts(self, leaf: _Leaf, reads: Bitmaps) -> None:
+        """Find the cut with the largest gain. No cut is tried that once gained less than another does now."""
         node, sizes, counts = leaf.node, count(leaf.node.bits), count(reads)
+        if leaf.changes is None:
+            leaf.changes, leaf.gains = self._changes(leaf, sizes), np.full(len(sizes), np.inf)
+        changed = leaf.changes
 
         def gains_of(tried: Ints) -> Floats:
-            found: Floats = gains_beside(
-                tried, node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
-                reads, counts, self.least, self.eps, leaf.near,
-            )  # fmt: skip
+            found: Floats = gains_beside(tried, *changed, node.bits, node.rows, sizes, reads, counts, self.eps)
             return found
 
         least = most = LEAST_GAIN * node.rows
@@ -193,7 +189,24 @@ class _Growth:
             tried = order[first : 2 * first + AT_ONCE]
             leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, AT_ONCE)))
             first, most = first + len(tried), max(most, leaf.gains[tried].max())
-        return (int(leaf.gains.argmax()), float(most)) if most > least else (NO_CUT, 0.0)
+        leaf.best = int(leaf.gains.argmax()) if most > least else NO_CUT
+
+    def _changes(self, leaf: _Leaf, sizes: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+        node, queries, clauses = leaf.node, leaf.node.queries, self.clauses
+        if not leaf.near:
+            clauses = shortened(queries, clauses, node.some, node.other)
+            queries = np.arange(len(queries))
+
+        def found(part: slice) -> tuple[Ints, Ints, Floats, Floats]:
+            these: tuple[Ints, Ints, Floats, Floats] = changes(
+                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
+                self.least, leaf.near, part.start, part.stop,
+            )  # fmt: skip
+            return these
+
+        parts = parallel_map_slices(found, len(sizes))
+        row, query, by_left, by_right = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return np.searchsorted(row, np.arange(len(sizes) + 1)), query, by_left, by_right
 
     def _cut(self, leaf: _Leaf) -> None:
         tree, node, cut = leaf.tree, leaf.node, int(leaf.node.cuts[leaf.best])

@@ -247,8 +247,7 @@ def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def gains_beside(
-    tried: Any,
+def changes(
     bits: Any,
     n: int,
     sizes: Any,
@@ -258,16 +257,15 @@ def gains_beside(
     queries: Any,
     asked: Any,
     clauses: Any,
-    reads: Any,
-    counts: Any,
     least: int,
-    eps: float,
     near: bool,
-) -> Any:
-    """The gains, as in `best_cut`, of the cuts in the rows `tried` of `bits`; 0 of one that leaves a side too small.
+    first: int,
+    end: int,
+) -> tuple[Any, Any, Any, Any]:
+    """What the cuts in rows `first` to `end` of `bits` change for queries, all of which read the node.
 
-    Only rows count that query `queries[i]` reads in all other trees: `reads[i]`, so many as `counts[i]`. All of these
-    queries read the node in its own tree."""
+    Four columns: the row of the cut, the place in `queries`, and what the query gains by a row on the left and on the
+    right. A cut that leaves a side with less than `least` rows changes nothing."""
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     lacks = np.zeros(len(queries))
@@ -275,17 +273,17 @@ def gains_beside(
         for i in range(len(queries)):
             for at in range(starts[queries[i]], starts[queries[i] + 1]):
                 lacks[i] = max(lacks[i], _lacking(needs[at], clauses, some, other))
-    gains = np.zeros(len(tried))
-    for k in range(len(tried)):
-        c = tried[k]
-        left = sizes[c]
-        if min(left, n - left) < least:
+    row, query = np.empty(len(queries), np.int32), np.empty(len(queries), np.int32)
+    by_left, by_right = np.empty(len(queries)), np.empty(len(queries))
+    m = 0
+    for c in range(first, end):
+        if min(sizes[c], n - sizes[c]) < least:
             continue
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
-        gain = 0.0
+        if m + len(queries) > len(row):
+            row, query = np.append(row, np.empty_like(row)), np.append(query, np.empty_like(query))
+            by_left, by_right = np.append(by_left, by_left), np.append(by_right, by_right)
         for i in range(len(queries)):
-            if counts[i] == 0:
-                continue
             q = queries[i]
             on_left, on_right = lacks[i], lacks[i]
             for at in range(starts[q], starts[q + 1]):
@@ -298,14 +296,43 @@ def gains_beside(
                 if on_left == 1.0 and on_right == 1.0:
                     break
             if on_left > lacks[i] or on_right > lacks[i]:
-                both = 0.0
-                for w in range(bits.shape[1]):
-                    both += _ones(bits[c, w] & reads[i, w])
-                gain += weights[q] * ((on_left - lacks[i]) * both + (on_right - lacks[i]) * (counts[i] - both))
-        if eps >= 0:
-            share = left / n
-            gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
-        gains[k] = gain
+                row[m], query[m] = c, i
+                by_left[m], by_right[m] = weights[q] * (on_left - lacks[i]), weights[q] * (on_right - lacks[i])
+                m += 1
+    return row[:m], query[:m], by_left[:m], by_right[:m]
+
+
+@njit(cache=True, nogil=True)
+def gains_beside(
+    tried: Any,
+    starts: Any,
+    query: Any,
+    by_left: Any,
+    by_right: Any,
+    bits: Any,
+    n: int,
+    sizes: Any,
+    reads: Any,
+    counts: Any,
+    eps: float,
+) -> Any:
+    """The gains, as in `best_cut`, of the cuts in the rows `tried` of `bits`, by what these change (see `changes`).
+
+    Only rows count that the query in place i reads in all other trees: `reads[i]`, so many as `counts[i]`."""
+    gains = np.zeros(len(tried))
+    for k in range(len(tried)):
+        c = tried[k]
+        for at in range(starts[c], starts[c + 1]):
+            i = query[at]
+            if counts[i] == 0:
+                continue
+            both = 0.0
+            for w in range(bits.shape[1]):
+                both += _ones(bits[c, w] & reads[i, w])
+            gains[k] += by_left[at] * both + by_right[at] * (counts[i] - both)
+        if eps >= 0 and gains[k] > 0:
+            share = sizes[c] / n
+            gains[k] /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
     return gains
 
 
@@ -319,11 +346,11 @@ def _ones(x: Any) -> Any:
 
 
 @njit(cache=True)
-def chosen(bits: Any, queries: Any, rows: Any) -> Any:
-    """The bits of these queries and rows, packed again."""
-    found = np.zeros((len(queries), (len(rows) + 63) // 64), np.uint64)
-    for i in range(len(queries)):
-        own = bits[queries[i]]
+def chosen(bits: Any, rows: Any) -> Any:
+    """The bits of these rows, packed again."""
+    found = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
+    for i in range(len(bits)):
+        own = bits[i]
         for k in range(len(rows)):
             r = rows[k]
             found[i, k >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
