@@ -204,6 +204,17 @@ def test_rollback(delta: SparkSession, path: str) -> None:
         again.rollback()
 
 
+@pytest.mark.long
+def test_rollback_to_what_the_table_no_longer_may_have(delta: SparkSession, path: str) -> None:
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number = 5")
+    table = by_number(delta, path)
+    delta.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')")
+    delta.sql(f"ALTER TABLE delta.`{path}` DROP FEATURE deletionVectors")
+    kept = now(delta, path).count()
+    one_sentence(table.rollback, "cannot be taken back")
+    assert now(delta, path).count() == kept
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

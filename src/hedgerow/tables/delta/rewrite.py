@@ -307,7 +307,10 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = snapshot.rewrite()
-    version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
+    try:
+        version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
+    except spark_errors() as error:
+        raise HedgerowError(f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}") from error
     done_now = {**operation("rollback", version, None), "to": last["version"] - 1}
 
     def with_rollback(listed: SegmentList) -> SegmentList:
