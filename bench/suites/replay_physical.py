@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ROWS = {"quick": 20_000, "full": 2_000_000}  # a day
 DAYS = {"quick": 4, "full": 8}
-QUERIES = {"quick": 4, "full": 100}  # a day
+QUERIES = {"quick": 4, "full": 40}  # a day
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
 HALF_LIFE = 0.0035  # days: about five minutes, which a day of the full form takes
 _WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
