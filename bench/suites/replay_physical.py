@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ROWS = {"quick": 20_000, "full": 1_500_000}  # a day
 DAYS = {"quick": 4, "full": 8}
 QUERIES = {"quick": 4, "full": 30}  # a day
-TIMES = 12  # each query counts
+TIMES = 12  # as so many queries each one counts
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
 HALF_LIFE = 0.002  # days: about three minutes, which a day of the full form takes
 _WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
@@ -75,7 +75,6 @@ class Way:
     path: str
     spark: SparkSession
     log: Log | None = None
-    logged: str = ""  # until when queries were logged again
     scans: float = 0.0
     inserts: float = 0.0
     moves: float = 0.0
@@ -160,19 +159,16 @@ def _ask(ways: list[Way], asked: list[str]) -> None:
 
 
 def _log_again(way: Way) -> None:
-    """Enter the day's queries into the log as often as they count."""
-    from pyspark.sql import functions as f
-
+    """Enter the day's queries into the log as often as they count: again as the second, the third and so on."""
     from hedgerow.tables.query_log import QueryLog
 
     assert way.log is not None
     way.log.flush()
     log = QueryLog.of(way.spark, way.path)
-    new = log.frame().where(f"at > TIMESTAMP '{way.logged}'") if way.logged else log.frame()
-    latest = new.agg(f.max("at").cast("string")).collect()[0][0]
-    again = new.crossJoin(way.spark.range(1, TIMES)).withColumn("query", f.concat("query", f.lit(" "), "id")).drop("id")
-    again.write.format("delta").mode("append").save(log.folder)
-    way.logged = latest
+    entries = log.frame().toArrow().to_pylist()
+    before = {entry["query"].partition(" ")[0] for entry in entries if " " in entry["query"]}
+    new = [entry for entry in entries if " " not in entry["query"] and entry["query"] not in before]
+    log.append([{**entry, "query": f"{entry['query']} {n}"} for entry in new for n in range(2, TIMES + 1)])
 
 
 def _lay_out(way: Way, asked: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -70,11 +71,16 @@ def paths(nodes: Nodes) -> list[tuple]:
     return [found[number] for number in range(len(nodes))]
 
 
+AT_ONCE = "hedgerow.core.learning.trees.forest.AT_ONCE"  # with 1, most cuts of a leaf are not tried again
+
+
+@pytest.mark.parametrize("at_once", [1, 32])
 @given(random=randoms)
-def test_every_cut_is_the_best_of_all_trees(random: Random) -> None:
+def test_every_cut_is_the_best_of_all_trees(at_once: int, random: Random) -> None:
     table, problem = a_problem(random, most_rows=20)
     k = random.randint(1, 3)
-    trees = forest(problem, k, problem.sample_block_rows, -1.0, False, 10_000)
+    with patch(AT_ONCE, at_once):
+        trees = forest(problem, k, problem.sample_block_rows, -1.0, False, 10_000)
     slow = SlowForest(Slow(table.rows, problem), k, len(table))
     ways, made = [paths(nodes) for nodes in trees], [0] * k
     while any(done < len(nodes) for done, nodes in zip(made, trees, strict=True)):
@@ -89,6 +95,17 @@ def test_every_cut_is_the_best_of_all_trees(random: Random) -> None:
         slow.cut(t, path, cut)
         made[t] += 1
     assert slow.best() == 0
+
+
+@given(random=randoms)
+def test_cuts_that_are_not_tried_would_not_be_taken(random: Random) -> None:
+    _, problem = a_problem(random)
+    k, least, eps = random.randint(2, 4), random.choice((1, problem.sample_block_rows)), random.choice((-1.0, 0.2))
+    trees = []
+    for at_once in (1, 10_000):
+        with patch(AT_ONCE, at_once):
+            trees.append(forest(problem, k, least, eps, True, 10_000))
+    assert trees[0] == trees[1]
 
 
 @given(random=randoms)

@@ -310,7 +310,10 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     try:
         version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
     except spark_errors() as error:
-        raise HedgerowError(f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}") from error
+        raise HedgerowError(
+            f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}; table.describe() shows "
+            "whether the rewrite is in place"
+        ) from error
     done_now = {**operation("rollback", version, None), "to": last["version"] - 1}
 
     def with_rollback(listed: SegmentList) -> SegmentList:

@@ -33,6 +33,7 @@ from hedgerow.core.workload.query_clauses import ClauseArrays
 MAX_ROWS = 1 << 18  # of the sample that trees grow on: for each tree and query it is noted which of them are read
 AT_ONCE = 32  # cuts that are tried together, and then twice as many
 Bitmaps = npt.NDArray[np.uint64]
+Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
 
 
@@ -93,9 +94,8 @@ def _thinned(problem: Problem) -> tuple[Problem, float]:
 class _Leaf:
     """A leaf that may be cut: `best` is its best cut, which was found when `beside` cuts were in the other trees.
 
-    `near`: no query gains yet, but the cut brings some nearer to it. `changes`: where a cut's changes begin, and what
-    it changes for each query, whatever the other trees do. `gains`: of each cut when it was tried; now it gains that or
-    less."""
+    `near`: no query gains yet, but the cut brings some nearer to it. `changes`: see `_Growth._changes`; the other trees
+    do not alter them. `gains`: of each cut when it was tried; now it gains that or less."""
 
     tree: int
     node: OpenNode
@@ -106,7 +106,7 @@ class _Leaf:
     best: int = NO_CUT
     near: bool = False
     beside: int = 0
-    changes: tuple[Ints, Ints, Floats, Floats] | None = None
+    changes: Changes | None = None
     gains: Floats = field(default_factory=lambda: np.zeros(0))
 
 
@@ -191,14 +191,15 @@ class _Growth:
             first, most = first + len(tried), max(most, leaf.gains[tried].max())
         leaf.best = int(leaf.gains.argmax()) if most > least else NO_CUT
 
-    def _changes(self, leaf: _Leaf, sizes: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+    def _changes(self, leaf: _Leaf, sizes: Ints) -> Changes:
+        """What each cut changes: where its changes begin, each one's query, and its gain by a row of each side."""
         node, queries, clauses = leaf.node, leaf.node.queries, self.clauses
         if not leaf.near:
             clauses = shortened(queries, clauses, node.some, node.other)
             queries = np.arange(len(queries))
 
-        def found(part: slice) -> tuple[Ints, Ints, Floats, Floats]:
-            these: tuple[Ints, Ints, Floats, Floats] = changes(
+        def found(part: slice) -> Changes:
+            these: Changes = changes(
                 node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
                 self.least, leaf.near, part.start, part.stop,
             )  # fmt: skip

@@ -220,9 +220,7 @@ def best_cut(
             continue
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
         gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - now
-        if eps >= 0:
-            share = left / n
-            gain /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
+        gain = _by_entropy(gain, left / n, eps)
         if gain > most:
             best, most = c, gain
     return best, most
@@ -282,7 +280,7 @@ def changes(
         sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
         if m + len(queries) > len(row):
             row, query = np.append(row, np.empty_like(row)), np.append(query, np.empty_like(query))
-            by_left, by_right = np.append(by_left, by_left), np.append(by_right, by_right)
+            by_left, by_right = np.append(by_left, np.empty_like(by_left)), np.append(by_right, np.empty_like(by_right))
         for i in range(len(queries)):
             q = queries[i]
             on_left, on_right = lacks[i], lacks[i]
@@ -330,10 +328,15 @@ def gains_beside(
             for w in range(bits.shape[1]):
                 both += _ones(bits[c, w] & reads[i, w])
             gains[k] += by_left[at] * both + by_right[at] * (counts[i] - both)
-        if eps >= 0 and gains[k] > 0:
-            share = sizes[c] / n
-            gains[k] /= eps - share * np.log2(share) - (1 - share) * np.log2(1 - share)
+        if gains[k] > 0:
+            gains[k] = _by_entropy(gains[k], sizes[c] / n, eps)
     return gains
+
+
+@njit(cache=True)
+def _by_entropy(gain: float, share: float, eps: float) -> float:
+    """The gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
+    return gain if eps < 0 else gain / (eps - share * np.log2(share) - (1 - share) * np.log2(1 - share))
 
 
 @njit(cache=True)
