@@ -53,7 +53,7 @@ def learn(
     learner: Annotated[str, typer.Option(help="Such as qdtree, woodblock, zorder_learned; auto tries all.")] = "qdtree",
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[
-        str | None, typer.Option(help="About the size of a block; else 64MB, less for a small table.")
+        str | None, typer.Option(help="About the size of a block; else 64MB, or less where that is faster.")
     ] = None,
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
@@ -140,7 +140,7 @@ def advise(
     budget: Annotated[float, typer.Option(help="Seconds for learning.")] = 120.0,
     block_rows: Annotated[int | None, typer.Option(help="Rows that a block should have at least.")] = None,
     block_bytes: Annotated[
-        str | None, typer.Option(help="About the size of a block; else 64MB, less for a small table.")
+        str | None, typer.Option(help="About the size of a block; else 64MB, or less where that is faster.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="The name that the queries have for SOURCE.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the best layout here, for apply.")] = None,

@@ -19,6 +19,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Workload, shape
+from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small
 from hedgerow.pipeline.inputs import opened_with_queries
@@ -200,9 +201,10 @@ def advise(
     how = How(block_rows=block_rows, block_bytes=block_bytes, seed=seed, effort=effort)
     named = sorted({column for design in designs for column in design})
     _check_columns(opened, named)
-    posed = TableProblem.of(opened, queries, how, named, in_memory=True)
     with step(spark, "measuring"):
         speed = None if is_small(opened) else measured_speed(opened, queries)
+    posed = TableProblem.of(opened, queries, how, named, in_memory=True, finer=speed is not None)
+    posed = in_best_blocks(posed, how.learner, {}, speed)
     found = options(posed, tried, speed, budget)
     state = state_of(opened)
     found = [_only_for(option, state) for option in found]

@@ -17,7 +17,7 @@ from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
 
 SMALL_TABLE_BYTES = 16 << 20  # Spark reads so few bytes as fast as any part of them
-_MAX_ROWS = 200_000
+MAX_ROWS = 200_000
 
 
 def estimated_seconds(
@@ -32,7 +32,7 @@ def estimated_seconds(
     if is_small(source):
         most = SMALL_TABLE_BYTES >> 20
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
-    few = sample.part(_MAX_ROWS)
+    few = sample.part(MAX_ROWS)
     try:
         scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:  # the layout divides rows by what no query asks for, as `random` does

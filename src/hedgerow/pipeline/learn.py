@@ -13,7 +13,8 @@ from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import MAX_STEPS
-from hedgerow.pipeline.estimate_seconds import estimated_seconds
+from hedgerow.pipeline.block_sizes import in_best_blocks
+from hedgerow.pipeline.estimate_seconds import estimated_seconds, is_small
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO, OF_SEVERAL_TABLES, make_learner
@@ -34,6 +35,7 @@ from hedgerow.pipeline.several_tables import (
 )
 from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
@@ -81,7 +83,8 @@ def learn(
             least of a million rows.
         block_rows: the least rows of a block (half of it where many rows share a value); by default computed from
             `block_bytes` and the size of the source's files.
-        block_bytes: such as "128MB"; by default "64MB", or a sixteenth of a table of less than 1 GB, but at least 4 MB.
+        block_bytes: such as "128MB"; by default "64MB", or a sixteenth of a table of less than 1 GB, but at least 4 MB;
+            and smaller ones, if by the seconds measured here queries gain more than the opening of more files costs.
         sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
         table: the source's name in the workload; by default the last part of its path or name.
         cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
@@ -157,14 +160,19 @@ def learned_layout(
     if how.learner == "mto" and joins is None:
         raise LayoutError(_NO_JOINS_HERE)
     spark = opened.frame.sparkSession
+    if how.learner == AUTO and (how.params or given_tables):
+        raise LayoutError("with the learner auto neither parameters nor given= can be said")
+    if speed is None and joins is None and not is_small(opened):
+        with step(spark, "measuring"):
+            speed = measured_speed(opened, queries)
+    of_table, finer = (opened, queries, how), speed is not None
     if how.learner == AUTO:
-        if how.params or given_tables:
-            raise LayoutError("with the learner auto neither parameters nor given= can be said")
-        posed = TableProblem.of(opened, queries, how, (), joins or NO_JOINS, in_memory=True)
-        learned = best_of_all(posed)
+        posed = TableProblem.of(*of_table, (), joins or NO_JOINS, in_memory=True, finer=finer)
+        learned = best_of_all(in_best_blocks(posed, How.learner, {}, speed))
     else:
         columns = make_learner(how.learner, **how.params).columns
-        posed = TableProblem.of(opened, queries, how, columns, joins or NO_JOINS)
+        posed = TableProblem.of(*of_table, columns, joins or NO_JOINS, finer=finer)
+        posed = in_best_blocks(posed, how.learner, how.params, speed)
         with step(spark, f"learning ({how.learner})"):
             learned = posed.learned(how.learner, how.params, given_tables)
     warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)

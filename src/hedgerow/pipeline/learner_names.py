@@ -22,6 +22,7 @@ LEARNERS = {
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }
 AUTO = "auto"  # no learner, but the best of all
+SECONDS_OF = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}  # of those that search as long as they may
 OF_SEVERAL_TABLES = ("mto", "pando")  # these look at joined rows, if they learn from several tables
 
 

@@ -19,7 +19,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.estimate_seconds import with_runs
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.learner_names import make_learner
+from hedgerow.pipeline.learner_names import SECONDS_OF, make_learner
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
@@ -27,8 +27,7 @@ from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 # Those that win most often first, then the quick ones. `random` is for tests, and `mto` is a qdtree of one table.
 ADVISED = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando", "woodblock")
 BUDGET = 120.0
-_SEARCH_AS_LONG_AS_THEY_MAY = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}
-_THEIR_SHARE = 0.2  # of the budget
+_SEARCH = 0.2  # of the budget, for a learner that searches as long as it may
 _NEAR_THE_BOUND = 1.02
 
 
@@ -107,8 +106,8 @@ def _options(posed: TableProblem, tried: Iterable[Candidate], speed: Speed | Non
         if least <= _NEAR_THE_BOUND:
             yield Option(candidate.name, why_not="not tried, because hardly more than the rows that match is read")
             continue
-        if candidate.learner in _SEARCH_AS_LONG_AS_THEY_MAY:
-            params[_SEARCH_AS_LONG_AS_THEY_MAY[candidate.learner]] = max(1.0, min(left, _THEIR_SHARE * budget))
+        if candidate.learner in SECONDS_OF:
+            params[SECONDS_OF[candidate.learner]] = max(1.0, min(left, _SEARCH * budget))
         try:
             with step(spark, f"learning ({candidate.name})"):
                 learned = posed.learned(candidate.learner, params)

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 _FEW_IN_A_BLOCK = 50  # rows of a sample: a condition with fewer may be in other blocks too
 _MOST_RARE_ROWS = 300_000
 _LEAST_JUDGED, _JUDGED_IN_A_BLOCK = 200_000, 10_000  # rows that layouts are judged on in memory
-_BLOCK_BYTES, _LEAST_BLOCK_BYTES, _BLOCKS = 64 << 20, 4 << 20, 16
+_BLOCK_BYTES, _LEAST_BLOCK_BYTES, _BLOCKS, _MOST_BLOCKS = 64 << 20, 4 << 20, 16, 1000
+_FINER = 4  # times smaller is the next size of blocks that is tried
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -73,14 +74,18 @@ class How:
         return How(learner, params, **{name: value for name, value in given.items() if name in known})
 
     def least_rows(self, source: Source) -> int:
-        """The least rows of a block."""
-        return at_least_one("block_rows", self.block_rows) or max(1, round(self._bytes(source) / _width(source)))
+        """The least rows of a block; the largest number, if several may be tried."""
+        return self.sizes(source)[0]
 
-    def _bytes(self, source: Source) -> float:
-        """About the bytes of a block: by default 64 MB, or less where so few blocks would be made of the table."""
+    def sizes(self, source: Source) -> list[int]:
+        """The least rows of a block: as they were asked for, or else those that may be tried, in falling order."""
+        asked = at_least_one("block_rows", self.block_rows)
+        if asked is not None:
+            return [asked]
+        width = _width(source)
         if self.block_bytes is not None:
-            return _bytes_of(self.block_bytes)
-        return min(_BLOCK_BYTES, max(_LEAST_BLOCK_BYTES, source.rows * _width(source) / _BLOCKS))
+            return [max(1, round(_bytes_of(self.block_bytes) / width))]
+        return [max(1, round(size / width)) for size in _sizes(source.rows * width)]
 
 
 @dataclass(frozen=True)
@@ -109,14 +114,16 @@ class TableProblem:
         columns: Sequence[str] = (),
         joins: Joins = NO_JOINS,
         in_memory: bool = False,
+        finer: bool = False,
     ) -> TableProblem:
         """Draws a sample with what the queries ask and these columns.
 
-        `in_memory`: of all the rows that Spark would later be asked to count, so that it is not asked again.
+        `in_memory`: of all the rows that Spark would later be asked to count, so that it is not asked again. `finer`:
+        enough of them for the smallest blocks that may be tried.
         """
         spark, amounts = source.frame.sparkSession, amounts_of(how.effort)
         with step(spark, "looking at the table"):
-            least = how.least_rows(source)
+            least = how.sizes(source)[-1] if finer else how.least_rows(source)
             wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(source.rows, least, amounts.rows)
         predicates = tuple(q.predicate(source.name) for q in queries)
         with step(spark, "sampling"):
@@ -146,12 +153,16 @@ class TableProblem:
             counter = TableCounter(source, (*needed(predicates), *noted), most, how.seed, joins=joins)
         begun = perf_counter()
         weights = [q.weight for q in queries]
-        problem = problem_of(sample, predicates, weights, least, how.recurrence, how.cuts, how.seed, amounts)
+        largest = how.least_rows(source)
+        problem = problem_of(sample, predicates, weights, largest, how.recurrence, how.cuts, how.seed, amounts)
         trial = None if how.exact else problem.trial  # single leaves have the minimum size on the sample only
         problem = replace(problem, counter=None if how.exact is False else counter, trial=trial)
         left_out = (*refused, *unsteady)
         seconds = perf_counter() - begun
         return TableProblem(source, tuple(queries), how, problem, drawn, noted, joins, counter, left_out, seconds)
+
+    def with_block_rows(self, block_rows: int) -> TableProblem:
+        return replace(self, problem=self.problem.with_block_rows(block_rows))
 
     def learned(self, learner_name: str, params: Mapping[str, Any], given: Sequence[Table] = ()) -> Learned:
         """The layout that a learner makes, with the facts of its making."""
@@ -225,6 +236,21 @@ def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[flo
 def _width(source: Source) -> float:
     """The bytes of a row."""
     return max(1.0, sum(source.widths.values()))
+
+
+def _sizes(table: float) -> list[float]:
+    """The bytes of a block that may be tried for a table of so many bytes.
+
+    The first is 64 MB, or less where so few blocks would be made; smaller ones are neither many nor slow to read.
+
+    >>> [[round(size / 2**20, 1) for size in _sizes(mb * 2**20)] for mb in (30, 800, 2_400, 20_000, 100_000)]
+    [[4.0], [50.0, 12.5, 4.0], [64.0, 16.0, 4.0], [64.0, 20.0], [64.0]]
+    """
+    sizes = [min(_BLOCK_BYTES, max(_LEAST_BLOCK_BYTES, table / _BLOCKS))]
+    least = max(_LEAST_BLOCK_BYTES, table / _MOST_BLOCKS)
+    while sizes[-1] > least:
+        sizes.append(max(sizes[-1] / _FINER, least))
+    return sizes
 
 
 def _bytes_of(size: str) -> float:

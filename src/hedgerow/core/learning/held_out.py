@@ -67,6 +67,9 @@ class HeldOut:
     sample: Sample
     noted: tuple[Predicate, ...]
 
+    def with_block_rows(self, block_rows: int) -> HeldOut:
+        return replace(self, problem=self.problem.with_block_rows(block_rows))
+
     def reads(self, layout: Layout) -> float:
         """The share of rows that a query held out reads in a layout, as a weighted mean."""
         rows = self.sample.rows

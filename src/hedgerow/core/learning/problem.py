@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +30,8 @@ class Trial(Protocol):
     def problem(self) -> Problem: ...
 
     def reads(self, layout: Layout) -> float: ...
+
+    def with_block_rows(self, block_rows: int) -> Trial: ...
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ class Problem:
                 truth[cut] = sample.rows.evaluate(cut) == T_BIT
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
         return Problem(sample, predicates, weights, tuple(truth), outcomes, block_rows, seed)
+
+    def with_block_rows(self, block_rows: int) -> Problem:
+        """The same problem with larger or smaller blocks."""
+        trial = self.trial
+
+        def sized() -> Trial | None:
+            made = None if trial is None else trial()
+            return None if made is None else made.with_block_rows(block_rows)
+
+        return replace(self, block_rows=block_rows, trial=None if trial is None else cache(sized))
 
     @property
     def sample_block_rows(self) -> int:

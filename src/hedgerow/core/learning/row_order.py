@@ -45,7 +45,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
         return None
     block = layout.assign(rows)
     run = _rows_of_run(problem.sample)
-    asked = [(p, weight * work(problem.sample, p)) for p, weight in _some_queries(problem)]
+    asked = [(p, weight * work(problem.sample, p)) for p, weight in some_queries(problem)]
 
     def saved(places: np.ndarray) -> float:
         return _saved(_runs(block, places, run), problem.sample, asked)
@@ -88,12 +88,12 @@ def _work(sample: Sample, name: str) -> float:
     return _VALUE + _BYTE_OF_TEXT * (sample.unpacked or sample.width).get(name, 0.0)
 
 
-def _some_queries(problem: Problem) -> list[tuple[Predicate, float]]:
+def some_queries(problem: Problem, most: int = _MAX_QUERIES) -> list[tuple[Predicate, float]]:
     """Predicates drawn by weight, and how often each was drawn; all of them, if they are few."""
-    if len(problem.predicates) <= _MAX_QUERIES:
+    if len(problem.predicates) <= most:
         return list(zip(problem.predicates, problem.weights, strict=True))
     share = np.array(problem.weights) / sum(problem.weights)
-    drawn = np.random.default_rng(problem.seed).multinomial(_MAX_QUERIES, share)
+    drawn = np.random.default_rng(problem.seed).multinomial(most, share)
     return [(problem.predicates[i], float(drawn[i])) for i in np.flatnonzero(drawn).tolist()]
 
 

@@ -1,0 +1,73 @@
+"""Not asked for a size, blocks become smaller as long as the seconds that queries take speak for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hedgerow.core.layouts.base import layout_to_dict
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.pipeline import table_problem
+from hedgerow.pipeline.block_sizes import in_best_blocks
+from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.table_problem import How, TableProblem
+from hedgerow.sql.workload import Workload
+from tests.support.events_table import conditions, write_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
+SEVERAL = ["qdtree", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
+
+
+@pytest.fixture
+def posed(spark: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch) -> TableProblem:
+    """Of a table so small that blocks of a few KB are usual."""
+    monkeypatch.setattr(table_problem, "_LEAST_BLOCK_BYTES", 1 << 10)
+    workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 90)])
+    source, queries, _ = opened_with_queries(spark, events, workload, "events")
+    return TableProblem.of(source, queries, How(), finer=True)
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
+
+
+@pytest.mark.parametrize("learner", SEVERAL)
+def test_blocks_get_smaller_where_reading_costs_more_than_files(posed: TableProblem, learner: str) -> None:
+    largest, *smaller = posed.how.sizes(posed.source)
+    found = in_best_blocks(posed, learner, {}, BYTES_ARE_SLOW).problem.block_rows
+    assert posed.problem.block_rows == largest and found in smaller
+
+
+@pytest.mark.parametrize("learner", SEVERAL)
+def test_blocks_stay_large_where_files_cost_more_than_reading(posed: TableProblem, learner: str) -> None:
+    assert in_best_blocks(posed, learner, {}, FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+
+
+def test_nothing_is_tried_where_nothing_is_known(posed: TableProblem) -> None:
+    assert in_best_blocks(posed, "qdtree", {}, None) is posed
+    assert in_best_blocks(posed, "random", {}, BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+
+
+def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:
+    for how in (How(block_rows=77), How(block_bytes="8KB")):
+        asked = replace(posed, how=how)
+        assert len(how.sizes(posed.source)) == 1
+        assert in_best_blocks(asked, "qdtree", {}, BYTES_ARE_SLOW) is asked
+    assert How(block_rows=77).sizes(posed.source) == [77]
+
+
+@pytest.mark.parametrize("learner", ["qdtree", "hilbert", "bottom_up"])
+def test_a_problem_with_other_blocks_is_as_if_posed_so(posed: TableProblem, learner: str) -> None:
+    """With the trial of queries held out, which the qdtree asks."""
+    rows = posed.how.sizes(posed.source)[-1]
+    alone = TableProblem.of(posed.source, posed.queries, replace(posed.how, block_rows=rows))
+    assert posed.problem.trial is not None
+    made, same = (p.learned(learner, {}) for p in (posed.with_block_rows(rows), alone))
+    assert layout_to_dict(made.layout) == layout_to_dict(same.layout)
+    assert (made.sort_by, made.provenance) == (same.sort_by, same.provenance)
