@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MAX_SHAPES = 5  # of queries that are timed
 _READ_BYTES = 64 << 20  # in the columns of a query
 _MAX_FILES = 32
+_COUNTS = 3  # of which the fastest counts
 _LEAST_SECONDS_OF_A_FILE = 0.0005
 _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long as one by Spark alone
 
@@ -106,11 +107,15 @@ def seconds_to_rewrite(source: Source, folder: str) -> float | None:
 
 
 def _fixed_parts(source: Source) -> tuple[float, float]:
-    """The seconds that a query takes anyhow, and those of opening a file: a count only opens them."""
+    """The seconds that a query takes anyhow, and those of opening a file: a count only opens them.
+
+    As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
+    than to open it."""
     some = source.files[:_MAX_FILES]
     one, many = _frame(source, some[:1]).groupBy().count(), _frame(source, some).groupBy().count()
-    _seconds(one)  # warms up
-    first, all_ = _seconds(one), _seconds(many)
+    with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
+        _seconds(one)  # warms up
+        first, all_ = (min(_seconds(job) for _ in range(_COUNTS)) for job in (one, many))
     file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - first) / max(1, len(some) - 1))
     return max(0.0, first - file), file
 
