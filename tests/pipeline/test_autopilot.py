@@ -249,8 +249,21 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     span = span_of(log, half_life=7)
     assert (span.queries, span_of(log).queries) == (pytest.approx(1.75), 3)
     assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
-    found = {query.text.partition("WHERE ")[2]: query.weight for query in workload_of(log, "events", half_life=7)}
-    assert found == {"number < 5": pytest.approx(0.25), "number < 6": pytest.approx(1.5)}
+    found = [(query.text.partition("WHERE ")[2], query.weight) for query in workload_of(log, "events", half_life=7)]
+    # Each of the two that are one query has half of their weight.
+    assert found == [("number < 5", pytest.approx(0.25)), *[("number < 6", pytest.approx(0.75))] * 2]
+
+
+def test_queries_that_recur_are_seen_to(spark: SparkSession, parquet: str) -> None:
+    """As if they had been asked one by one, a few times each."""
+    log = QueryLog.of(spark, parquet)
+    daily = [past_query("number < 5", day, day) for day in range(9)]
+    log.append([*daily, *(past_query(f"number < {n}", n - 9.5, n) for n in range(10, 15))])
+    workload = hr.logged(spark, parquet, "events")
+    came = [query.text.partition("number < ")[2] for query in workload]
+    assert came == ["5", "14", "5", "13", "12", "11", "10", "5"]
+    assert [query.weight for query in workload] == [3, 1, 3, 1, 1, 1, 1, 3]
+    assert len({query.id for query in workload}) == 8
 
 
 @pytest.mark.long

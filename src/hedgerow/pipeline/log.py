@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _MOST, _NEARLY_ALL = 0.75, 0.9  # shares of what is scanned that a query filters away
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
 _LOGGER = logging.getLogger("hedgerow")
+_MOST_OF_ONE = 3  # queries of a workload that are one query of the log: enough to learn from two and to hold out one
 _TAKEN_EVERY = 5.0  # seconds between two looks at the JVM's notes: as much is lost when the process is killed
 
 
@@ -199,21 +200,25 @@ def _weight(entries: DataFrame, half_life: float | None) -> Column:
 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:
-    """The workload in a log, in the order in which its queries last came; a query counts how often it came.
+    """The workload in a log, in the order in which its queries came; a query counts how often it came.
 
-    `half_life`: the days after which it counts half, from the last query of the log on."""
+    One that came often is in it a few times, so that learners see that it recurs. `half_life`: the days after which it
+    counts half, from the last query of the log on."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
     try:
         weight = _weight(recent, half_life)
         counts = recent.groupBy("conditions", "columns").agg(
-            f.sum(weight).alias("times"), f.max("at").alias("at"), f.max("redacted").alias("redacted")
+            f.sum(weight).alias("weight"),
+            f.count("*").alias("times"),
+            *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
+            f.max("redacted").alias("redacted"),
         )
-        rows = counts.orderBy("at", "conditions", "columns").collect()
+        rows = counts.orderBy("last", "conditions", "columns").collect()
     except spark_errors() as error:
         raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
-    queries: list[Query] = []
+    queries: list[tuple[float, Query]] = []
     skipped: list[str] = []
     for number, row in enumerate(rows, 1):
         if row.redacted:
@@ -224,13 +229,18 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
-        queries += [replace(query, id=f"q{number}", weight=float(row.times)) for query in read]
+        shown = min(row.times, _MOST_OF_ONE)
+        for i in range(shown):
+            came, weight = row.last - (row.last - row.first) * i / max(1, shown - 1), row.weight / shown
+            queries += [(came, replace(query, weight=weight)) for query in read]
         skipped += read.skipped
     if rows and not queries:
         raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
     if not rows:
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
-    return Workload(tuple(queries), tuple(skipped))
+    queries.sort(key=lambda query: query[0])
+    named = (replace(query, id=f"q{number}") for number, (_, query) in enumerate(queries, 1))
+    return Workload(tuple(named), tuple(skipped))
 
 
 def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
