@@ -26,12 +26,14 @@ def estimated_seconds(
     layout: Layout,
     sort_by: str | None,
     sample: Sample,
-    speed: Speed | None = None,
+    speed: Speed | None,
 ) -> tuple[Estimate | None, str | None]:
-    """The estimate, and a sentence if little is to be gained; the estimate is None if nothing can be measured."""
+    """The estimate, and a sentence if little is to be gained; the estimate is None if the speed is not known."""
     if is_small(source):
         most = SMALL_TABLE_BYTES >> 20
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
+    if speed is None:
+        return None, None
     few = sample.part(MAX_ROWS)
     try:
         scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
