@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
+_MOST_QUERIES = 200  # that are looked at: a look takes time that grows with them
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
@@ -279,6 +280,7 @@ class _Pilot:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error))
+        workload = workload.sampled(_MOST_QUERIES)
         with step(self.spark, "looking at the table"):
             name = None if managed is None else managed.name
             source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import random
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +133,18 @@ class Workload:
         first = tuple(q for i, q in enumerate(self.queries) if i in in_first)
         second = tuple(q for i, q in enumerate(self.queries) if i not in in_first)
         return replace(self, queries=first), replace(self, queries=second)
+
+    def sampled(self: W, most: int) -> W:
+        """At most so many of the queries, in their order; each kind keeps about its share of the weight.
+
+        They are drawn at even steps of the weight. One on which several steps fall stays one, and weighs as much."""
+        if len(self) <= most:
+            return self
+        up_to = list(accumulate(q.weight for q in self))
+        step = up_to[-1] / most
+        times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(most))
+        drawn = (replace(self.queries[i], weight=n * step) for i, n in sorted(times.items()))
+        return replace(self, queries=tuple(drawn))
 
     def merged(self: W) -> W:
         """Combine queries that need the same rows and columns into one with the sum of their weights."""

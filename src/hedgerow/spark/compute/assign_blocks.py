@@ -17,6 +17,7 @@ from hedgerow.core.predicates.nodes import Predicate, columns_in
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
+    Item,
     analysable,
     computed,
     needed,
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BLOCK = helper_name("block")
-_MAX_COMPILED_SQL = 40_000  # characters; Spark fails to compile a longer expression into one method for the stage
+_MAX_COMPILED_SQL = 20_000  # characters; Spark may fail to compile longer expressions into one method for the stage
 
 
-def settings_for(layout: Layout) -> dict[str, int | bool]:
-    """The settings, for `configured`, under which Spark routes rows fast."""
-    is_too_long = len(layout.assign_sql() or "") > _MAX_COMPILED_SQL
-    whole_stage = {"codegen__wholeStage": False} if is_too_long else {}
-    return {**whole_stage, **settings_of(layout.features)}
+def settings_for(layout: Layout, beside: Sequence[Item] = ()) -> dict[str, int | bool]:
+    """The settings, for `configured`, under which Spark routes rows fast, and evaluates other items beside."""
+    length = len(layout.assign_sql() or "") + sum(len(sql_of(item)) for item in beside)
+    whole_stage = {"codegen__wholeStage": False} if length > _MAX_COMPILED_SQL else {}
+    return {**whole_stage, **settings_of([*layout.features, *beside])}
 
 
 def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joins: Joins = NO_JOINS) -> DataFrame:

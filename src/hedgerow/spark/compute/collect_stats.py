@@ -219,7 +219,7 @@ def collect_blocks(
             yield pa.record_batch([pa.array([ids], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
     read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
-    settings = {**settings_for(layout), **settings_of(items)}
+    settings = settings_for(layout, items)
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
         results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
     if not results:
