@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hedgerow.core.errors import FormatError, WorkloadError
 from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
@@ -72,6 +74,22 @@ def test_split_by_fraction_and_seed() -> None:
     assert numbers == sorted(numbers), "in the old order"
     assert workload.split(0.25, seed=3) == (first, second)
     assert workload.split(0.25, seed=4) != (first, second)
+
+
+@given(weights=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), most=st.integers(1, 40))
+def test_a_part_of_the_queries_has_the_weight_of_all(weights: list[float], most: int) -> None:
+    queries = tuple(Query(f"q{i}", (Scan("t", LESS),), weight=w) for i, w in enumerate(weights))
+    drawn = Workload(queries).sampled(most)
+    assert len(drawn) <= most
+    assert sum(q.weight for q in drawn) == pytest.approx(sum(weights))
+    places = [int(q.id[1:]) for q in drawn]
+    assert places == sorted(set(places))
+    if len(queries) <= most:
+        assert drawn.queries == queries
+    else:  # no query, and no run of queries, is off by more than a step
+        kept = dict(zip(places, (q.weight for q in drawn), strict=True))
+        off = [abs(sum(kept.get(i, 0.0) - w for i, w in enumerate(weights[:n]))) for n in range(len(weights))]
+        assert max(off) <= sum(weights) / most * (0.5 + 1e-6)
 
 
 def test_merged_adds_the_weights_of_equal_queries() -> None:

@@ -29,6 +29,7 @@ def interleave(spark: SparkSession, path: str, seed: int, others: list[Other], l
     todo = [steps(r, r.randrange(1, 4), f"delta.`{path}`") for _ in others]
     for other, own in zip(others, todo, strict=True):
         other.start(own, r.random() * longest)
+    time.sleep(r.random() * longest)  # an UPDATE takes about as long as a rewrite, so either may be first
     believed: Believed = {}
     spark.conf.set(MARK, "ours")
     spark.conf.unset(LAST)  # else it is the version of an earlier commit where Delta notes none for this session
