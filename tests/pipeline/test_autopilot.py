@@ -254,7 +254,7 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     assert found == [("number < 5", pytest.approx(0.25)), *[("number < 6", pytest.approx(0.75))] * 2]
 
 
-def test_queries_that_recur_are_seen_to(spark: SparkSession, parquet: str) -> None:
+def test_queries_that_recur_are_seen_to_recur(spark: SparkSession, parquet: str) -> None:
     """As if they had been asked one by one, a few times each."""
     log = QueryLog.of(spark, parquet)
     daily = [past_query("number < 5", day, day) for day in range(9)]

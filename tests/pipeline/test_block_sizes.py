@@ -1,4 +1,4 @@
-"""Not asked for a size, blocks become smaller as long as the seconds that queries take speak for it."""
+"""Where no size was asked for, blocks are smaller if queries take fewer seconds so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
-SEVERAL = ["qdtree", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
+SEVERAL = ["qdtree", "auto", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
 
 
 @pytest.fixture
@@ -37,28 +37,32 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
 
 
+def by(posed: TableProblem, learner: str) -> TableProblem:
+    return replace(posed, how=replace(posed.how, learner=learner))
+
+
 @pytest.mark.parametrize("learner", SEVERAL)
 def test_blocks_get_smaller_where_reading_costs_more_than_files(posed: TableProblem, learner: str) -> None:
     largest, *smaller = posed.how.sizes(posed.source)
-    found = in_best_blocks(posed, learner, {}, BYTES_ARE_SLOW).problem.block_rows
+    found = in_best_blocks(by(posed, learner), BYTES_ARE_SLOW).problem.block_rows
     assert posed.problem.block_rows == largest and found in smaller
 
 
 @pytest.mark.parametrize("learner", SEVERAL)
 def test_blocks_stay_large_where_files_cost_more_than_reading(posed: TableProblem, learner: str) -> None:
-    assert in_best_blocks(posed, learner, {}, FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+    assert in_best_blocks(by(posed, learner), FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
 
 
 def test_nothing_is_tried_where_nothing_is_known(posed: TableProblem) -> None:
-    assert in_best_blocks(posed, "qdtree", {}, None) is posed
-    assert in_best_blocks(posed, "random", {}, BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+    assert in_best_blocks(posed, None) is posed
+    assert in_best_blocks(by(posed, "random"), BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
 
 
 def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:
     for how in (How(block_rows=77), How(block_bytes="8KB")):
         asked = replace(posed, how=how)
         assert len(how.sizes(posed.source)) == 1
-        assert in_best_blocks(asked, "qdtree", {}, BYTES_ARE_SLOW) is asked
+        assert in_best_blocks(asked, BYTES_ARE_SLOW) is asked
     assert How(block_rows=77).sizes(posed.source) == [77]
 
 

@@ -21,13 +21,12 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Workload, shape
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrate import calibrated, items_in
-from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small
+from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, speed_of
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.options import ADVISED, BUDGET, Option, candidates, options
 from hedgerow.pipeline.several_tables import tables_in
 from hedgerow.pipeline.table_problem import How, TableProblem
-from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
@@ -202,9 +201,9 @@ def advise(
     named = sorted({column for design in designs for column in design})
     _check_columns(opened, named)
     with step(spark, "measuring"):
-        speed = None if is_small(opened) else measured_speed(opened, queries)
+        speed = speed_of(opened, queries)
     posed = TableProblem.of(opened, queries, how, named, in_memory=True, finer=speed is not None)
-    posed = in_best_blocks(posed, how.learner, {}, speed)
+    posed = in_best_blocks(posed, speed)
     found = options(posed, tried, speed, budget)
     state = state_of(opened)
     found = [_only_for(option, state) for option in found]

@@ -7,19 +7,16 @@ a size leave to read is told by a draft, learned for some of the queries from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.row_order import best_order, some_queries
-from hedgerow.core.learning.score import score
-from hedgerow.core.learning.seconds import Speed, estimate
+from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Scan, shape
-from hedgerow.pipeline.estimate_seconds import MAX_ROWS, with_runs
-from hedgerow.pipeline.learner_names import SECONDS_OF, make_learner
-from hedgerow.pipeline.table_problem import TableProblem
+from hedgerow.pipeline.estimate_seconds import seconds_in
+from hedgerow.pipeline.learner_names import AUTO, SECONDS_OF, make_learner
+from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.start.progress import step
 
 _QUERIES = 100
@@ -27,15 +24,16 @@ _SECONDS = 5.0  # for a learner that searches as long as it may
 _NEARLY = 1.1  # times the least seconds: small files are many to keep, and estimates have errors
 
 
-def in_best_blocks(posed: TableProblem, learner: str, params: Mapping[str, Any], speed: Speed | None) -> TableProblem:
+def in_best_blocks(posed: TableProblem, speed: Speed | None) -> TableProblem:
     """The problem with blocks in which queries, those to come too, are expected to be fastest.
 
     Of sizes that are nearly as fast as the fastest, the largest is taken. Without a speed, nothing is changed."""
     sizes = posed.how.sizes(posed.source)
     if speed is None or len(sizes) == 1:
         return posed
+    learner = How.learner if posed.how.learner == AUTO else posed.how.learner
     bound = {SECONDS_OF[learner]: _SECONDS} if learner in SECONDS_OF else {}
-    drafted = make_learner(learner, **{**params, **bound})
+    drafted = make_learner(learner, **{**posed.how.params, **bound})
     with step(posed.source.frame.sparkSession, "choosing a size of blocks"):
         draft, queries = _draft(posed)
         seconds = [_seconds(posed, draft.with_block_rows(rows), queries, drafted, speed) for rows in sizes]
@@ -56,12 +54,7 @@ def _draft(posed: TableProblem) -> tuple[Problem, list[Query]]:
 
 
 def _seconds(posed: TableProblem, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
-    """The mean seconds of the draft's queries; infinite, if the layout divides rows by what no query asks for."""
-    source, few = posed.source, draft.sample.part(MAX_ROWS)
+    """The mean seconds of the draft's queries; infinite, if they cannot be told."""
     layout = learner.fit(draft)
-    try:
-        scored = score(layout, few, queries, source.name)
-    except LayoutError:
-        return float("inf")
-    scored = with_runs(scored, layout, best_order(layout, draft), few, queries, source.name)
-    return estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size).then
+    found = seconds_in(posed.source, queries, layout, best_order(layout, draft), draft.sample, speed)
+    return float("inf") if found is None else found.then

@@ -17,7 +17,7 @@ from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
 
 SMALL_TABLE_BYTES = 16 << 20  # Spark reads so few bytes as fast as any part of them
-MAX_ROWS = 200_000
+_MAX_ROWS = 200_000
 
 
 def estimated_seconds(
@@ -34,13 +34,20 @@ def estimated_seconds(
         return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
     if speed is None:
         return None, None
-    few = sample.part(MAX_ROWS)
+    found = seconds_in(source, queries, layout, sort_by, sample, speed)
+    return found, f"little is to be gained: {found}" if found and not found.pays else None
+
+
+def seconds_in(
+    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample, speed: Speed
+) -> Estimate | None:
+    """The estimate for a layout of the sample; None if it divides rows by what no query asks for, as `random` does."""
+    few = sample.part(_MAX_ROWS)
     try:
         scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
-    except LayoutError:  # the layout divides rows by what no query asks for, as `random` does
-        return None, None
-    found = seconds_of(source, queries, scored, speed)
-    return found, f"little is to be gained: {found}" if found and not found.pays else None
+    except LayoutError:
+        return None
+    return seconds_of(source, queries, scored, speed)
 
 
 def with_runs(
@@ -56,11 +63,15 @@ def with_runs(
 
 def seconds_of(source: Source, queries: Sequence[Query], scored: Score, speed: Speed | None = None) -> Estimate | None:
     """The estimate that belongs to a score of these queries; None if they cannot be timed, or the table is small."""
-    if speed is None and not is_small(source):
-        speed = measured_speed(source, queries)
+    speed = speed or speed_of(source, queries)
     if speed is None:
         return None
     return estimate(scored, [q.weight for q in queries], speed, len(source.files), source.size)
+
+
+def speed_of(source: Source, queries: Sequence[Query]) -> Speed | None:
+    """How fast queries read the table; None if they cannot be timed, or the table is small."""
+    return None if is_small(source) else measured_speed(source, queries)
 
 
 def is_small(source: Source) -> bool:

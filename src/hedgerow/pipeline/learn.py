@@ -14,7 +14,7 @@ from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import MAX_STEPS
 from hedgerow.pipeline.block_sizes import in_best_blocks
-from hedgerow.pipeline.estimate_seconds import estimated_seconds, is_small
+from hedgerow.pipeline.estimate_seconds import estimated_seconds, is_small, speed_of
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO, OF_SEVERAL_TABLES, make_learner
@@ -35,7 +35,6 @@ from hedgerow.pipeline.several_tables import (
 )
 from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
-from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
@@ -162,22 +161,22 @@ def learned_layout(
     spark = opened.frame.sparkSession
     if how.learner == AUTO and (how.params or given_tables):
         raise LayoutError("with the learner auto neither parameters nor given= can be said")
-    if speed is None and joins is None and not is_small(opened):
+    of_all, is_scanned = how.learner == AUTO, joins is None  # the speed of a join is not that of a scan
+    columns = () if of_all else make_learner(how.learner, **how.params).columns
+    finer = is_scanned and not is_small(opened)
+    posed = TableProblem.of(opened, queries, how, columns, joins or NO_JOINS, in_memory=of_all, finer=finer)
+    if is_scanned and speed is None:
         with step(spark, "measuring"):
-            speed = measured_speed(opened, queries)
-    of_table, finer = (opened, queries, how), speed is not None
-    if how.learner == AUTO:
-        posed = TableProblem.of(*of_table, (), joins or NO_JOINS, in_memory=True, finer=finer)
-        learned = best_of_all(in_best_blocks(posed, How.learner, {}, speed))
+            speed = speed_of(opened, queries)
+    posed = in_best_blocks(posed, speed)
+    if of_all:
+        learned = best_of_all(posed)
     else:
-        columns = make_learner(how.learner, **how.params).columns
-        posed = TableProblem.of(*of_table, columns, joins or NO_JOINS, finer=finer)
-        posed = in_best_blocks(posed, how.learner, how.params, speed)
         with step(spark, f"learning ({how.learner})"):
             learned = posed.learned(how.learner, how.params, given_tables)
     warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)
     learned = replace(learned, warnings=(*skipped, *learned.warnings))
-    if joins is not None:  # the speed of a join is not that of a scan
+    if not is_scanned:
         return learned
     with step(spark, "estimating seconds"):
         sample = posed.problem.sample.noting(posed.noted)
