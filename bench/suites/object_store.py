@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 SCALE = {"quick": 0.1, "full": 1.0}
 DELAY = 0.03
-QUERIES, TIMES = 120, 5
-FILES = 16
+QUERIES, TIMES = 120, 3
+FILES = 16  # for each unit of the scale factor: about 16 MB each, for the server copies a file for each request to it
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow as hr
 
     scale = options.sf or SCALE[options.form]
-    local = tpch.lineitem(cache_folder() / "growth", scale, parts=FILES)
+    local = tpch.lineitem(cache_folder() / "object-store", scale, parts=max(1, round(FILES * scale)))
     store = ObjectStore()
     spark = hr.session("4g", "local[2]", **settings(store.url))
     spark.sparkContext.setLogLevel("ERROR")
@@ -42,8 +42,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         progress(f"object-store: lineitem, scale factor {scale:g}")
         verbs: dict[str, dict[str, float]] = {}
         workload = hr.Workload.from_sql(tpch.questions(QUERIES, scale, options.seed))
-        block_rows = spark.read.parquet(source).count() // FILES
-        learned = _timed(store, verbs, "learn", lambda: hr.learn(spark, source, workload, "qdtree", block_rows))
+        learned = _timed(store, verbs, "learn", lambda: hr.learn(spark, source, workload))
         table = _timed(store, verbs, "apply", lambda: hr.apply(spark, source, learned, ours))
         _timed(store, verbs, "verify", table.verify)
         hr.attach(spark)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -27,9 +27,10 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -397,3 +398,21 @@ def test_sql_of_large_trees(tree: TreeLayout) -> None:
     given = duckdb.from_arrow(pa.table({"x": [*values, None]}))
     found = [block for (block,) in given.project(tree.assign_sql()).fetchall()]
     assert found == tree.assign(Rows({x: pa.array([*values, None])})).tolist()
+
+
+# --- columns of many values -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "about", [lambda word: Prefix(col("w"), word[:3]), lambda word: Compare(col("w"), "=", lit(word))]
+)
+def test_rows_are_divided_where_values_of_a_column_of_many_begin(about: Callable[[str], Predicate]) -> None:
+    """The queries' own conditions hold on far too few rows for a block."""
+    r = Random(0)
+    words = ["".join(r.choices("abcdefgh", k=6)) for _ in range(4000)]
+    sample = Sample.of_table(pa.table({"w": words, "n": pa.array(range(4000))}))
+    asked = tuple(about(word) for word in words[:20])
+    noted = sample.noting(conditions_to_note(asked, sample.rows.distinct))
+    problem = Problem.build(noted, asked, block_rows=400)
+    assert problem.reads(QdTree().fit(problem)) < 0.2
+    assert problem.reads(PLAIN.fit(problem)) < 0.2

@@ -13,7 +13,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import Score, score
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
@@ -108,6 +108,13 @@ def test_cuts() -> None:
         "(wide LIKE '%a%') OR y = 1",
         "((wide LIKE '%a%') OR y = 1) AND x < 4",
     }
+
+
+def test_cuts_where_values_of_a_column_of_many_begin() -> None:
+    queries: list[Predicate] = [ONE, Not(In(x, (lit(7), lit(9)))), Prefix(wide, "ab"), LOW]
+    begins = {"x >= 7", "x >= 9", "wide >= 'ab'"}
+    found = {predicate_text(c) for c in cuts_of(queries, has_many_values=lambda term: term != y)}
+    assert found == {predicate_text(c) for c in cuts_of(queries)} | begins
 
 
 def test_the_cuts_most_asked_for_stay() -> None:

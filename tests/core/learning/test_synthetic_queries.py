@@ -39,6 +39,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import stepwise
+from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.workload.queries import shape
 
 randoms = st.integers(0, 2**32).map(Random)
@@ -362,11 +363,24 @@ def test_long_in_lists_on_many_values_stay_lists() -> None:
 
 
 def test_prefixes_are_those_of_the_column() -> None:
-    queries = [Prefix(col("note"), word[:2]) for word in WORDS]
-    starts = {note[:2] for note in VALUES["note"]}
+    queries = [Prefix(col("city"), town[:1]) for town in sorted(VALUES["city"])]
+    starts = {town[:1] for town in VALUES["city"]}
     found = [p for drawn in draws(queries) for p in drawn]
     assert all(isinstance(p, Prefix) and p.prefix in starts for p in found)
     assert len(set(found)) > 2
+
+
+def test_prefixes_of_many_values_are_ranges() -> None:
+    """As an equality there: an index has their bounds."""
+    queries = [Prefix(col("note"), word[:2]) for word in WORDS]
+    starts = {note[:2] for note in VALUES["note"]}
+    found = [p for drawn in draws(queries) for p in drawn]
+    assert len(set(found)) > 2
+    for p in found:
+        low = bound(p, "note", ">=")
+        assert low in starts and not any(isinstance(a, Prefix) for a in atoms_of(p))
+        holds = SAMPLE.rows.evaluate(p) == T_BIT
+        assert holds.tolist() == (SAMPLE.rows.evaluate(Prefix(col("note"), str(low))) == T_BIT).tolist()
 
 
 def test_booleans() -> None:

@@ -17,7 +17,7 @@ from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bools
+from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
@@ -67,7 +67,8 @@ class Problem:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
         truth: dict[Predicate, Bools] = {}
-        for cut in cuts_of(predicates, weights, cuts, most_cuts):
+        has_many_values = cache(lambda term: sample.rows.distinct(term) > MAX_DISTINCT)
+        for cut in cuts_of(predicates, weights, cuts, most_cuts, has_many_values):
             with suppress(LayoutError):
                 truth[cut] = sample.rows.evaluate(cut) == T_BIT
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))

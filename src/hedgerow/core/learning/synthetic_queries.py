@@ -14,7 +14,7 @@ Synthetic queries weigh less if literals recur: a dashboard repeats its queries,
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.predicates.values import NAN
+from hedgerow.core.predicates.values import NAN, prefix_end
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bits
 from hedgerow.core.workload.queries import shape
 
@@ -304,7 +304,7 @@ class _Domains:
                 return In(term, tuple(Literal(kind, v) for v in values))
             case Prefix(term, prefix):
                 domain = [v for v in self._domain(term) if v]
-                return Prefix(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
+                return self._starting(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
             case Opaque():
                 return self._like(atom, [v[0] for v in seen if v], r)
         return atom
@@ -339,12 +339,22 @@ class _Domains:
         domain = self._domain(term)
         if op != "=" or len(domain) <= MAX_DISTINCT:
             return exact
-        at = bisect_right(domain, value)
-        if kind in (kinds.INT, kinds.DATE) and at < len(domain) and domain[at] == value + 1:
-            at += 1  # else the range would be normalised to the equality
-        if at >= len(domain):
-            return Compare(term, ">=", Literal(kind, value))
-        return conjunction(Compare(term, ">=", Literal(kind, value)), Compare(term, "<", Literal(kind, domain[at])))
+        following = value + 1 if kind in (kinds.INT, kinds.DATE) else None
+        return self._range(term, kind, value, bisect_right(domain, value), following)
+
+    def _starting(self, term: Term, prefix: str) -> Predicate:
+        """The rows that start with a prefix; on a column of many values a narrow range too."""
+        domain, end = self._domain(term), prefix_end(prefix)
+        if len(domain) <= MAX_DISTINCT or end is None:
+            return Prefix(term, prefix)
+        return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
+
+    def _range(self, term: Term, kind: str, least: Any, at: int, exact: Any) -> Predicate:
+        """From a value to before the one in a place of the domain, or the next if it is `exact`: up to there the range
+        would be normalised to an equality or a prefix."""
+        domain, lower = self._domain(term), Compare(term, ">=", Literal(kind, least))
+        at += at < len(domain) and domain[at] == exact
+        return lower if at >= len(domain) else conjunction(lower, Compare(term, "<", Literal(kind, domain[at])))
 
     def _like(self, atom: Opaque, seen: Sequence[str], r: Random) -> Predicate:
         search = search_of(atom)

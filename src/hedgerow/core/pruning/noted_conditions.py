@@ -13,7 +13,18 @@ from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
 from hedgerow.core.predicates.normal_form import negate
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, Bits, NotedCondition, Stats
+from hedgerow.core.predicates.step_functions import Break, stepwise
+from hedgerow.core.pruning.block_stats import (
+    ANY,
+    F_BIT,
+    HAS_SEVERAL,
+    NOT_BITS,
+    T_BIT,
+    Bits,
+    Bools,
+    NotedCondition,
+    Stats,
+)
 
 
 def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int = ANY) -> None:
@@ -28,15 +39,14 @@ def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: i
     if reverse is not None:
         bits &= NOT_BITS[reverse.bits]
         return
-    to_exclude: list[tuple[Predicate, int]] = [(p, T_BIT)]
-    if wanted != T_BIT:
-        to_exclude.append((negate(p), F_BIT))
-    for condition, opposite_condition in _related(p, stats):
-        for never_true, bit in ((condition.predicate, T_BIT), (opposite_condition, F_BIT)):
-            never = condition.bits & bit == 0
-            for own, excluded in to_exclude:
-                if (bits[never] & excluded).any() and implies(own, never_true):
-                    bits[never] &= ANY - excluded
+    to_exclude = [(p, T_BIT)] if wanted == T_BIT else [(p, T_BIT), (negate(p), F_BIT)]
+    for own, excluded in to_exclude:
+        reach, may_be = _reach(own), bits & excluded > 0
+        for fact in _related(p, stats):
+            within = reach is None or fact.reach is None or reach.may_be_within(fact.reach)
+            if within and (fact.never & may_be).any() and implies(own, fact.predicate):
+                bits[fact.never] &= ANY - excluded
+                may_be &= ~fact.never
 
 
 def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
@@ -44,19 +54,55 @@ def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
     return next(iter(_related(p, stats)), None) is not None
 
 
-def _related(p: Predicate, stats: Stats) -> Iterable[tuple[NotedCondition, Predicate]]:
-    """Conditions whose terms are all terms of `p`, with their opposites; `p` cannot imply any other."""
+class _Reach(NamedTuple):
+    """Up to where a predicate about one term is TRUE in each direction; None: without end."""
+
+    kind: str | None
+    start: Break | None
+    end: Break | None
+
+    def may_be_within(self, other: _Reach) -> bool:
+        """False only if some value is within this reach and not within the other."""
+        if self.kind != other.kind:
+            return True
+        starts_before = other.start is not None and (self.start is None or self.start < other.start)
+        ends_after = other.end is not None and (self.end is None or self.end > other.end)
+        return not (starts_before or ends_after)
+
+
+class _Fact(NamedTuple):
+    """That a predicate, a noted condition or its opposite, is TRUE on no row of some blocks."""
+
+    predicate: Predicate
+    never: Bools
+    terms: frozenset[Term]
+    reach: _Reach | None
+
+
+def _reach(p: Predicate) -> _Reach | None:
+    """None if the predicate is about several terms, or TRUE of no value."""
+    found = stepwise(p)
+    if found is None or True not in found.steps.outcomes:
+        return None
+    outcomes, breaks = found.steps.outcomes, found.steps.breaks
+    first, after = outcomes.index(True), len(outcomes) - outcomes[::-1].index(True)
+    start, end = breaks[first - 1] if first else None, breaks[after - 1] if after < len(outcomes) else None
+    return _Reach(found.kind, start, end)
+
+
+def _related(p: Predicate, stats: Stats) -> Iterable[_Fact]:
+    """Facts about predicates whose terms are all terms of `p`, which cannot imply any other."""
     mine, by_term = terms_of(p), _prepared(stats).by_term
     for term in mine:
-        for condition, opposite, terms in by_term.get(term, ()):
-            if terms <= mine:
-                yield condition, opposite
+        for fact in by_term.get(term, ()):
+            if fact.terms <= mine:
+                yield fact
 
 
 class _Prepared(NamedTuple):
-    """The noted conditions: by one of their terms, each with its opposite and all its terms; by the opposite's text."""
+    """What the noted conditions say, by one of their terms; and the conditions by their opposites' text."""
 
-    by_term: dict[Term, list[tuple[NotedCondition, Predicate, frozenset[Term]]]]
+    by_term: dict[Term, list[_Fact]]
     opposites: dict[str, NotedCondition]
 
 
@@ -67,6 +113,10 @@ def _prepared(stats: Stats) -> _Prepared:
         for condition in stats.conditions.values():
             opposite, terms = negate(condition.predicate), terms_of(condition.predicate)
             found.opposites[predicate_text(opposite)] = condition
+            facts = [
+                _Fact(p, condition.bits & bit == 0, terms, _reach(p))
+                for p, bit in ((condition.predicate, T_BIT), (opposite, F_BIT))
+            ]
             for term in sorted(terms, key=term_text)[:1]:
-                found.by_term.setdefault(term, []).append((condition, opposite, terms))
+                found.by_term.setdefault(term, []).extend(fact for fact in facts if fact.never.any())
     return found

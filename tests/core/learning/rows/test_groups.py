@@ -21,7 +21,7 @@ from hedgerow.core.learning.curves.order import woven
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
-from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
@@ -228,6 +228,8 @@ def test_conditions_that_come_again_are_noted_as_a_whole() -> None:
     once = And((Compare(col("ip"), "<", lit(60)), NOTES))
     assert both in conditions_to_note((both, both, once), sample.rows.distinct)
     assert once not in conditions_to_note((both, both, once), sample.rows.distinct)
+    begins, few = Prefix(col("text"), "a"), Prefix(col("kind"), "a")
+    assert conditions_to_note((begins, few), {col("text"): 9999, col("kind"): 9}.__getitem__) == (begins,)
     many = tuple(Compare(col("ip"), "=", lit(v)) for v in range(9))
     assert len(conditions_to_note(many, sample.rows.distinct, limit=4)) == 4
 

@@ -130,6 +130,7 @@ class OpenNode:
     other: Bools
     queries: Ints
     asked: Bools  # whether each cut occurs in one of these queries
+    of_none: Bools  # whether it occurs in no query at all, but divides the rows of some
 
     @staticmethod
     def root(problem: Problem) -> OpenNode:
@@ -139,17 +140,17 @@ class OpenNode:
         cuts = np.flatnonzero(some & other)
         every = np.arange(len(problem.clauses.needs))
         queries, asked = open_queries(every, problem.clauses.arrays, some, other)
-        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked)
+        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked, ~asked)
 
     def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
-        """The two sides of a cut; with `every` they keep cuts that occur in no open query."""
+        """The two sides of a cut; with `every` they keep cuts of queries that are not open any more."""
         facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
         sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
 
         def side(is_left: bool, rows: int, some: Bools, other: Bools) -> OpenNode:
             queries, asked = open_queries(self.queries, clauses, some, other)
-            kept = np.flatnonzero(some[self.cuts] & other[self.cuts] & (asked[self.cuts] | every))
+            kept = np.flatnonzero((some & other & (asked | self.of_none | every))[self.cuts])
             bits = part(self.bits, self.rows, best, is_left, kept)
-            return OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked)
+            return OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked, self.of_none)
 
         return side(True, left, *facts[:2]), side(False, self.rows - left, *facts[2:])
