@@ -13,12 +13,12 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import Score, score
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
 
-x, y, wide = col("x"), col("y"), col("wide")
+x, y, z, wide = col("x"), col("y"), col("z"), col("wide")
 LIKE = Opaque("wide LIKE '%a%'", (wide,))
 LOW, ONE = Compare(x, "<", lit(4)), Compare(y, "=", lit(1))
 # block 0: x = 0..3 (4 rows), block 1: x = 4..9 (6 rows); x and y are 8 bytes wide, `wide` is 16
@@ -110,11 +110,22 @@ def test_cuts() -> None:
     }
 
 
-def test_cuts_where_values_of_a_column_of_many_begin() -> None:
-    queries: list[Predicate] = [ONE, Not(In(x, (lit(7), lit(9)))), Prefix(wide, "ab"), LOW]
-    begins = {"x >= 7", "x >= 9", "wide >= 'ab'"}
-    found = {predicate_text(c) for c in cuts_of(queries, has_many_values=lambda term: term != y)}
-    assert found == {predicate_text(c) for c in cuts_of(queries)} | begins
+def test_cuts_where_values_begin_that_have_too_few_rows() -> None:
+    queries: tuple[Predicate, ...] = (
+        Compare(z, "=", lit(7)),
+        Not(In(z, (lit(30), lit(31)))),
+        ONE,
+        Compare(z, "<", lit(5)),
+    )
+    sample = Sample.of_table(pa.table({"z": pa.array(range(100)), "y": pa.array([1, 2] * 50)}))
+    asked = {predicate_text(c) for c in cuts_of(queries)}
+
+    def found(block_rows: int) -> set[str]:
+        return {predicate_text(c) for c in Problem.build(sample, queries, block_rows).cuts}
+
+    assert found(1) == asked
+    assert found(2) == asked | {"z >= 7"}
+    assert found(60) == asked | {"z >= 7", "z >= 30", "z >= 31"}
 
 
 def test_the_cuts_most_asked_for_stay() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,9 +18,10 @@ from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import F_BIT, MAX_DISTINCT, N_BIT, T_BIT, Bools
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bools
 from hedgerow.core.pruning.evaluator import possible_outcomes
-from hedgerow.core.workload.candidate_cuts import Kind, cuts_of
+from hedgerow.core.workload.candidate_cuts import Kind, begins, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
 
 
@@ -62,15 +64,16 @@ class Problem:
         seed: int = 0,
         most_cuts: int = NORMAL.cuts,
     ) -> Problem:
-        """Collect the cuts of the predicates; cuts that cannot be evaluated on the sample are left out."""
+        """Collect the cuts of the predicates, and where values begin that have too few rows for a block; cuts that
+        cannot be evaluated on the sample are left out."""
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
-        truth: dict[Predicate, Bools] = {}
-        has_many_values = cache(lambda term: sample.rows.distinct(term) > MAX_DISTINCT)
-        for cut in cuts_of(predicates, weights, cuts, most_cuts, has_many_values):
-            with suppress(LayoutError):
-                truth[cut] = sample.rows.evaluate(cut) == T_BIT
+        asked = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample)
+        few = (cut for cut, true in asked.items() if true.sum() < block_rows * sample.fraction)
+        begin = (begin for cut in few for begin in begins(cut, sample.rows.distinct))
+        added = _outcomes(islice(begin, most_cuts), sample)
+        truth = dict(sorted((asked | added).items(), key=lambda pair: predicate_text(pair[0])))
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
         return Problem(sample, predicates, weights, tuple(truth), outcomes, block_rows, seed)
 
@@ -109,6 +112,14 @@ class Problem:
         cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
+
+
+def _outcomes(cuts: Iterable[Predicate], sample: Sample) -> dict[Predicate, Bools]:
+    truth: dict[Predicate, Bools] = {}
+    for cut in cuts:
+        with suppress(LayoutError):
+            truth[cut] = sample.rows.evaluate(cut) == T_BIT
+    return truth
 
 
 class Learner(Protocol):

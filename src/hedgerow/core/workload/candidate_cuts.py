@@ -12,6 +12,7 @@ from hedgerow.core.predicates.nodes import Compare, Const, In, Literal, Predicat
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import STRING
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 
 Kind = Choice["atoms", "atoms+subtrees"]
 _MOST_BEGINS = 8  # of an IN list
@@ -22,12 +23,8 @@ def cuts_of(
     weights: Iterable[float] | None = None,
     kind: Kind = "atoms",
     limit: int = NORMAL.cuts,
-    has_many_values: Callable[[Term], bool] = lambda term: False,
 ) -> tuple[Predicate, ...]:
     """Distinct cuts in the order of their text; at most `limit`, those in the queries with the greatest total weight.
-
-    An equality or a prefix on a column of many values is TRUE on too few rows for a block. So rows are also divided
-    where its values begin.
 
     >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
     >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
@@ -42,18 +39,25 @@ def cuts_of(
         whole = normalise(p)
         for cut in set(atoms_of(whole) if kind == "atoms" else walk(whole)):
             if not isinstance(cut, Const):
-                for candidate in (cut, *_begins(cut, has_many_values)):
-                    weight_of[candidate] = weight_of.get(candidate, 0.0) + weight
+                weight_of[cut] = weight_of.get(cut, 0.0) + weight
     kept = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
     return tuple(sorted(kept, key=predicate_text))
 
 
-def _begins(cut: Predicate, has_many_values: Callable[[Term], bool]) -> list[Predicate]:
+def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
+    """Where the values of an equality or a prefix begin, on a column of many values.
+
+    With too few rows for a block, they are no cut themselves.
+
+    >>> from hedgerow.core.predicates.nodes import col
+    >>> [predicate_text(b) for b in begins(Prefix(col("url"), "/api/"), lambda term: 1000)]
+    ["url >= '/api/'"]
+    """
     match cut:
-        case Compare(term, "=", literal) if has_many_values(term):
+        case Compare(term, "=", literal) if distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", literal)]
-        case In(term, literals) if len(literals) <= _MOST_BEGINS and has_many_values(term):
+        case In(term, literals) if len(literals) <= _MOST_BEGINS and distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", literal) for literal in literals]
-        case Prefix(term, prefix) if prefix and has_many_values(term):
+        case Prefix(term, prefix) if prefix and distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", Literal(STRING, prefix))]
     return []
