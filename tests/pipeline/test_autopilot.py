@@ -241,6 +241,16 @@ def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, mo
     assert not (Path(delta_table) / "_hedgerow" / "auto.lock").exists()
 
 
+def test_no_more_is_saved_than_queries_take(spark: SparkSession, delta_table: str) -> None:
+    """By the log they take less than was measured here; of some it does not tell what they took."""
+    log = QueryLog.of(spark, delta_table)
+    asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
+    log.append([{**entry, "seconds": None if n % 2 else 0.02} for n, entry in enumerate(asked)])
+    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    assert found.facts["now"] == pytest.approx(0.02)
+    assert 0 < found.facts["then"] < 0.02
+
+
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
     log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])
@@ -248,6 +258,7 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
 
     span = span_of(log, half_life=7)
     assert (span.queries, span_of(log).queries) == (pytest.approx(1.75), 3)
+    assert span.mean == 1
     assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
     found = [(query.text.partition("WHERE ")[2], query.weight) for query in workload_of(log, "events", half_life=7)]
     # Each of the two that are one query has half of their weight.

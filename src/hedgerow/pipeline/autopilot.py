@@ -300,14 +300,17 @@ class _Pilot:
         if model is None:
             return self._nothing("how long a rewrite takes cannot be measured on this table", begun=begun)
         lately = [d for d in before if d.done and days_since(d.at) <= period]
+        seconds = seconds_in(files, managed, queries, workload, speed)
+        # No more can be saved than queries take, by the log.
+        factor = min(1.0, np.inf if span.mean is None else span.mean / (speed.query + float(seconds.sum())))
         return _Present(
             managed,
             source,
             queries,
             workload,
-            speed,
+            speed.times(factor),
             files,
-            seconds_in(files, managed, queries, workload, speed),
+            factor * seconds,
             span.queries * share,
             model,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in lately),

@@ -102,8 +102,7 @@ def seconds_in(
 def mean_seconds(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
     """Of the workload's queries, from what each reads less what Parquet skips here."""
     weights = {query.id: query.weight for query in workload}
-    size = source.size * speed.unskipped
     took = [
-        weights[q.id] * speed.seconds(q.id, q.blocks_read * score.blocks, size * q.bytes_read) for q in score.queries
+        weights[q.id] * speed.now(q.id, q.blocks_read * score.blocks, source.size * q.bytes_read) for q in score.queries
     ]
     return sum(took) / sum(weights[q.id] for q in score.queries)

@@ -167,11 +167,13 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 
 @dataclass(frozen=True)
 class Span:
-    """How many queries a log has, in how many days, at least one, and the seconds that they took."""
+    """How many queries a log has, in how many days, at least one, and the seconds that they took; `mean`: that one
+    took, None if no query's are known."""
 
     queries: float
     days: float
     seconds: float
+    mean: float | None
 
 
 def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
@@ -181,12 +183,14 @@ def span_of(log: QueryLog, since: str | None = None, half_life: float | None = N
     recent = log.frame(since)
     weight = _weight(recent, half_life)
     micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
-    found = recent.agg(f.sum(weight), micros / 86_400e6, f.sum(weight * f.col("seconds"))).first()
+    timed = f.when(f.col("seconds").isNotNull(), weight)
+    sums = (f.sum(of) for of in (weight, weight * f.col("seconds"), timed))
+    found = recent.agg(micros / 86_400e6, *sums).first()
     assert found is not None  # an aggregate has one row
-    queries, days, seconds = (part or 0.0 for part in found)
+    days, queries, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
         days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
-    return Span(queries, max(1.0, days), seconds)
+    return Span(queries, max(1.0, days), seconds, seconds / known if known else None)
 
 
 def _weight(entries: DataFrame, half_life: float | None) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,8 +16,9 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 class Speed:
     """Seconds, measured where the queries run: of a query that reads nothing, of each file, and of each byte.
 
-    `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
-    `bytes_of`: the seconds a byte of some queries, by their ids: to read a map takes longer than numbers of its size.
+    `bytes_of`: the seconds of a byte for some queries, by their ids: to read a map takes longer than numbers of its
+    size. `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is
+    now; `unskipped_of`: the same of some queries.
     """
 
     query: float
@@ -25,6 +26,7 @@ class Speed:
     byte: float
     unskipped: float = 1.0
     bytes_of: Mapping[str, float] = field(default_factory=dict)
+    unskipped_of: Mapping[str, float] = field(default_factory=dict)
 
     def seconds(self, query: str, files: float, size: float) -> float:
         """What a query takes that opens so many files, and has to read so many bytes in them."""
@@ -32,6 +34,19 @@ class Speed:
 
     def of_a_byte(self, query: str) -> float:
         return self.bytes_of.get(query, self.byte)
+
+    def of_a_byte_now(self, query: str) -> float:
+        """Of a byte of the files as they are, of which Spark skips some by itself."""
+        return self.of_a_byte(query) * self.unskipped_of.get(query, self.unskipped)
+
+    def now(self, query: str, files: float, size: float) -> float:
+        """What a query takes that opens so many of the files as they are, with so many bytes of its columns."""
+        return self.query + self.file * files + self.of_a_byte_now(query) * size
+
+    def times(self, factor: float) -> Speed:
+        """The speed if everything takes so many times as long."""
+        each = {query: factor * seconds for query, seconds in self.bytes_of.items()}
+        return replace(self, query=factor * self.query, file=factor * self.file, byte=factor * self.byte, bytes_of=each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estim
     """The same of each query."""
     return [
         Estimate(
-            speed.seconds(q.id, files, size * _width(q) * speed.unskipped),
+            speed.now(q.id, files, size * _width(q)),
             speed.seconds(q.id, q.blocks_read * score.blocks, size * _left(q)),
         )
         for q in score.queries
