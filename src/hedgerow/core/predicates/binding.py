@@ -46,6 +46,7 @@ _DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # of the decimal type to whi
 _1900_MICROS, _2100_MICROS = -2_208_988_800_000_000, 4_102_444_800_000_000
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _MAX_DECIMAL_DIGITS = 38
+_MAP, _OF_MAP = re.compile(r"map<string, ?(.+)>"), re.compile(r"(.+?)\['[^'\\]*'\]")
 
 
 def bind(p: Predicate, schema: Schema, session: Session | None = None) -> Predicate:
@@ -86,7 +87,8 @@ class _Binder:
             case Cast(column, type_):
                 return Cast(self.column(column), type_)
             case Expr(sql, cols, type_):
-                return Expr(sql, tuple(map(self.column, cols)), type_)
+                bound = tuple(map(self.column, cols))
+                return Expr(sql, bound, type_ or self._type_in_map(sql, bound))
 
     def type_of(self, term: Term) -> Type:
         match term:
@@ -95,6 +97,14 @@ class _Binder:
             case Cast(_, type_):
                 return type_
         return term.type or Type(kinds.OTHER)
+
+    def _type_in_map(self, sql: str, cols: tuple[Column, ...]) -> Type | None:
+        """The type of `column['key']`, the value of a map."""
+        found = _OF_MAP.fullmatch(sql)
+        if found is None or [term_text(c).lower() for c in cols] != [found[1].lower()]:
+            return None
+        values = _MAP.fullmatch(self.type_of(cols[0]).name)
+        return None if values is None else Type.parse(values[1])
 
     # --- predicates ---
 

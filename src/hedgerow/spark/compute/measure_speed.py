@@ -45,28 +45,31 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     sizes = [max(1.0, size * len(files) / len(source.files)) for size in sizes]
     try:
         start, file = _fixed_parts(source)
-        fixed = start + file * len(files)
         frame = _frame(source, files)
         jobs = [_job(frame, source.name, some[0], _columns(source, some[0])) for some in shapes]
-        without, with_ = ([np.inf] * len(jobs) for _ in range(2))
-        for _ in range(_TURNS):  # in the first one Java still compiles what it runs
-            with configured(frame.sparkSession, parquet__filterPushdown=False):
-                without = [min(best, _seconds(job)) for best, job in zip(without, jobs, strict=True)]
-            with_ = [min(best, _seconds(job)) for best, job in zip(with_, jobs, strict=True)]
-        spent, by_itself = ([max(0.0, seconds - fixed) for seconds in best] for best in (without, with_))
+        spent, by_itself = _spent(jobs, start + file * len(files))
         start += _planning(source, shapes[0][0], frame)
     except spark_errors():
         return None  # a condition fails on some row, or asks for a column that is in the names of folders
-    rates = [seconds / size for seconds, size in zip(spent, sizes, strict=True)]
-    unskipped = [min(1.0, a / max(1e-9, b)) for a, b in zip(by_itself, spent, strict=True)]
+    rates, unskipped = (spent / sizes).tolist(), np.minimum(1, by_itself / np.maximum(1e-9, spent)).tolist()
     return Speed(
         start,
         file,
-        sum(spent) / sum(sizes),
-        min(1.0, sum(by_itself) / max(1e-9, sum(spent))),
+        float(spent.sum() / sum(sizes)),
+        min(1.0, float(by_itself.sum() / max(1e-9, spent.sum()))),
         {query.id: rate for some, rate in zip(shapes, rates, strict=True) for query in some},
         {query.id: part for some, part in zip(shapes, unskipped, strict=True) for query in some},
     )
+
+
+def _spent(jobs: Sequence[DataFrame], fixed: float) -> tuple[Floats, Floats]:
+    """What each job spends beside the fixed part: if it has to read everything, and as it is."""
+    whole, as_it_is = (np.full(len(jobs), np.inf) for _ in range(2))
+    for _ in range(_TURNS):  # in the first one Java still compiles what it runs
+        with configured(jobs[0].sparkSession, parquet__filterPushdown=False):
+            whole = np.minimum(whole, [_seconds(job) for job in jobs])
+        as_it_is = np.minimum(as_it_is, [_seconds(job) for job in jobs])
+    return np.maximum(0.0, whole - fixed), np.maximum(0.0, as_it_is - fixed)
 
 
 def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
