@@ -35,6 +35,12 @@ FIXED = (
     "datediff(received, shipped) = 4",
     "comment LIKE '% cluster %'",
 )
+OTHERS = (
+    "info['courier'] > 'GLS'",
+    "INFO['courier'] IN ('UPS', 'x')",
+    "info['COURIER'] = 'TNT'",
+    "info['courier'] IS NULL",
+)
 YOURS = "loud(type) = 1"
 
 
@@ -91,6 +97,11 @@ def check(spark: SparkSession, table: Any, plain: Any) -> None:
             # A function may be another one tomorrow, so nothing is noted of it; the rest of its query prunes.
             assert opened == every if c == YOURS else opened < every, c
             assert opened <= len(table.files(where=c)), c
+        for c in OTHERS:
+            assert ask(spark.sql(f"SELECT id, ip FROM {name} WHERE {c}"))[0] == answer(
+                plain.where(c).select("id", "ip")
+            )
+        assert len(table.files(where="info['courier'] = 'nobody'")) == 0  # of the value there are bounds too
         assert sum(len(table.files(where=c)) for c in unseen) < 0.5 * every * len(unseen)
         assert not any(report.reason for report in hr.last_query(spark))
     finally:
