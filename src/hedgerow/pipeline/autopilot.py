@@ -302,7 +302,7 @@ class _Pilot:
         lately = [d for d in before if d.done and days_since(d.at) <= period]
         seconds = seconds_in(files, managed, queries, workload, speed)
         # No more can be saved than queries take, by the log.
-        factor = min(1.0, np.inf if span.mean is None else span.mean / (speed.query + float(seconds.sum())))
+        factor = min(1.0, np.inf if span.mean is None else span.mean / max(1e-9, speed.query + float(seconds.sum())))
         return _Present(
             managed,
             source,

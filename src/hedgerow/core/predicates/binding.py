@@ -46,7 +46,7 @@ _DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # of the decimal type to whi
 _1900_MICROS, _2100_MICROS = -2_208_988_800_000_000, 4_102_444_800_000_000
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _MAX_DECIMAL_DIGITS = 38
-_MAP, _OF_MAP = re.compile(r"map<string, ?(.+)>"), re.compile(r"(.+?)\['[^'\\]*'\]")
+_OF_MAP, _MAPS_OF_TEXTS = re.compile(r"(.+?)\['[^'\\]*'\]"), ("map<string,string>", "map<string, string>")
 
 
 def bind(p: Predicate, schema: Schema, session: Session | None = None) -> Predicate:
@@ -87,8 +87,7 @@ class _Binder:
             case Cast(column, type_):
                 return Cast(self.column(column), type_)
             case Expr(sql, cols, type_):
-                bound = tuple(map(self.column, cols))
-                return Expr(sql, bound, type_ or self._type_in_map(sql, bound))
+                return Expr(sql, tuple(map(self.column, cols)), type_)
 
     def type_of(self, term: Term) -> Type:
         match term:
@@ -96,15 +95,16 @@ class _Binder:
                 return self.schema.get(term_text(term), Type(kinds.OTHER))
             case Cast(_, type_):
                 return type_
+            case Expr(sql, (column,)) if self._is_text_in_map(sql, column):
+                return Type(kinds.STRING)
         return term.type or Type(kinds.OTHER)
 
-    def _type_in_map(self, sql: str, cols: tuple[Column, ...]) -> Type | None:
-        """The type of `column['key']`, the value of a map."""
+    def _is_text_in_map(self, sql: str, column: Column) -> bool:
+        """Whether an expression is `column['key']` of a map of texts. Spark compares other values with casts that are
+        not seen through."""
         found = _OF_MAP.fullmatch(sql)
-        if found is None or [term_text(c).lower() for c in cols] != [found[1].lower()]:
-            return None
-        values = _MAP.fullmatch(self.type_of(cols[0]).name)
-        return None if values is None else Type.parse(values[1])
+        is_of_column = found is not None and found[1].lower() == term_text(column).lower()
+        return is_of_column and self.type_of(column).name in _MAPS_OF_TEXTS
 
     # --- predicates ---
 

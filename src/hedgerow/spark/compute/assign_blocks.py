@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,8 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.predicates.nodes import Predicate, columns_in
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, columns_in
+from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
     Item,
@@ -30,7 +31,8 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
 
 BLOCK = helper_name("block")
 _MAX_COMPILED_SQL = 20_000  # characters; Spark may fail to compile longer expressions into one method for the stage
@@ -66,7 +68,7 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     return routed.select(*own, BLOCK) if needs_joins else routed
 
 
-def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | Column]:
+def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | SparkColumn]:
     """The sort order inside a file: with `by_key`, the layout's curve comes first, if it has one.
 
     That keeps the bounds of a row group narrow in all columns of the curve."""
@@ -84,10 +86,15 @@ def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
 
     guarded: dict[Feature, str] = {}
 
+    def column_of(feature: Feature) -> str:
+        return guarded.setdefault(feature, helper_name(f"feature_{len(guarded)}"))
+
     def feature_sql(feature: Feature) -> str:
         if is_session_safe(feature):
             return sql_of(feature)
-        return guarded.setdefault(feature, helper_name(f"feature_{len(guarded)}"))
+        if isinstance(feature, Compare | In | Prefix):  # NULL where its term is: so conditions share the term's column
+            return predicate_text(replace(feature, term=Column((column_of(feature.term),))))
+        return column_of(feature)
 
     parts: dict[str, str] = {}
 

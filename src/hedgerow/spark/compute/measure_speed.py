@@ -161,7 +161,9 @@ def _job(frame: DataFrame, table: str, query: Query, columns: Sequence[str]) -> 
     """Reads what the query reads; what it does with the rows is not known."""
     from pyspark.sql import functions as f
 
-    return frame.where(predicate_text(query.predicate(table))).agg(*(f.count(f.col(name)) for name in columns))
+    return frame.where(predicate_text(query.predicate(table))).agg(
+        f.count("*"), *(f.count(f.col(name)) for name in columns)
+    )
 
 
 def _seconds(job: DataFrame) -> float:
