@@ -174,9 +174,12 @@ class _Present:
         files, rested = self.files, self.files.times + 1 <= limits.rewrites
         return worth_moving(self.seconds, files.sizes, rested, self.expected, self.model.rate(0), limits, left)
 
-    def facts(self, part: Bools, items: int, left: float, described: float | None) -> Facts:
+    def facts(
+        self, part: Bools, items: int, left: float, described: float | None = None, learning: float = 0.0
+    ) -> Facts:
         """What a decision needs. `part`: the files to lay out anew, in which a query then spends `left` seconds.
-        `described`: what it would take in the present layout if its index told all that queries ask."""
+        `described`: what it would take in the present layout if its index told all that queries ask. `learning`: the
+        seconds that a layout takes to learn."""
         files, size, spent = self.files, self.source.size, float(self.seconds[part].sum())
         now, whole = self.speed.query + float(self.seconds.sum()), bool(part.all())
         then = self.speed.query + float(self.seconds[~part].sum()) + left
@@ -194,7 +197,7 @@ class _Present:
             None if self.managed is None else described,
             self.rewritten,
             self.days_since_whole,
-            self.model.fixed,
+            self.model.fixed + learning,
             self.price,
         )
 
@@ -209,22 +212,25 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: the table as it is, some of its files, and a layout for these."""
+    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these, in
+    which queries spend the share `share` of the time that they spend in them now. `seconds`: that the draft took; the
+    layout takes longer."""
 
     present: _Present
     part: Bools
-    learned: Learned
-    then: float  # seconds of a query that reads these files only
-
-    @property
-    def spent(self) -> float:
-        """What a query spends in these files now."""
-        return float(self.present.seconds[self.part].sum())
+    draft: Learned
+    share: float
+    seconds: float
 
     @property
     def left(self) -> float:
-        """What it would spend in them."""
-        return max(0.0, self.then - self.present.speed.query)
+        """The seconds that a query would spend in these files."""
+        return self.share * float(self.present.seconds[self.part].sum())
+
+    def fewer(self, limits: Limits) -> _Found:
+        """With less to gain, fewer files pay for themselves; of these the same share is taken to be left."""
+        part = self.present.worth_moving(limits, self.share)
+        return replace(self, part=part) if part.any() else self
 
 
 @dataclass(frozen=True)
@@ -255,16 +261,15 @@ class _Pilot:
         found = self._found(present, part if part.any() else present.files.all)
         if found is None:
             return self._nothing(_NO_SECONDS, begun=begun), None
-        if part.any():  # with less to gain, fewer files pay for themselves
-            fewer = present.worth_moving(limits, found.left / max(1e-9, found.spent))
-            found = found if fewer.sum() in (0, part.sum()) else self._found(present, fewer) or found
+        if part.any():
+            found = found.fewer(limits)
             part = found.part
-        items = items_in(found.learned)
-        real = present.facts(part, items, found.left, None)
+        items = items_in(found.draft)
+        real = present.facts(part, items, found.left, learning=found.seconds)
         # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
-        hoped = replace(real, described=real.then if part.any() else found.then)
+        hoped = replace(real, described=real.then if part.any() else present.speed.query + found.left)
         if present.managed is not None and choose(hoped, limits).action == "statistics":
-            real = present.facts(part, items, found.left, present.described(present.managed))
+            real = present.facts(part, items, found.left, present.described(present.managed), found.seconds)
         choice = choose(real, limits)
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
         reasons = (*choice.reasons, *waits)
@@ -319,12 +324,20 @@ class _Pilot:
         )
 
     def _found(self, present: _Present, part: Bools) -> _Found | None:
-        """A layout for the rows of some files; None if its seconds cannot be told."""
+        """A draft of a layout for the rows of some files, in which cells are counted in the sample; None if its seconds
+        cannot be told."""
+        begun = perf_counter()
+        draft = self._learned(present, part, {"exact": False, **self.how})
+        if draft.estimate is None:
+            return None
+        left, now = draft.estimate.then - present.speed.query, float(present.seconds[part].sum())
+        return _Found(present, part, draft, max(0.0, left) / max(1e-9, now), perf_counter() - begun)
+
+    def _learned(self, present: _Present, part: Bools, how: Mapping[str, Any]) -> Learned:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
-            how = How.of(self.learner, self.how)
-            learned = learned_layout(present.files.part(part), present.queries, how, speed=present.speed)
-        return None if learned.estimate is None else _Found(present, part, learned, learned.estimate.then)
+            source = present.files.part(part)
+            return learned_layout(source, present.queries, How.of(self.learner, how), speed=present.speed)
 
     def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
@@ -353,22 +366,24 @@ class _Pilot:
             return None
 
     def carry_out(self, decision: Decision, found: _Found, to: str | None) -> Decision:
-        learned, files = found.learned, found.present.files
+        files, begun = found.present.files, perf_counter()
+        after: dict[str, Any]
         if decision.action == "statistics":
-            begun = perf_counter()
             written = open_table(self.spark, self.table).relearn(found.present.workload)
-            moved: dict[str, Any] = {"bytes": 0.0}
+            after = {"bytes": 0.0, "items": items_in(found.draft)}
         elif not self.log.is_delta and to is None:
             reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
             return replace(decision, reasons=(*decision.reasons, reason))
         else:
-            begun = perf_counter()
+            learned = self._learned(found.present, found.part, self.how)
+            learning = round(perf_counter() - begun, 1)
             written = apply(self.spark, self.table, learned, to, where=files.names(found.part), table=learned.table)
-            moved = {"bytes": decision.facts["part"], "times": 1 + int(files.times[found.part].max())}
+            times = 1 + int(files.times[found.part].max())
+            after = {"bytes": decision.facts["part"], "items": items_in(learned), "times": times, "learning": learning}
             if isinstance(written, DeltaTable):
-                moved["segment"] = written.newest_segment.id
-        seconds, items = round(perf_counter() - begun, 1), items_in(learned)
-        return replace(decision, done=True, after={"seconds": seconds, "items": items, "path": written.path, **moved})
+                after["segment"] = written.newest_segment.id
+        seconds = round(perf_counter() - begun, 1)
+        return replace(decision, done=True, after={"seconds": seconds, "path": written.path, **after})
 
     def _nothing(self, *reasons: str, begun: float | None = None, facts: Facts | None = None) -> Decision:
         looked = 0.0 if begun is None else round(perf_counter() - begun, 1)
@@ -391,4 +406,7 @@ def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) ->
 def _real_runs(before: list[Decision]) -> list[Run]:
     """The rewrites that the autopilot carried out, the oldest first; the next one will take about as long."""
     done = [d.after for d in reversed(before) if d.done and d.after and d.after.get("bytes")]
-    return [Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]), True) for a in done]
+    return [
+        Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]) - float(a.get("learning", 0.0)), True)
+        for a in done
+    ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_SHAPES = 5  # of queries that are timed
 _READ_BYTES = 64 << 20  # in the columns of a query
 _MAX_FILES = 32
-_COUNTS, _TURNS = 3, 2  # of which the fastest counts
+_COUNTS = 3  # of which the fastest counts
 _LEAST_SECONDS_OF_A_FILE = 0.0005
 _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long as one by Spark alone
 
@@ -46,7 +46,9 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     try:
         start, file = _fixed_parts(source)
         frame = _frame(source, files)
-        jobs = [_job(frame, source.name, some[0], _columns(source, some[0])) for some in shapes]
+        jobs, short = ([_job(of, source, some[0]) for some in shapes] for of in (frame, _frame(source, files[:1])))
+        for job in short:  # Java compiles what a query does when it first runs
+            _seconds(job)
         spent, by_itself = _spent(jobs, start + file * len(files))
         start += _planning(source, shapes[0][0], frame)
     except spark_errors():
@@ -64,12 +66,10 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
 
 def _spent(jobs: Sequence[DataFrame], fixed: float) -> tuple[Floats, Floats]:
     """What each job spends beside the fixed part: if it has to read everything, and as it is."""
-    whole, as_it_is = (np.full(len(jobs), np.inf) for _ in range(2))
-    for _ in range(_TURNS):  # in the first one Java still compiles what it runs
-        with configured(jobs[0].sparkSession, parquet__filterPushdown=False):
-            whole = np.minimum(whole, [_seconds(job) for job in jobs])
-        as_it_is = np.minimum(as_it_is, [_seconds(job) for job in jobs])
-    return np.maximum(0.0, whole - fixed), np.maximum(0.0, as_it_is - fixed)
+    with configured(jobs[0].sparkSession, parquet__filterPushdown=False):
+        whole = [_seconds(job) for job in jobs]
+    as_it_is = [_seconds(job) for job in jobs]
+    return np.maximum(0.0, np.array(whole) - fixed), np.maximum(0.0, np.array(as_it_is) - fixed)
 
 
 def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
@@ -157,13 +157,12 @@ def _columns(source: Source, query: Query) -> list[str]:
     return [name for name in source.widths if lower is None or name.lower() in lower]
 
 
-def _job(frame: DataFrame, table: str, query: Query, columns: Sequence[str]) -> DataFrame:
+def _job(frame: DataFrame, source: Source, query: Query) -> DataFrame:
     """Reads what the query reads; what it does with the rows is not known."""
     from pyspark.sql import functions as f
 
-    return frame.where(predicate_text(query.predicate(table))).agg(
-        f.count("*"), *(f.count(f.col(name)) for name in columns)
-    )
+    counts = [f.count(f.col(name)) for name in _columns(source, query)]
+    return frame.where(predicate_text(query.predicate(source.name))).agg(f.count("*"), *counts)
 
 
 def _seconds(job: DataFrame) -> float:
