@@ -73,9 +73,10 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     """Laid out when it pays, then left alone; later only its new files are rewritten."""
     fill_log(spark, delta_table)
     before = rows(spark, delta_table)
-    first = hr.autopilot(spark, delta_table, **HOW)
+    first = hr.autopilot(spark, delta_table, horizon=365, **HOW)
     assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
     assert first.after is not None and first.after["bytes"] > 0
+    assert first.facts["learning"] > 0 and 0 < first.after["learning"] < first.after["seconds"]
     monkeypatch.setattr(module, "_LOOKS_PAID", 1)  # on a slow machine the log's 40 s would not pay for ten looks
     again = hr.autopilot(spark, delta_table, **HOW)
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]

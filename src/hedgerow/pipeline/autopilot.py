@@ -197,8 +197,9 @@ class _Present:
             None if self.managed is None else described,
             self.rewritten,
             self.days_since_whole,
-            self.model.fixed + learning,
+            self.model.fixed,
             self.price,
+            learning,
         )
 
     def described(self, managed: Table) -> float | None:
