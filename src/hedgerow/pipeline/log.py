@@ -168,7 +168,7 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 @dataclass(frozen=True)
 class Span:
     """How many queries a log has, in how many days, at least one, and the seconds that they took; `mean`: that one
-    took, None if no query's are known."""
+    took, None if that is not known."""
 
     queries: float
     days: float
@@ -190,7 +190,7 @@ def span_of(log: QueryLog, since: str | None = None, half_life: float | None = N
     days, queries, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
         days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
-    return Span(queries, max(1.0, days), seconds, seconds / known if known else None)
+    return Span(queries, max(1.0, days), seconds, seconds / known if seconds else None)
 
 
 def _weight(entries: DataFrame, half_life: float | None) -> Column:

@@ -18,8 +18,8 @@ def conditions_to_note(
     """The most frequent conditions that a block's bounds and values cannot answer; the index notes their outcomes.
 
     Such are comparisons of columns with each other, equalities and prefixes on a column of many values, and ANDs and
-    ORs about
-    several columns that occur more than once, such as a repeated query. `distinct`: how many values a term has.
+    ORs about several columns that occur more than once, such as a repeated query. `distinct`: how many values a term
+    has.
     """
     counts: Counter[Predicate] = Counter()
     for part in (part for p in predicates for part in set(walk(normalise(p)))):
