@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -53,6 +54,8 @@ class Problem:
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
     counter: BlockCounter | None = None  # of all rows; without it, the sample's rows are counted
     trial: Callable[[], Trial | None] | None = None  # for learners that choose by queries held out
+    kind: Kind = "atoms"  # of the cuts
+    most_cuts: int = NORMAL.cuts
 
     @staticmethod
     def build(
@@ -63,19 +66,22 @@ class Problem:
         cuts: Kind = "atoms",
         seed: int = 0,
         most_cuts: int = NORMAL.cuts,
+        known: Mapping[Predicate, Bools] = MappingProxyType({}),
     ) -> Problem:
         """Collect the cuts of the predicates, and where values begin that have too few rows for a block; cuts that
-        cannot be evaluated on the sample are left out."""
+        cannot be evaluated on the sample are left out. `known`: the truth of some cuts."""
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
-        asked = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample)
+        asked = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample, known)
         few = (cut for cut, true in asked.items() if true.sum() < block_rows * sample.fraction)
         begin = (begin for cut in few for begin in begins(cut, sample.rows.distinct))
-        added = _outcomes(islice(begin, most_cuts), sample)
+        added = _outcomes(islice(begin, most_cuts), sample, known)
         truth = dict(sorted((asked | added).items(), key=lambda pair: predicate_text(pair[0])))
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
-        return Problem(sample, predicates, weights, tuple(truth), outcomes, block_rows, seed)
+        return Problem(
+            sample, predicates, weights, tuple(truth), outcomes, block_rows, seed, kind=cuts, most_cuts=most_cuts
+        )
 
     def with_block_rows(self, block_rows: int) -> Problem:
         """The same problem with larger or smaller blocks."""
@@ -85,7 +91,15 @@ class Problem:
             made = None if trial is None else trial()
             return None if made is None else made.with_block_rows(block_rows)
 
-        return replace(self, block_rows=block_rows, trial=None if trial is None else cache(sized))
+        known = dict(zip(self.cuts, self.truth, strict=True))
+        how = self.weights, self.kind, self.seed, self.most_cuts, known
+        made = Problem.build(self.sample, self.predicates, block_rows, *how)
+        return replace(
+            made,
+            observed_share=self.observed_share,
+            counter=self.counter,
+            trial=None if trial is None else cache(sized),
+        )
 
     @property
     def sample_block_rows(self) -> int:
@@ -114,11 +128,11 @@ class Problem:
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
 
-def _outcomes(cuts: Iterable[Predicate], sample: Sample) -> dict[Predicate, Bools]:
+def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, Bools]:
     truth: dict[Predicate, Bools] = {}
     for cut in cuts:
         with suppress(LayoutError):
-            truth[cut] = sample.rows.evaluate(cut) == T_BIT
+            truth[cut] = known[cut] if cut in known else sample.rows.evaluate(cut) == T_BIT
     return truth
 
 
