@@ -213,9 +213,10 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these, in
-    which queries spend the share `share` of the time that they spend in them now. `seconds`: that the draft took; the
-    layout takes longer."""
+    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these.
+
+    `share`: of the time that queries spend in these files now, what they would still spend there. `seconds`: what the
+    draft took; to learn the layout in full takes longer."""
 
     present: _Present
     part: Bools

@@ -68,8 +68,10 @@ class Problem:
         most_cuts: int = NORMAL.cuts,
         known: Mapping[Predicate, Bools] = MappingProxyType({}),
     ) -> Problem:
-        """Collect the cuts of the predicates, and where values begin that have too few rows for a block; cuts that
-        cannot be evaluated on the sample are left out. `known`: the truth of some cuts."""
+        """Collect the cuts of the predicates and, of those with too few rows for a block, where their values begin.
+
+        Cuts that cannot be evaluated on the sample are left out. `known`: the truth of some cuts, if it was evaluated
+        before."""
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
@@ -85,6 +87,8 @@ class Problem:
 
     def with_block_rows(self, block_rows: int) -> Problem:
         """The same problem with larger or smaller blocks."""
+        if block_rows == self.block_rows:
+            return self
         trial = self.trial
 
         def sized() -> Trial | None:

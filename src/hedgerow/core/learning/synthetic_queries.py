@@ -350,8 +350,10 @@ class _Domains:
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
     def _range(self, term: Term, kind: str, least: Any, at: int, exact: Any) -> Predicate:
-        """From a value to before the one in a place of the domain, or the next if it is `exact`: up to there the range
-        would be normalised to an equality or a prefix."""
+        """The range from `least` to just below `domain[at]`.
+
+        If that value is `exact`, the range ends below the next one: else it would be normalised to an equality or a
+        prefix."""
         domain, lower = self._domain(term), Compare(term, ">=", Literal(kind, least))
         at += at < len(domain) and domain[at] == exact
         return lower if at >= len(domain) else conjunction(lower, Compare(term, "<", Literal(kind, domain[at])))

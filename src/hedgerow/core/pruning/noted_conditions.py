@@ -55,7 +55,7 @@ def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
 
 
 class _Reach(NamedTuple):
-    """Up to where a predicate about one term is TRUE in each direction; None: without end."""
+    """Between which places a predicate about one term is TRUE; None: there is no first, or no last one."""
 
     kind: str | None
     start: Break | None

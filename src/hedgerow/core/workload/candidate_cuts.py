@@ -45,9 +45,9 @@ def cuts_of(
 
 
 def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
-    """Where the values of an equality or a prefix begin, on a column of many values.
+    """Where the values of an equality, an IN list or a prefix begin in the order of a column of many values.
 
-    With too few rows for a block, they are no cut themselves.
+    A condition with too few rows for a block is no cut itself, but the place where its values begin may be one.
 
     >>> from hedgerow.core.predicates.nodes import col
     >>> [predicate_text(b) for b in begins(Prefix(col("url"), "/api/"), lambda term: 1000)]

@@ -130,7 +130,7 @@ class OpenNode:
     other: Bools
     queries: Ints
     asked: Bools  # whether each cut occurs in one of these queries
-    of_none: Bools  # whether it occurs in no query at all, but divides the rows of some
+    of_none: Bools  # whether it occurred in none of them at the root, as where values begin: such a cut always stays
 
     @staticmethod
     def root(problem: Problem) -> OpenNode:
@@ -143,7 +143,7 @@ class OpenNode:
         return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked, ~asked)
 
     def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
-        """The two sides of a cut; with `every` they keep cuts of queries that are not open any more."""
+        """The two sides of a cut; with `every` they also keep the cuts of queries that are not open any more."""
         facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
         sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
 
