@@ -258,12 +258,33 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     from hedgerow.pipeline.log import span_of, workload_of
 
     span = span_of(log, half_life=7)
-    assert (span.queries, span_of(log).queries) == (pytest.approx(1.75), 3)
     assert span.mean == 1
     assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
     found = [(query.text.partition("WHERE ")[2], query.weight) for query in workload_of(log, "events", half_life=7)]
     # Each of the two that are one query has half of their weight.
     assert found == [("number < 5", pytest.approx(0.25)), *[("number < 6", pytest.approx(0.75))] * 2]
+
+
+def test_queries_that_nobody_asks_any_more_count_less(spark: SparkSession, parquet: str) -> None:
+    """Of a kind that was asked each day and then was not, whatever its literals were."""
+    log = QueryLog.of(spark, parquet)
+    log.append(
+        [
+            *(past_query(f"number < {day}", day, day) for day in range(4, 8)),
+            *(past_query("id = 7 AND number = 1", day, 10 + day) for day in range(8)),
+        ]
+    )
+    from hedgerow.pipeline.log import workload_of
+
+    def weights(half_life: float | None) -> tuple[float, float]:
+        gone, daily = 0.0, 0.0
+        for query in workload_of(log, "events", half_life=half_life):
+            gone, daily = gone + query.weight * ("<" in query.text), daily + query.weight * ("<" not in query.text)
+        return gone, daily
+
+    assert weights(None) == (4, 8)
+    by_age = [0.5 ** (day / 7) for day in range(8)]
+    assert weights(7) == (pytest.approx(2**-3 * sum(by_age[4:])), pytest.approx(sum(by_age)))
 
 
 def test_queries_that_recur_are_seen_to_recur(spark: SparkSession, parquet: str) -> None:

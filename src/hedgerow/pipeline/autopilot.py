@@ -287,7 +287,7 @@ class _Pilot:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error))
-        workload = workload.sampled(_MOST_QUERIES)
+        expected, workload = sum(query.weight for query in workload), workload.sampled(_MOST_QUERIES)
         with step(self.spark, "looking at the table"):
             name = None if managed is None else managed.name
             source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
@@ -318,7 +318,7 @@ class _Pilot:
             speed.times(factor),
             files,
             factor * seconds,
-            span.queries * share,
+            expected * share,
             model,
             sum(float((d.after or {}).get("bytes", 0.0)) for d in lately),
             min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),

@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name
-from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.queries import Query, shape
+from hedgerow.core.workload.recency import still_asked
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.spark.optimizer.heard import Heard
 from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
@@ -32,6 +33,7 @@ _MOST, _NEARLY_ALL = 0.75, 0.9  # shares of what is scanned that a query filters
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
 _LOGGER = logging.getLogger("hedgerow")
 _MOST_OF_ONE = 3  # queries of a workload that are one query of the log: enough to learn from two and to hold out one
+_DAY = 86_400e6  # microseconds
 _TAKEN_EVERY = 5.0  # seconds between two looks at the JVM's notes: as much is lost when the process is killed
 
 
@@ -167,30 +169,29 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 
 @dataclass(frozen=True)
 class Span:
-    """How many queries a log has, in how many days, at least one, and the seconds that they took; `mean`: that one
-    took, None if that is not known."""
+    """How many days a log has, at least one, and the seconds that its queries took; `mean`: that one took, None if
+    that is not known."""
 
-    queries: float
     days: float
     seconds: float
     mean: float | None
 
 
 def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
-    """The span of a log, or of its part from a time on; after `half_life` days a query, and a day, count half."""
+    """The span of a log, or of its part from a time on; after `half_life` days a query's seconds, and a day, count half."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
     weight = _weight(recent, half_life)
     micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
     timed = f.when(f.col("seconds").isNotNull(), weight)
-    sums = (f.sum(of) for of in (weight, weight * f.col("seconds"), timed))
-    found = recent.agg(micros / 86_400e6, *sums).first()
+    sums = (f.sum(of) for of in (weight * f.col("seconds"), timed))
+    found = recent.agg(micros / _DAY, *sums).first()
     assert found is not None  # an aggregate has one row
-    days, queries, seconds, known = (part or 0.0 for part in found)
+    days, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
         days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
-    return Span(queries, max(1.0, days), seconds, seconds / known if seconds else None)
+    return Span(max(1.0, days), seconds, seconds / known if seconds else None)
 
 
 def _weight(entries: DataFrame, half_life: float | None) -> Column:
@@ -200,29 +201,32 @@ def _weight(entries: DataFrame, half_life: float | None) -> Column:
     if half_life is None:
         return f.lit(1.0)
     last = f.unix_micros(f.lit((entries.agg(f.max("at")).first() or [None])[0]))
-    return f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * 86_400e6))
+    return f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * _DAY))
 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:
     """The workload in a log, in the order in which its queries came; a query counts how often it came.
 
     One that came often is in it a few times, so that learners see that it recurs. `half_life`: the days after which it
-    counts half, from the last query of the log on."""
+    counts half, from the last query of the log on; then queries of a kind that was not asked lately count less too. A
+    seventh of the half-life is taken for a day: that is what it is by default."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
     try:
         weight = _weight(recent, half_life)
-        counts = recent.groupBy("conditions", "columns").agg(
+        asked = recent.groupBy("conditions", "columns").agg(
             f.sum(weight).alias("weight"),
             f.count("*").alias("times"),
             *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
             f.max("redacted").alias("redacted"),
+            f.collect_set(f.floor(f.unix_micros("at") / ((half_life or 7.0) / 7 * _DAY))).alias("days"),
         )
-        rows = counts.orderBy("last", "conditions", "columns").collect()
+        rows = asked.orderBy("last", "conditions", "columns").collect()
     except spark_errors() as error:
         raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
-    queries: list[tuple[float, Query]] = []
+    came: list[tuple[Any, str, Sequence[Query]]] = []
+    days: dict[str, set[int]] = {}
     skipped: list[str] = []
     for number, row in enumerate(rows, 1):
         if row.redacted:
@@ -233,11 +237,18 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
-        shown = min(row.times, _MOST_OF_ONE)
-        for i in range(shown):
-            came, weight = row.last - (row.last - row.first) * i / max(1, shown - 1), row.weight / shown
-            queries += [(came, replace(query, weight=weight)) for query in read]
+        kind = " ".join(shape(query.predicate(name)) for query in read.queries)
+        came.append((row, kind, read.queries))
+        days.setdefault(kind, set()).update(row.days)
         skipped += read.skipped
+    counts = still_asked(days) if half_life is not None else dict.fromkeys(days, 1.0)
+    queries: list[tuple[float, Query]] = []
+    for row, kind, own in came:
+        shown = min(row.times, _MOST_OF_ONE)
+        weight = counts[kind] * row.weight / shown
+        for i in range(shown):
+            at = row.last - (row.last - row.first) * i / max(1, shown - 1)
+            queries += [(at, replace(query, weight=weight)) for query in own]
     if rows and not queries:
         raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
     if not rows:

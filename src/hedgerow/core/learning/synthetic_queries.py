@@ -79,13 +79,19 @@ class Redrawn(NamedTuple):
     observed_share: float
 
 
-def recurrence_of(asked: Sequence[tuple[Any, ...]]) -> float:
+def recurrence_of(asked: Sequence[tuple[Any, ...]], weights: Sequence[float] | None = None) -> float:
     """The estimated probability that the next query of a shape repeats the literals of an earlier one.
 
+    It is the share of those that came more than once, by weight (the estimate of Good and Turing).
+
     >>> [round(recurrence_of(q), 2) for q in ([(1,), (2,), (3,)], [(1,)] * 9)]
-    [0.0, 0.8]
+    [0.0, 0.82]
     """
-    return (len(asked) - len(set(asked))) / (len(asked) - 1 + IMAGINED_NEW_QUERIES)
+    own = [1.0] * len(asked) if weights is None else list(weights)
+    times = Counter(asked)
+    again = sum(w for literals, w in zip(asked, own, strict=True) if times[literals] > 1)
+    total = sum(own)
+    return again / (total * (1 + IMAGINED_NEW_QUERIES / len(own))) if total else 0.0
 
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
@@ -112,7 +118,7 @@ def redrawn(
     weighted: Weighted = []
     observed = 0.0
     for group in _groups(predicates, weights):
-        repeats = recurrence_of(group.values) if recurrence == "auto" else float(recurrence)
+        repeats = recurrence_of(group.values, group.weights) if recurrence == "auto" else float(recurrence)
         draws = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
         drawn = [(p, w / len(own)) for w, own in zip(group.weights, draws, strict=True) for p in own]
         share = LEAST_OBSERVED_SHARE + (1 - LEAST_OBSERVED_SHARE) * repeats if drawn else 1.0

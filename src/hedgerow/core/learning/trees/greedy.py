@@ -40,7 +40,7 @@ def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> fl
 def checked_cells(problem: Problem, cells: int | None) -> int:
     """The number of leaves that make up a block; by default more without synthetic queries: then queries are few."""
     if cells is None:
-        return 10 if problem.observed_share == 1 else 6
+        return round(6 + 4 * problem.observed_share)
     if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
         raise LayoutError(f"cells must be a whole number of at least 1, not {cells!r}")
     return cells

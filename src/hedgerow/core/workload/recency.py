@@ -1,0 +1,32 @@
+"""What the queries of a log still count: a kind of query that nobody asks any more should not shape the table.
+
+    day      1 2 3 4 5 6 7 8
+    daily    x x x x x            silent for 3 days, never before for longer than from one day to the next: a quarter
+    weekly   x           x        silent for 1 day, before for 6: it counts in full
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeVar
+
+Kind = TypeVar("Kind")
+
+
+def still_asked(days: Mapping[Kind, Collection[int]]) -> dict[Kind, float]:
+    """How much each kind of query counts, from the days on which it was asked; days without any query do not count.
+
+    When a kind has been silent for twice its longest pause it counts half, for three times a quarter, and so on. One
+    that was asked on a single day is taken for daily.
+
+    >>> still_asked({"daily": {1, 2, 3, 4, 5}, "weekly": {1, 7}, "new": {6, 8}})
+    {'daily': 0.25, 'weekly': 1.0, 'new': 1.0}
+    """
+    place = {day: i for i, day in enumerate(sorted(set().union(*days.values())))}
+    found = {}
+    for kind, own in days.items():
+        asked = sorted(place[day] for day in own)
+        longest = max((b - a for a, b in zip(asked, asked[1:], strict=False)), default=1)
+        silent = len(place) - 1 - asked[-1]
+        found[kind] = 0.5 ** max(0.0, silent / longest - 1)
+    return found
