@@ -189,7 +189,8 @@ def _ask(ways: list[Way], asked: list[str]) -> None:
 
 
 def _log_others(way: Way, asked: list[list[str]]) -> None:
-    """Enter into the log the day's queries that are counted and not run, each as the one that was run for it."""
+    """Enter into the log the day's queries that are counted and not run, each as the one that was run for it, at some
+    time of the day."""
     from hedgerow.tables.query_log import QueryLog
 
     assert way.log is not None
@@ -197,9 +198,15 @@ def _log_others(way: Way, asked: list[list[str]]) -> None:
     log = QueryLog.of(way.spark, way.path)
     entries = sorted(log.frame().toArrow().to_pylist(), key=lambda entry: entry["at"])
     ran = [entry for entry in entries if " " not in entry["query"] and entry["conditions"] != ["TRUE"]][-len(asked) :]
+    r, begun, ended = random.Random(len(entries)), ran[0]["at"], ran[-1]["at"]
     log.append(
         [
-            {**entry, "query": f"{entry['query']} {n}", "conditions": [condition]}
+            {
+                **entry,
+                "query": f"{entry['query']} {n}",
+                "conditions": [condition],
+                "at": begun + r.random() * (ended - begun),
+            }
             for entry, conditions in zip(ran, asked, strict=True)
             for n, condition in enumerate(conditions[1:], 2)
         ]

@@ -3,6 +3,8 @@
     day      1 2 3 4 5 6 7 8
     daily    x x x x x            silent for 3 days, never before for longer than from one day to the next: a quarter
     weekly   x           x        silent for 1 day, before for 6: it counts in full
+
+So after a change the layout soon follows the queries of now, which half-lives alone would let it do only slowly.
 """
 
 from __future__ import annotations
