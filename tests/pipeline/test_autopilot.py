@@ -16,8 +16,9 @@ import hedgerow as hr
 from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.pipeline import autopilot as module
+from hedgerow.pipeline.autopilot import Decision
 from hedgerow.pipeline.calibrate import calibrated
-from hedgerow.pipeline.one_at_a_time import alone
+from hedgerow.pipeline.one_at_a_time import alone, utc_now
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.events_table import write_events
@@ -82,9 +83,7 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
-    spark.read.format("delta").load(delta_table).where("id < 4000").write.format("delta").mode("append").save(
-        delta_table
-    )
+    add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
     third = hr.autopilot(spark, delta_table, horizon=365, **{**HOW, "block_rows": 500})
@@ -93,6 +92,44 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     assert not hr.table(spark, delta_table).describe()["unknown_files"]
     hr.table(spark, delta_table).verify()
     assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
+
+
+def add_rows(spark: SparkSession, table: str) -> None:
+    """As others would, who know nothing of our layout."""
+    new = spark.read.format("delta").load(table).where("id % 2 = 0")
+    new.write.format("delta").mode("append").save(table)
+
+
+def test_new_files_get_the_layout_there_is(
+    spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as it is too soon to look for another one, and only if it still serves the queries."""
+    monkeypatch.setattr(module, "measured_speed", None)  # nothing is measured
+    monkeypatch.setattr(module, "learned_layout", None)  # nor learned
+    asked = hr.Workload.from_sql(["SELECT id FROM t WHERE number < 100"])
+    hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 500, columns=["number"], table="t"))
+    fill_log(spark, delta_table)
+    speed = {"query": 0.01, "file": 1e-4, "byte": 1e-4, "unskipped": 1.0}
+    long_look = Decision(utc_now(), delta_table, "nothing", (), {"fixed": 0.0, "rate": 1e-8}, looked=1e9, speed=speed)
+    module._note(Folder(spark, delta_table), long_look)
+    add_rows(spark, delta_table)
+    grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
+    new = set(table.describe()["unknown_files"])
+    old = set(table.files()) - new
+    assert new and hr.autopilot(spark, delta_table, limits=Limits(least_bytes=0)).action == "nothing"
+    found = hr.autopilot(spark, delta_table, horizon=365, limits=ANY_SIZE)
+    assert found.action == "new files" and found.done and found.looked == 0, found
+    assert "to look for a layout took" in found.reasons[0] and found.after is not None and "items" in found.after
+    now = hr.table(spark, delta_table)
+    written = set(now.files()) - old
+    assert rows(spark, delta_table) == grown
+    assert old < set(now.files()) and not written & new and not now.describe()["unknown_files"]
+    assert 0 < len(written & set(now.files("number < 50"))) < len(written)
+    now.verify()
+    add_rows(spark, delta_table)
+    QueryLog.of(spark, delta_table).append([past_query(f"id % 7 = {i % 7}", 0, 100 + i) for i in range(4000)])
+    assert hr.autopilot(spark, delta_table, horizon=365, limits=ANY_SIZE).action == "nothing"
+    assert actions(spark, delta_table) == ["nothing", "nothing", "new files", "nothing"]
 
 
 def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:

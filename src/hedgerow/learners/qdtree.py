@@ -27,8 +27,8 @@ class QdTree:
     if more of the queries are synthetic.
 
     `cells`: the number of leaves that a block may be made of. With 1 a leaf is a block, as in the paper. Else leaves
-    are that much smaller than a block, and are joined where it costs least: by default 6, or 10 without synthetic
-    queries, for then there are fewer queries.
+    are that much smaller than a block, and are joined where it costs least: by default 7, and up to 10 if fewer of the
+    queries are synthetic.
 
     `overlap`: one side of a cut may have half a block or less; such leaves are copied to several blocks (6.2). All
     other leaves are blocks then, and `cells` is ignored.

@@ -14,14 +14,14 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
-from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose, worth_moving
+from hedgerow.core.learning.rewrite_choice import Choice, Facts, Limits, choose, worth_moving
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.pruning.block_stats import Bools, Floats
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
-from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, seconds_in
+from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, new_bytes, seconds_in
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
@@ -56,7 +56,8 @@ _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the
 class Decision:
     """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite.
 
-    `gain`, `cost` and `looked` are seconds: what is saved, what the rewrite takes, and what deciding itself took."""
+    `gain`, `cost` and `looked` are seconds: what is saved, what the rewrite takes, and what deciding itself took, if a
+    layout was looked for. `speed`: how fast queries were measured to be."""
 
     at: str
     table: str
@@ -68,6 +69,14 @@ class Decision:
     done: bool = False
     after: Mapping[str, Any] | None = None
     looked: float = 0.0
+    speed: Mapping[str, float] | None = None
+
+    @property
+    def measured(self) -> Speed | None:
+        match self.speed:
+            case {"query": float() as q, "file": float() as f, "byte": float() as b, "unskipped": float() as u}:
+                return Speed(q, f, b, u)
+        return None
 
     @property
     def rewriting(self) -> RewriteCost | None:
@@ -105,7 +114,8 @@ def autopilot(
         to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
         horizon: days that the workload will last. By default as many queries are expected as the log has, of which
             older ones count less.
-        half_life: days after which a logged query counts half.
+        half_life: days after which a logged query counts half; a seventh of that is taken for a day where it matters
+            whether queries are still asked.
         period: days in which `limits.rewrites` bounds how often a byte is rewritten.
         price: what an hour of the cluster costs; then gain and cost are told in money too.
         limits: see `Limits`; what is not even considered.
@@ -155,7 +165,8 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
 @dataclass(frozen=True)
 class _Present:
     """A table as it is, and its queries. `seconds`: of each file, what a query spends in it. `expected`: so many
-    queries; `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything."""
+    queries; `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything.
+    `measured`: the speed, before it was scaled to what the log says. `too_soon`: why no other layout is looked for."""
 
     managed: Table | None
     source: Source
@@ -169,6 +180,8 @@ class _Present:
     rewritten: float
     days_since_whole: float | None
     price: float | None
+    measured: Speed
+    too_soon: str | None
 
     def worth_moving(self, limits: Limits, left: float = 0.0) -> Bools:
         """The files that pay for their own rewriting, if queries then spend the share `left` of their time in them."""
@@ -214,16 +227,25 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these.
+    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these; without
+    a draft they get the table's newest layout.
 
     `share`: of the time that queries spend in these files now, what they would still spend there. `seconds`: what the
     draft took; to learn the layout in full takes longer."""
 
     present: _Present
     part: Bools
-    draft: Learned
+    draft: Learned | None
     share: float
     seconds: float
+
+    @property
+    def items(self) -> int:
+        """How many conditions and expressions an index would describe."""
+        if self.draft is not None:
+            return items_in(self.draft)
+        managed = self.present.managed
+        return len(managed.newest_segment.entry.statistics) if isinstance(managed, DeltaTable) else 0
 
     @property
     def left(self) -> float:
@@ -251,6 +273,8 @@ class _Pilot:
         begun, present = perf_counter(), self._look(horizon, half_life, period, limits, before)
         if isinstance(present, Decision):
             return present, None
+        if present.too_soon is not None:
+            return self._as_before(present, present.too_soon, limits)
         part, anyhow = present.worth_moving(limits), present.worth_moving(replace(limits, rewrites=np.inf))
         waits = ["what a rewrite would pay for was rewritten lately"] if anyhow.any() and not part.any() else []
         if not anyhow.any():  # then the reasons tell of the whole table, which pays as little
@@ -267,17 +291,36 @@ class _Pilot:
         if part.any():
             found = found.fewer(limits)
             part = found.part
-        items = items_in(found.draft)
+        items = found.items
         real = present.facts(part, items, found.left, learning=found.seconds)
         # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
         hoped = replace(real, described=real.then if part.any() else present.speed.query + found.left)
         if present.managed is not None and choose(hoped, limits).action == "statistics":
             real = present.facts(part, items, found.left, present.described(present.managed), found.seconds)
         choice = choose(real, limits)
-        gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, perf_counter() - begun))
-        reasons = (*choice.reasons, *waits)
-        made = Decision(utc_now(), self.table, choice.action, reasons, asdict(real), gain, cost, looked=looked)
-        return made, found
+        return self._decided(choice, (*choice.reasons, *waits), real, present, perf_counter() - begun), found
+
+    def _as_before(self, present: _Present, too_soon: str, limits: Limits) -> tuple[Decision, _Found | None]:
+        """New files get the newest layout, if that still serves the queries; so nothing is measured or learned."""
+        files, spent = present.files, present.seconds
+        share = files.left_by_newest()
+        part = present.worth_moving(limits, share) & files.is_new
+        opening = present.speed.file * int(files.newest.sum())  # of as many files as the newest layout has
+        share *= 1 + opening / max(1e-9, float(spent[part].sum()))
+        found = _Found(present, part, None, share, 0.0)
+        real = present.facts(part, found.items, found.left)
+        choice = choose(real, limits)
+        return self._decided(choice, (too_soon, *choice.reasons), real, present, 0.0), found
+
+    def _decided(
+        self, choice: Choice, reasons: tuple[str, ...], facts: Facts, present: _Present, looked: float
+    ) -> Decision:
+        fast = present.measured
+        speed = {"query": fast.query, "file": fast.file, "byte": fast.byte, "unskipped": fast.unskipped}
+        gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, looked))
+        return Decision(
+            utc_now(), self.table, choice.action, reasons, asdict(facts), gain, cost, looked=looked, speed=speed
+        )
 
     def _look(
         self, horizon: float | None, half_life: float, period: float, limits: Limits, before: list[Decision]
@@ -296,12 +339,14 @@ class _Pilot:
             return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons)
         begun = perf_counter()
         share = 1.0 if horizon is None else horizon / span.days
-        if (reason := self._too_little(span.seconds * share, before)) is not None:
-            return self._nothing(reason)
+        too_soon = self._too_little(span.seconds * share, before)
+        noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
+        if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
+            return self._nothing(too_soon)
         with step(self.spark, "looking at the layout"):
             files = files_of(source, managed, queries, workload, _moved_lately(before, period, limits.cooldown))
         with step(self.spark, "measuring"):
-            speed = measured_speed(source, queries, files.most_read)
+            speed = noted if too_soon is not None else measured_speed(source, queries, files.most_read)
             model = self._rewriting(source, before, period)
         if speed is None:
             return self._nothing(_NO_SECONDS, begun=begun)
@@ -324,6 +369,8 @@ class _Pilot:
             sum(float((d.after or {}).get("bytes", 0.0)) for d in lately),
             min((days_since(d.at) for d in before if d.done and d.action == "whole table"), default=None),
             self.price,
+            speed,
+            too_soon,
         )
 
     def _found(self, present: _Present, part: Bools) -> _Found | None:
@@ -373,16 +420,20 @@ class _Pilot:
         after: dict[str, Any]
         if decision.action == "statistics":
             written = open_table(self.spark, self.table).relearn(found.present.workload)
-            after = {"bytes": 0.0, "items": items_in(found.draft)}
+            after = {"bytes": 0.0, "items": found.items}
         elif not self.log.is_delta and to is None:
             reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
             return replace(decision, reasons=(*decision.reasons, reason))
         else:
-            learned = self._learned(found.present, found.part, self.how)
-            learning = round(perf_counter() - begun, 1)
-            written = apply(self.spark, self.table, learned, to, where=files.names(found.part), table=learned.table)
+            names, items, learning = files.names(found.part), found.items, 0.0
+            if found.draft is None and isinstance(found.present.managed, DeltaTable):
+                written = found.present.managed.lay_out(names or ())
+            else:
+                learned = self._learned(found.present, found.part, self.how)
+                items, learning = items_in(learned), round(perf_counter() - begun, 1)
+                written = apply(self.spark, self.table, learned, to, where=names, table=learned.table)
             times = 1 + int(files.times[found.part].max())
-            after = {"bytes": decision.facts["part"], "items": items_in(learned), "times": times, "learning": learning}
+            after = {"bytes": decision.facts["part"], "items": items, "times": times, "learning": learning}
             if isinstance(written, DeltaTable):
                 after["segment"] = written.newest_segment.id
         seconds = round(perf_counter() - begun, 1)

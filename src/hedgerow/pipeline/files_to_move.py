@@ -24,7 +24,7 @@ class Files:
     """Where a table can only be moved as a whole, it counts as one file, and there is no `snapshot`.
 
     `opened`: the files that each query opens. `is_new`: no index describes the file. `times`: how often its rows were
-    moved lately.
+    moved lately. `newest`: it was written in the newest layout, as `append` would write it.
     """
 
     source: Source
@@ -33,6 +33,7 @@ class Files:
     opened: Sequence[tuple[Query, Bools]]
     is_new: Bools
     times: Floats
+    newest: Bools
 
     @property
     def most_read(self) -> list[str]:
@@ -44,6 +45,17 @@ class Files:
             weight[files] += query.weight
         order = np.argsort(-weight, kind="stable")
         return [self.snapshot.log.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
+
+    def left_by_newest(self) -> float:
+        """The share of the files in the newest layout that a query opens: as much it would leave of other rows."""
+        size = float(self.sizes[self.newest].sum())
+        weights = [query.weight for query, _ in self.opened]
+        if not size or not sum(weights):
+            return 1.0
+        return (
+            float(np.average([self.sizes[self.newest & files].sum() for _, files in self.opened], weights=weights))
+            / size
+        )
 
     @property
     def all(self) -> Bools:
@@ -72,18 +84,32 @@ def files_of(
     """The files of the newest version of a table; `moved`: how often the rows of some segments were, lately."""
     if source.version is None:
         one = np.ones(1)
-        return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one)
+        return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one, np.zeros(1, bool))
     log = managed.log if isinstance(managed, DeltaTable) else delta_log(source.frame.sparkSession, source.origin)
     snapshot = log.snapshot()
     count = len(snapshot.files.names)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
-    is_new, times = np.ones(count, bool), np.zeros(count)
+    is_new, times, newest = np.ones(count, bool), np.zeros(count), np.zeros(count, bool)
     if not isinstance(managed, DeltaTable):
-        return Files(source, snapshot, sizes, [(query, is_new) for query in queries], is_new, times)
+        return Files(source, snapshot, sizes, [(query, is_new) for query in queries], is_new, times, newest)
     for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
         is_new[theirs] = False
         times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
-    return Files(source, snapshot, sizes, managed.opened(workload, snapshot), is_new, times)
+        newest[theirs] |= segment.id == managed.newest_segment.id
+    return Files(source, snapshot, sizes, managed.opened(workload, snapshot), is_new, times, newest)
+
+
+def new_bytes(managed: Table | None) -> float:
+    """The bytes of a Delta table's files that no index describes, if they could get its newest layout as they are."""
+    if not isinstance(managed, DeltaTable):
+        return 0.0
+    snapshot, segment = managed.snapshot(), managed.newest_segment
+    if dict(snapshot.columns) != dict(segment.entry.columns):
+        return 0.0
+    is_new = np.ones(len(snapshot.files.names), bool)
+    for _, theirs in managed.places(snapshot):
+        is_new[theirs] = False
+    return float(snapshot.files.sizes[is_new].sum())
 
 
 def seconds_in(

@@ -178,7 +178,7 @@ class Span:
 
 
 def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
-    """The span of a log, or of its part from a time on; after `half_life` days a query's seconds, and a day, count half."""
+    """The span of a log, or of its part from a time on; after `half_life` days seconds and days count half."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)

@@ -174,6 +174,26 @@ def test_files_of_others(delta: SparkSession, path: str) -> None:
     assert len(table.files(where="number < 5", version=1)) == 1, "the version before is as it was"
 
 
+def test_files_of_others_in_the_newest_layout(delta: SparkSession, path: str) -> None:
+    table = by_number(delta, path)
+    more(delta, 0, 2000).coalesce(1).write.format("delta").mode("append").save(path)
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 9 = 5")
+    before, old = answer(now(delta, path)), set(table.files())
+    new = table.describe()["unknown_files"]
+    assert len(new) == 1 and set(new) < set(table.files(where="number < 5"))
+    again = table.lay_out(new)
+    assert answer(now(delta, path)) == before
+    assert old - set(again.files()) == set(new) and again.layout == table.layout
+    assert again.describe()["unknown_files"] == []
+    written = set(again.files()) - old
+    assert 0 < len(written & set(again.files(where="number < 5"))) < len(written)
+    assert check(delta, again) > FILES
+    again.verify()
+    assert answer(now(delta, again.rollback().path)) == before
+    with pytest.raises(hr.HedgerowError, match="has no file x"):
+        table.lay_out(["x.parquet"])
+
+
 def test_append(delta: SparkSession, path: str) -> None:
     table = by_number(delta, path).append(more(delta))
     assert table.describe()["unknown_files"] == []

@@ -10,6 +10,7 @@ So after a change the layout soon follows the queries of now, which half-lives a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import TypeVar
 
 Kind = TypeVar("Kind")
@@ -28,7 +29,7 @@ def still_asked(days: Mapping[Kind, Collection[int]]) -> dict[Kind, float]:
     found = {}
     for kind, own in days.items():
         asked = sorted(place[day] for day in own)
-        longest = max((b - a for a, b in zip(asked, asked[1:], strict=False)), default=1)
+        longest = max((b - a for a, b in pairwise(asked)), default=1)
         silent = len(place) - 1 - asked[-1]
         found[kind] = 0.5 ** max(0.0, silent / longest - 1)
     return found

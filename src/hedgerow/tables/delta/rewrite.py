@@ -238,7 +238,18 @@ def options_of(how: Writing) -> dict[str, str]:
     return {**{_WRITER_OPTIONS[key]: value for key, value in given.items()}, **most}
 
 
-# --- append and rollback ---
+# --- in the newest layout, and back ---
+
+
+def lay_out(log: DeltaLog, segment: Segment, name: str, files: Sequence[str]) -> None:
+    """Rewrites some files in the layout of a segment, and describes the new ones as that does."""
+    entry = segment.entry
+    joins = _joins_of(log, segment, log.snapshot().frame(list(files)))
+    rewrite(
+        log.spark,
+        log.path,
+        Plan(segment.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files),
+    )
 
 
 def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
@@ -246,9 +257,7 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     check_grammar(log.spark)
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
-    joins = opened(log.spark, segment.entry.joined)
-    if stale(segment.entry.joined, joins):
-        joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
+    joins = _joins_of(log, segment, frame)
     try:
         with (
             log.committing(),
@@ -286,6 +295,14 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
         files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
         added = write_segment(log, entry, None, stats, files)
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
+
+
+def _joins_of(log: DeltaLog, segment: Segment, frame: DataFrame) -> Joins:
+    """The joined rows that a layout speaks of; HedgerowError if a table is missing or a key does not fit any more."""
+    joins = opened(log.spark, segment.entry.joined)
+    if stale(segment.entry.joined, joins):
+        joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
+    return joins
 
 
 def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -> None:

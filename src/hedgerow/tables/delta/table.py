@@ -37,7 +37,7 @@ from hedgerow.spark.start.session import in_own_session, meaning
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.tables.base import facts_as_html
 from hedgerow.tables.delta.repair import relearn, repair
-from hedgerow.tables.delta.rewrite import append, roll_back
+from hedgerow.tables.delta.rewrite import append, lay_out, roll_back
 from hedgerow.tables.delta.segment_list import SegmentList, newest_list, read_list
 from hedgerow.tables.delta.segments import Segment, side_folder
 from hedgerow.tables.delta.snapshot_files import file_names, footers_at, schema_at
@@ -370,6 +370,12 @@ class DeltaTable:
     def append(self, frame: DataFrame) -> DeltaTable:
         """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
         append(self.log, self.newest_segment, frame)
+        return open_log(self.log)
+
+    @in_own_session
+    def lay_out(self, names: Sequence[str]) -> DeltaTable:
+        """Rewrites some files, such as those that others appended, in the newest layout."""
+        lay_out(self.log, self.newest_segment, self.name, names)
         return open_log(self.log)
 
     @in_own_session

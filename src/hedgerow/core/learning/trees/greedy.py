@@ -38,7 +38,7 @@ def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> fl
 
 
 def checked_cells(problem: Problem, cells: int | None) -> int:
-    """The number of leaves that make up a block; by default more without synthetic queries: then queries are few."""
+    """The number of leaves that make up a block; by default more if fewer of the queries are synthetic."""
     if cells is None:
         return round(6 + 4 * problem.observed_share)
     if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
