@@ -48,6 +48,7 @@ _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
 _MOST_QUERIES = 200  # that are looked at: a look takes time that grows with them
 _DRAFT = {"exact": False, "effort": "quick"}  # tells the seconds nearly as well, in a fifth of the time
+_IN_FULL = 5.0  # times what a draft takes
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
@@ -291,12 +292,12 @@ class _Pilot:
         if part.any():
             found = found.fewer(limits)
             part = found.part
-        items = found.items
-        real = present.facts(part, items, found.left, learning=found.seconds)
+        items, learning = found.items, _seconds_to_learn(before, found)
+        real = present.facts(part, items, found.left, learning=learning)
         # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
         hoped = replace(real, described=real.then if part.any() else present.speed.query + found.left)
         if present.managed is not None and choose(hoped, limits).action == "statistics":
-            real = present.facts(part, items, found.left, present.described(present.managed), found.seconds)
+            real = present.facts(part, items, found.left, present.described(present.managed), learning)
         choice = choose(real, limits)
         return self._decided(choice, (*choice.reasons, *waits), real, present, perf_counter() - begun), found
 
@@ -444,6 +445,16 @@ class _Pilot:
         return Decision(
             utc_now(), self.table, "nothing", reasons, {} if facts is None else asdict(facts), looked=looked
         )
+
+
+def _seconds_to_learn(before: Sequence[Decision], found: _Found) -> float:
+    """What it takes to learn the layout of a draft in full: as long as the last time, for that hardly depends on how
+    many rows there are."""
+    for d in before:
+        match d.after:
+            case {"learning": float() as seconds} if d.done and seconds > 0:
+                return seconds
+    return _IN_FULL * found.seconds
 
 
 def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) -> dict[str, float]:

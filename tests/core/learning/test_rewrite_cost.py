@@ -45,3 +45,15 @@ def test_real_rewrites_correct_small_ones() -> None:
     assert after.seconds(1e10, 50) == pytest.approx(300)
     alone = cost_of([Run(1e10, 50, 300.0, True)])
     assert alone is not None and alone.seconds(2e10, 80) == pytest.approx(600)
+
+
+def test_a_few_real_ones_tell_a_fixed_part() -> None:
+    """Without small runs: a small rewrite takes longer than its bytes would, and a large one is not taken for cheap."""
+    large, small = Run(8e8, 20, 65.0, True), Run(1e8, 20, 17.0, True)
+    found = cost_of([large, small])
+    assert found is not None and found.seconds(1e8, 20) > 0.8 * 17.0 and found.seconds(8e8, 20) > 0.8 * 65.0
+    assert found.fixed > 0
+    alike = cost_of([Run(1e8, 0, 17.0, True), Run(1.1e8, 0, 17.0, True)])
+    assert alike is not None and alike.fixed == 0 and alike.seconds(8e8, 0) > 100
+    odd = cost_of([Run(1e8, 0, 20.0, True), Run(4e8, 0, 20.0, True)])
+    assert odd is not None and odd.seconds(8e8, 0) > 30

@@ -1,6 +1,6 @@
 """How long a rewrite takes: a fixed part, a part for each byte, and one for each byte and described item.
 
-Fitted to small runs that were timed (thesis, 5.1), and corrected by the real rewrites since.
+Fitted to small runs that were timed (thesis, 5.1), and corrected by the real rewrites since; or to these alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class RewriteCost:
 
 
 def cost_of(runs: Sequence[Run]) -> RewriteCost | None:
-    """The model of the small runs, times what the latest real ones took more or less; None without any run.
+    """The model of the small runs, or else of the latest real ones, times what these took more or less; None without
+    any run.
 
     >>> small = [Run(1e6, 0, 3.0), Run(1e7, 0, 12.0), Run(1e6, 10, 4.0), Run(1e7, 10, 22.0)]
     >>> [round(cost_of(runs).seconds(1e8, 5), 3) for runs in (small, [*small, Run(1e8, 5, 304.0, True)])]
@@ -54,11 +55,20 @@ def cost_of(runs: Sequence[Run]) -> RewriteCost | None:
     small, real = [r for r in timed if not r.is_real], [r for r in timed if r.is_real][-_LATEST:]
     if not timed:
         return None
-    cost = _fitted(small) if small else RewriteCost(0.0, 1.0)
+    cost = _fitted(small) if small else _of_few(real)
     told = [(run.seconds, cost.seconds(run.size, run.items)) for run in real]
     logs = [np.log(seconds) - np.log(estimate) for seconds, estimate in told if estimate > 0]
     factor = float(np.exp(np.mean(logs))) if logs else 1.0
     return RewriteCost(factor * cost.fixed, factor * cost.byte, factor * cost.item)
+
+
+def _of_few(runs: Sequence[Run]) -> RewriteCost:
+    """A fixed part and one for each byte. The fixed part is at most half of the shortest run: of a few runs of similar
+    size one cannot tell which of the two took the time, and a larger rewrite should not be taken for cheap."""
+    sizes, seconds = np.array([[run.size, run.seconds] for run in runs]).T
+    fixed = float(np.linalg.lstsq(np.array([1 / seconds, sizes / seconds]).T, np.ones(len(runs)), rcond=None)[0][0])
+    fixed = 0.0 if sizes.max() < 2 * sizes.min() else min(max(0.0, fixed), seconds.min() / 2)
+    return RewriteCost(fixed, float(np.mean((seconds - fixed) / sizes)))
 
 
 def _fitted(runs: Sequence[Run]) -> RewriteCost:
