@@ -58,7 +58,7 @@ class Decision:
     """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite.
 
     `gain`, `cost` and `looked` are seconds: what is saved, what the rewrite takes, and what deciding itself took, if a
-    layout was looked for. `speed`: how fast queries were measured to be."""
+    layout was looked for. `speed`: how fast queries were measured to be, if they were."""
 
     at: str
     table: str
@@ -316,8 +316,9 @@ class _Pilot:
     def _decided(
         self, choice: Choice, reasons: tuple[str, ...], facts: Facts, present: _Present, looked: float
     ) -> Decision:
-        fast = present.measured
-        speed = {"query": fast.query, "file": fast.file, "byte": fast.byte, "unskipped": fast.unskipped}
+        fast, speed = present.measured, None
+        if present.too_soon is None:  # else it was measured long ago
+            speed = {"query": fast.query, "file": fast.file, "byte": fast.byte, "unskipped": fast.unskipped}
         gain, cost, looked = (round(seconds, 1) for seconds in (choice.gain, choice.cost, looked))
         return Decision(
             utc_now(), self.table, choice.action, reasons, asdict(facts), gain, cost, looked=looked, speed=speed
