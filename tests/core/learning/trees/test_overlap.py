@@ -108,7 +108,7 @@ def test_a_copy_that_lacks_a_row_is_never_read(random: Random) -> None:
     view.stats.rows[damaged] -= 1
     bad = {(int(parts.cell[i]), int(parts.place[i])) for i in damaged}
     found = index.choose_files(a_predicate(random, table))
-    for cell, block in found.copied_cells or ():
+    for block, cell in found.copied_cells or ():
         assert (cell, ~block) not in bad
     assert all(not (places & {p for c, p in bad if c == cell}) for cell, places in index.whole_places.items())
 
