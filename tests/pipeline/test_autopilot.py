@@ -39,7 +39,9 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which bytes take long: the table of this test is too small for a real one to take any time."""
+    """A machine on which bytes take long, and learning hardly any time: with the table of this test a real one spends
+    its time the other way round."""
+    monkeypatch.setattr(module, "_IN_FULL", 0.01)
     monkeypatch.setattr(module, "measured_speed", lambda source, queries, read: SPEED)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
     monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
@@ -83,6 +85,7 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
+    monkeypatch.setattr(module, "_seconds_to_learn", lambda before, found: 0.0)  # and so is learning
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
@@ -136,7 +139,7 @@ def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatc
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
-    monkeypatch.setattr(module, "_seconds_to_learn", lambda before, found: 0.0)  # nor how long learning takes
+    monkeypatch.setattr(module, "_seconds_to_learn", lambda before, found: 0.0)  # and so is learning
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE id < 1000"])
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 1000, columns=["id"], table="t"))
     QueryLog.of(spark, delta_table).append(
