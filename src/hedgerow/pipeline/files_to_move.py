@@ -89,13 +89,15 @@ def files_of(
     snapshot = log.snapshot()
     count = len(snapshot.files.names)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
-    is_new, times, newest = np.ones(count, bool), np.zeros(count), np.zeros(count, bool)
+    times, newest = np.zeros(count), np.zeros(count, bool)
     if not isinstance(managed, DeltaTable):
-        return Files(source, snapshot, sizes, [(query, is_new) for query in queries], is_new, times, newest)
+        every = np.ones(count, bool)
+        return Files(source, snapshot, sizes, [(query, every) for query in queries], every, times, newest)
+    last = managed.newest_segment.id
     for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
-        is_new[theirs] = False
         times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
-        newest[theirs] |= segment.id == managed.newest_segment.id
+        newest[theirs] |= segment.id == last
+    is_new = ~managed.is_known(snapshot)
     return Files(source, snapshot, sizes, managed.opened(workload, snapshot), is_new, times, newest)
 
 
@@ -106,10 +108,7 @@ def new_bytes(managed: Table | None) -> float:
     snapshot, segment = managed.snapshot(), managed.newest_segment
     if dict(snapshot.columns) != dict(segment.entry.columns):
         return 0.0
-    is_new = np.ones(len(snapshot.files.names), bool)
-    for _, theirs in managed.places(snapshot):
-        is_new[theirs] = False
-    return float(snapshot.files.sizes[is_new].sum())
+    return float(snapshot.files.sizes[~managed.is_known(snapshot)].sum())
 
 
 def seconds_in(

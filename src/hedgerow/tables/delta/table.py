@@ -175,6 +175,10 @@ class DeltaTable:
             places.append((pairs[:, 0], pairs[:, 1]))
         return places
 
+    def is_known(self, snapshot: Snapshot) -> Bools:
+        """For each file of the snapshot, whether a segment describes it."""
+        return _in_any(self.places(snapshot), len(snapshot.files.names))
+
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
     ) -> DataFrame:
@@ -290,9 +294,7 @@ class DeltaTable:
         `unknown_rows` is the share of the table's rows that are in files without an index.
         """
         files = snapshot.files
-        known = np.zeros(len(files.names), bool)
-        for _, theirs in places:
-            known[theirs] = True
+        known = _in_any(places, len(files.names))
         rows = np.maximum(files.rows, 0)
         unknown = [n for n, k in zip(files.names, known, strict=True) if not k]
         names = self.newest_segment.known.names
@@ -415,6 +417,14 @@ class DeltaTable:
         """
         done = [o for o in self.listed.operations if "version" in o or self._was_committed(o.get("segment", ""))]
         return [{"version": None, **o} for o in reversed(done)]
+
+
+def _in_any(places: Sequence[tuple[Ints, Ints]], count: int) -> Bools:
+    """For each of so many files of a snapshot, whether a segment has it."""
+    known = np.zeros(count, bool)
+    for _, theirs in places:
+        known[theirs] = True
+    return known
 
 
 def differences(stored: Stats, fresh: Stats, names: Sequence[str]) -> list[str]:
