@@ -12,7 +12,8 @@ Side by side:
 
     nothing      rows stay as they come
     by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
-    autopilot    queries are logged, and after each day's insert `hedgerow.autopilot` does what it finds worth while
+    autopilot    queries are logged; after each day's insert, and again at noon, `hedgerow.autopilot` does what it finds
+                 worth while
     best         before each day's queries the table is laid out for just these; the time that takes is not counted
 
 All ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries read
@@ -130,9 +131,12 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
                 asked.append([_condition(r, shape) for _ in range(TIMES)])
             r.shuffle(asked)
             _lay_out(ways[3], [c for conditions in asked for c in conditions])
-            _ask(ways, [conditions[0] for conditions in asked])
             for way in ways:
-                _log_others(way, asked)
+                way.by_day.append(0.0)
+            noon = len(asked) // 2
+            _ask(ways, asked[:noon])
+            _pilot(ways[2], form)
+            _ask(ways, asked[noon:])
             if 2 * (day + 1) == DAYS[form]:
                 _by_hand(ways[1])
         for way in ways:
@@ -146,9 +150,9 @@ WAYS = {"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree", "be
 
 
 def _warm_up(spark: SparkSession, path: str) -> None:
-    way = Way("warm-up", path, spark)
+    way = Way("warm-up", path, spark, by_day=[0.0])
     _insert(way, 0, 10_000)
-    _ask([way], [_condition(random.Random(n), shape) for n in range(5) for shape in (*_EARLY, *_LATE)])
+    _ask([way], [[_condition(random.Random(n), shape)] for n in range(5) for shape in (*_EARLY, *_LATE)])
 
 
 def _insert(way: Way, day: int, rows: int) -> float:
@@ -172,12 +176,12 @@ def _question(condition: str) -> str:
     return f"SELECT {_WHOLE_ROWS} FROM requests WHERE {condition}"
 
 
-def _ask(ways: list[Way], asked: list[str]) -> None:
+def _ask(ways: list[Way], asked: list[list[str]]) -> None:
+    """Runs the first of each list, and logs the others as it, where there is a log."""
     for way in ways:
-        way.by_day.append(0.0)
         way.spark.read.format("delta").load(way.path).createOrReplaceTempView("requests")
         way.spark.sql("SELECT count(id) FROM requests").collect()  # the list of files is read anew
-    for turn, sql in enumerate(map(_question, asked)):
+    for turn, sql in enumerate(_question(conditions[0]) for conditions in asked):
         answers = []
         for way in rotated(ways, turn):
             begun = time.perf_counter()
@@ -186,15 +190,17 @@ def _ask(ways: list[Way], asked: list[str]) -> None:
             way.scans += TIMES * seconds
             way.by_day[-1] += TIMES * seconds
         assert answers[1:] == answers[:-1], f"the ways differ in {sql}"
+    for way in ways:
+        if way.log is not None:
+            _log_others(way, way.log, asked)
 
 
-def _log_others(way: Way, asked: list[list[str]]) -> None:
-    """Enter into the log the day's queries that are counted and not run, each as the one that was run for it, at some
-    time of the day."""
+def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
+    """Enters into the log the queries that are counted and not run, each as the one that was run for it, at some time
+    between the first and the last of these."""
     from hedgerow.tables.query_log import QueryLog
 
-    assert way.log is not None
-    way.log.flush()
+    running.flush()
     log = QueryLog.of(way.spark, way.path)
     entries = sorted(log.frame().toArrow().to_pylist(), key=lambda entry: entry["at"])
     ran = [entry for entry in entries if " " not in entry["query"] and entry["conditions"] != ["TRUE"]][-len(asked) :]

@@ -39,9 +39,7 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which bytes take long, and learning hardly any time: with the table of this test a real one spends
-    its time the other way round."""
-    monkeypatch.setattr(module, "_IN_FULL", 0.01)
+    """A machine on which bytes take long; with the table of this test a real one spends its time otherwise."""
     monkeypatch.setattr(module, "measured_speed", lambda source, queries, read: SPEED)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
     monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
@@ -79,13 +77,11 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     first = hr.autopilot(spark, delta_table, horizon=365, **HOW)
     assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
     assert first.after is not None and first.after["bytes"] > 0
-    assert first.facts["learning"] > 0 and 0 < first.after["learning"] < first.after["seconds"]
     monkeypatch.setattr(module, "_LOOKS_PAID", 1)  # on a slow machine the log's 40 s would not pay for ten looks
     again = hr.autopilot(spark, delta_table, **HOW)
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
-    monkeypatch.setattr(module, "_seconds_to_learn", lambda before, found: 0.0)  # and so is learning
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
@@ -139,7 +135,6 @@ def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatc
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)
     monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
-    monkeypatch.setattr(module, "_seconds_to_learn", lambda before, found: 0.0)  # and so is learning
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE id < 1000"])
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 1000, columns=["id"], table="t"))
     QueryLog.of(spark, delta_table).append(

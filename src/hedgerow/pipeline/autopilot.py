@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
 _MOST_QUERIES = 200  # that are looked at: a look takes time that grows with them
-_DRAFT = {"exact": False, "effort": "quick"}  # tells the seconds nearly as well, in a fifth of the time
-_IN_FULL = 5.0  # times what a draft takes
+_HOW = {"exact": False, "effort": "quick"}  # leaves no more to read than longer learning, which rarely pays
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
@@ -189,12 +188,9 @@ class _Present:
         files, rested = self.files, self.files.times + 1 <= limits.rewrites
         return worth_moving(self.seconds, files.sizes, rested, self.expected, self.model.rate(0), limits, left)
 
-    def facts(
-        self, part: Bools, items: int, left: float, described: float | None = None, learning: float = 0.0
-    ) -> Facts:
+    def facts(self, part: Bools, items: int, left: float, described: float | None = None) -> Facts:
         """What a decision needs. `part`: the files to lay out anew, in which a query then spends `left` seconds.
-        `described`: what it would take in the present layout if its index told all that queries ask. `learning`: the
-        seconds that a layout takes to learn."""
+        `described`: what it would take in the present layout if its index told all that queries ask."""
         files, size, spent = self.files, self.source.size, float(self.seconds[part].sum())
         now, whole = self.speed.query + float(self.seconds.sum()), bool(part.all())
         then = self.speed.query + float(self.seconds[~part].sum()) + left
@@ -214,7 +210,6 @@ class _Present:
             self.days_since_whole,
             self.model.fixed,
             self.price,
-            learning,
         )
 
     def described(self, managed: Table) -> float | None:
@@ -228,23 +223,21 @@ class _Present:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at a table found: the table as it is, some of its files, and the draft of a layout for these; without
-    a draft they get the table's newest layout.
+    """What a look at a table found: the table as it is, some of its files, and a layout for these, if one was learned;
+    else they get the table's newest layout.
 
-    `share`: of the time that queries spend in these files now, what they would still spend there. `seconds`: what the
-    draft took; to learn the layout in full takes longer."""
+    `share`: of the time that queries spend in these files now, what they would still spend there."""
 
     present: _Present
     part: Bools
-    draft: Learned | None
+    learned: Learned | None
     share: float
-    seconds: float
 
     @property
     def items(self) -> int:
         """How many conditions and expressions an index would describe."""
-        if self.draft is not None:
-            return items_in(self.draft)
+        if self.learned is not None:
+            return items_in(self.learned)
         managed = self.present.managed
         return len(managed.newest_segment.entry.statistics) if isinstance(managed, DeltaTable) else 0
 
@@ -252,11 +245,6 @@ class _Found:
     def left(self) -> float:
         """The seconds that a query would spend in these files."""
         return self.share * float(self.present.seconds[self.part].sum())
-
-    def fewer(self, limits: Limits) -> _Found:
-        """With less to gain, fewer files pay for themselves; of these the same share is taken to be left."""
-        part = self.present.worth_moving(limits, self.share)
-        return replace(self, part=part) if part.any() else self
 
 
 @dataclass(frozen=True)
@@ -287,17 +275,16 @@ class _Pilot:
             why = "too little to gain, even if queries found nothing to read: " if little else ""
             return self._nothing(*(waits or [why + "; ".join(choice.reasons)]), begun=begun, facts=best), None
         found = self._found(present, part if part.any() else present.files.all)
+        if found is not None and part.any():
+            found = self._fewer(found, limits)
         if found is None:
             return self._nothing(_NO_SECONDS, begun=begun), None
-        if part.any():
-            found = found.fewer(limits)
-            part = found.part
-        items, learning = found.items, _seconds_to_learn(before, found)
-        real = present.facts(part, items, found.left, learning=learning)
+        part = found.part if part.any() else part
+        real = present.facts(part, found.items, found.left)
         # How good statistics are takes a scan to tell, so that is looked at only if they might pay.
         hoped = replace(real, described=real.then if part.any() else present.speed.query + found.left)
         if present.managed is not None and choose(hoped, limits).action == "statistics":
-            real = present.facts(part, items, found.left, present.described(present.managed), learning)
+            real = present.facts(part, found.items, found.left, present.described(present.managed))
         choice = choose(real, limits)
         return self._decided(choice, (*choice.reasons, *waits), real, present, perf_counter() - begun), found
 
@@ -308,7 +295,7 @@ class _Pilot:
         part = present.worth_moving(limits, share) & files.is_new
         opening = present.speed.file * int(files.newest.sum())  # of as many files as the newest layout has
         share *= 1 + opening / max(1e-9, float(spent[part].sum()))
-        found = _Found(present, part, None, share, 0.0)
+        found = _Found(present, part, None, share)
         real = present.facts(part, found.items, found.left)
         choice = choose(real, limits)
         return self._decided(choice, (too_soon, *choice.reasons), real, present, 0.0), found
@@ -376,20 +363,21 @@ class _Pilot:
         )
 
     def _found(self, present: _Present, part: Bools) -> _Found | None:
-        """A draft of a layout for the rows of some files, from few synthetic queries, in which cells are counted in the
-        sample; None if its seconds cannot be told."""
-        begun = perf_counter()
-        draft = self._learned(present, part, {**_DRAFT, **self.how})
-        if draft.estimate is None:
-            return None
-        left, now = draft.estimate.then - present.speed.query, float(present.seconds[part].sum())
-        return _Found(present, part, draft, max(0.0, left) / max(1e-9, now), perf_counter() - begun)
-
-    def _learned(self, present: _Present, part: Bools, how: Mapping[str, Any]) -> Learned:
+        """A layout for the rows of some files; None if its seconds cannot be told."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HedgerowWarning)  # that little is to be gained is for the decision to say
-            source = present.files.part(part)
-            return learned_layout(source, present.queries, How.of(self.learner, how), speed=present.speed)
+            how = How.of(self.learner, {**_HOW, **self.how})
+            learned = learned_layout(present.files.part(part), present.queries, how, speed=present.speed)
+        if learned.estimate is None:
+            return None
+        left, now = learned.estimate.then - present.speed.query, float(present.seconds[part].sum())
+        return _Found(present, part, learned, max(0.0, left) / max(1e-9, now))
+
+    def _fewer(self, found: _Found, limits: Limits) -> _Found | None:
+        """If that leaves much to read, fewer files pay for their own rewriting: then a layout for just these."""
+        part = found.present.worth_moving(limits, found.share)
+        same = not part.any() or np.array_equal(part, found.part)
+        return found if same else self._found(found.present, part)
 
     def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
@@ -427,15 +415,15 @@ class _Pilot:
             reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
             return replace(decision, reasons=(*decision.reasons, reason))
         else:
-            names, items, learning = files.names(found.part), found.items, 0.0
-            if found.draft is None and isinstance(found.present.managed, DeltaTable):
-                written = found.present.managed.lay_out(names or ())
-            else:
-                learned = self._learned(found.present, found.part, self.how)
-                items, learning = items_in(learned), round(perf_counter() - begun, 1)
+            names = files.names(found.part)
+            managed, learned = found.present.managed, found.learned
+            if learned is not None:
                 written = apply(self.spark, self.table, learned, to, where=names, table=learned.table)
+            else:
+                assert isinstance(managed, DeltaTable)  # of no other is a part laid out without learning
+                written = managed.lay_out(names or ())
             times = 1 + int(files.times[found.part].max())
-            after = {"bytes": decision.facts["part"], "items": items, "times": times, "learning": learning}
+            after = {"bytes": decision.facts["part"], "items": found.items, "times": times}
             if isinstance(written, DeltaTable):
                 after["segment"] = written.newest_segment.id
         seconds = round(perf_counter() - begun, 1)
@@ -446,16 +434,6 @@ class _Pilot:
         return Decision(
             utc_now(), self.table, "nothing", reasons, {} if facts is None else asdict(facts), looked=looked
         )
-
-
-def _seconds_to_learn(before: Sequence[Decision], found: _Found) -> float:
-    """What it takes to learn the layout of a draft in full: as long as the last time, for that hardly depends on how
-    many rows there are."""
-    for d in before:
-        match d.after:
-            case {"learning": float() as seconds} if d.done and seconds > 0:
-                return seconds
-    return _IN_FULL * found.seconds
 
 
 def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) -> dict[str, float]:
@@ -472,7 +450,4 @@ def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) ->
 def _real_runs(before: list[Decision]) -> list[Run]:
     """The rewrites that the autopilot carried out, the oldest first; the next one will take about as long."""
     done = [d.after for d in reversed(before) if d.done and d.after and d.after.get("bytes")]
-    return [
-        Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]) - float(a.get("learning", 0.0)), True)
-        for a in done
-    ]
+    return [Run(float(a["bytes"]), int(a.get("items", 0)), float(a["seconds"]), True) for a in done]

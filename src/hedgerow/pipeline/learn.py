@@ -84,7 +84,8 @@ def learn(
             `block_bytes` and the size of the source's files.
         block_bytes: such as "128MB"; by default "64MB", or a sixteenth of a table of less than 1 GB, but at least 4 MB;
             and smaller ones, if by the seconds measured here queries gain more than the opening of more files costs.
-        sample_rows: 100 for each block by default, but at least 10,000 and at most a million.
+        sample_rows: 100 for each block by default, but at least 10,000 and at most a million; with `exact=False` three
+            times as many.
         table: the source's name in the workload; by default the last part of its path or name.
         cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
         recurrence: how likely the next query repeats literals of an earlier one, 0 to 1. With 1, only the queries of

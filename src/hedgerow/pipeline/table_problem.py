@@ -43,6 +43,7 @@ from hedgerow.tables.base import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_UNCOUNTED = 3  # times as many rows are sampled if cells are counted in nothing else
 _FEW_IN_A_BLOCK = 50  # rows of a sample: a condition with fewer may be in other blocks too
 _MOST_RARE_ROWS = 300_000
 _LEAST_JUDGED, _JUDGED_IN_A_BLOCK = 200_000, 10_000  # rows that layouts are judged on in memory
@@ -124,7 +125,8 @@ class TableProblem:
         spark, amounts = source.frame.sparkSession, amounts_of(how.effort)
         with step(spark, "looking at the table"):
             least = how.sizes(source)[-1] if finer else how.least_rows(source)
-            wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(source.rows, least, amounts.rows)
+            each = amounts.rows * (_UNCOUNTED if how.exact is False else 1)
+            wanted = at_least_one("sample_rows", how.sample_rows) or sample_size(source.rows, least, each)
         predicates = tuple(q.predicate(source.name) for q in queries)
         with step(spark, "sampling"):
             named: list[Term] = [Column(path_of(name)) for name in columns]

@@ -29,8 +29,8 @@ class Facts:
     `size`: the table's bytes. `part`: those of the files that would be laid out anew; `is_new`: no index describes
     these. `queries`: that are expected until the workload changes. Seconds of a query: `now`; `then`, if the part were
     laid out anew; `described`, if the index told what the queries ask, and no row moved. A rewrite takes `fixed`
-    seconds, and `rate` more for each byte; to learn a layout takes `learning`. `rewritten`: bytes of all rewrites in
-    the period; `days_since_whole`: since the last of everything. `price`: of an hour of the cluster.
+    seconds, and `rate` more for each byte. `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since
+    the last of everything. `price`: of an hour of the cluster.
     """
 
     size: float
@@ -45,7 +45,6 @@ class Facts:
     days_since_whole: float | None = None
     fixed: float = 0.0
     price: float | None = None
-    learning: float = 0.0
 
     def money(self, seconds: float) -> str:
         """What so many seconds cost, in brackets, where an hour's price is known."""
@@ -147,7 +146,7 @@ def _candidates(facts: Facts, limits: Limits) -> Iterator[tuple[Action, float, f
     if facts.part <= 0:
         return
     action: Action = "whole table" if facts.part >= facts.size else "new files" if facts.is_new else "worst files"
-    yield action, facts.part, facts.learning + facts.fixed + facts.part * facts.rate, facts.then
+    yield action, facts.part, facts.fixed + facts.part * facts.rate, facts.then
 
 
 def _against(action: Action, amount: float, facts: Facts, limits: Limits) -> str | None:
