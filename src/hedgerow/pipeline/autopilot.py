@@ -316,6 +316,11 @@ class _Pilot:
     ) -> _Present | Decision:
         """The table as it is; or the decision to do nothing, where there is no need to look further."""
         managed, span = self._managed(), span_of(self.log, half_life=half_life)
+        share = 1.0 if horizon is None else horizon / span.days
+        too_soon = self._too_little(span.seconds * share, before)
+        noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
+        if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
+            return self._nothing(too_soon)
         try:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
@@ -327,11 +332,6 @@ class _Pilot:
         if source.size < limits.least_bytes:
             return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons)
         begun = perf_counter()
-        share = 1.0 if horizon is None else horizon / span.days
-        too_soon = self._too_little(span.seconds * share, before)
-        noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
-        if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
-            return self._nothing(too_soon)
         with step(self.spark, "looking at the layout"):
             files = files_of(source, managed, queries, workload, _moved_lately(before, period, limits.cooldown))
         with step(self.spark, "measuring"):
