@@ -17,7 +17,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.pipeline.log import report
+from hedgerow.pipeline.log import report, workload_of
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting
 from tests.support.events_table import conditions, write_events
@@ -323,6 +323,40 @@ def test_sql_with_times(spark: SparkSession, copy: str, tmp_path: Path) -> None:
         hr.import_log(spark, copy, lines)
     with pytest.raises(HedgerowError, match="at is missing"):
         hr.import_log(spark, copy, spark.sql("SELECT 'x' AS sql"))
+
+
+def test_histories_with_rubbish(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    sql, lines = tmp_path / "history.sql", tmp_path / "history.jsonl"
+    whole = '{"at": "2026-11-04 01:00:00", "sql": "SELECT 1 FROM events WHERE id = 3"'
+    for rubbish, message in [
+        ('"seconds": "abc"', "could not convert"),
+        ('"seconds": [1]', "line 1 of"),
+        ('"seconds": -5', "seconds cannot be -5"),
+        ('"seconds": 1e400', "seconds cannot be inf"),
+        ('"sql": "\\ud800"', "surrogates"),
+    ]:
+        lines.write_text(f"{whole}, {rubbish}}}")
+        with pytest.raises(HedgerowError, match=message):
+            hr.import_log(spark, copy, lines)
+    assert not QueryLog.of(spark, copy).exists()
+    deep = "(" * 3000 + "id = 5" + ")" * 3000
+    sql.write_text(f"-- at 2026-11-01\nSELECT id FROM events WHERE {deep};\n-- at 2026-11-02\nSELECT id FROM events")
+    found = hr.import_log(spark, copy, sql)
+    assert found.entries == 1 and "nested too deeply" in found.skipped[0]
+    times = ", ".join(f"TIMESTAMP'{at}'" for at in ("+200000-01-01", "9999-12-31", "0001-01-01", "2026-11-03"))
+    frame = spark.sql(f"SELECT explode(array({times})) AS at, 'SELECT id FROM events' AS sql, double('NaN') AS seconds")
+    found = hr.import_log(spark, copy, frame)
+    assert found.entries == 1 and found.skipped == ("3 queries are of times that cannot be, and are left out",)
+    assert [entry.seconds for entry in entries(spark, copy)] == [None, None]
+
+
+def test_a_time_to_come_leaves_the_others_their_weight(spark: SparkSession, copy: str) -> None:
+    """As a clock that goes wrong would note it."""
+    log, now = QueryLog.of(spark, copy), datetime.now(timezone.utc).timestamp() * 1e6
+    log.append([{**entry_of(n), "at": round(now - n * 1e6)} for n in range(3)])
+    log.append([{**entry_of(3), "at": round(now + 300_000 * 365 * 86_400e6 / 3)}])
+    weights = [query.weight for query in workload_of(log, "events", half_life=7.0)]
+    assert sum(weights) == pytest.approx(4, rel=1e-3)
 
 
 @pytest.mark.long

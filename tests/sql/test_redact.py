@@ -18,6 +18,7 @@ SECRETS = ("4711", "secret", "1999-01-02", "0a0b", "47.11")
         "(price IN (47.11BD, 4711BD)) AND tags['secret'] = 'x'",
         "substring(note, 4711, 2) = r'secret'",
         "at > TIMESTAMP '1999-01-02' - INTERVAL '4711' DAY",
+        "get_json_object(note, '$.secret') = '4711' AND get_json_object(note, '$.a[\\'secret\\'].b') = 'x'",
         "note = 'secret' this is no SQL (",
     ],
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid5
 
@@ -23,6 +25,8 @@ from hedgerow.tables.query_log import NAMES, QueryLog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_EARLIEST = 0  # microseconds since 1970
+_CLOCKS_DIFFER = 86_400.0  # seconds
 _STATEMENT_TIME = re.compile(r"^--\s*at:?\s+(\S.*)$", re.MULTILINE)
 Entry = dict[str, Any]
 
@@ -60,9 +64,13 @@ class Imported:
 
 
 def _added(log: QueryLog, entries: Sequence[Entry], skipped: Sequence[str]) -> Imported:
-    """Adds those entries that the log does not have yet."""
-    known = log.ids() if entries else set()
-    fresh = list({entry["query"]: entry for entry in entries if entry["query"] not in known}.values())
+    """Adds those entries that the log does not have yet; of a time to come none can be."""
+    latest = (time() + _CLOCKS_DIFFER) * 1e6
+    past = [entry for entry in entries if _EARLIEST <= entry["at"] <= latest]
+    if len(past) < len(entries):
+        skipped = [*skipped, f"{len(entries) - len(past):,} queries are of times that cannot be, and are left out"]
+    known = log.ids() if past else set()
+    fresh = list({entry["query"]: entry for entry in past if entry["query"] not in known}.values())
     if fresh:
         log.append(fresh)
     return Imported(len(fresh), skipped)
@@ -151,7 +159,9 @@ def _texts_of(path: Path) -> Iterator[tuple[int, str, float | None]]:
             if line.strip():
                 try:
                     entry = json.loads(line)
-                    yield _milliseconds(entry["at"]), str(entry["sql"]), entry.get("seconds")
+                    sql = str(entry["sql"])
+                    sql.encode()  # ValueError if half of a pair of surrogates is missing
+                    yield _milliseconds(entry["at"]), sql, _seconds(entry.get("seconds"))
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     raise HedgerowError(f'line {number} of {path} is not {{"at": ..., "sql": ...}}: {error}') from error
         return
@@ -173,6 +183,14 @@ def _milliseconds(time: str) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1000)
 
 
+def _seconds(given: Any) -> float | None:
+    """None if they are not known, which pandas writes as NaN; ValueError or TypeError if they cannot be seconds."""
+    seconds = math.nan if given is None else float(given)
+    if seconds < 0 or math.isinf(seconds):
+        raise ValueError(f"seconds cannot be {given}")
+    return None if math.isnan(seconds) else seconds
+
+
 def _texts_of_frame(frame: DataFrame) -> Iterator[tuple[int, str, float | None]]:
     from pyspark.sql import functions as f
 
@@ -180,10 +198,12 @@ def _texts_of_frame(frame: DataFrame) -> Iterator[tuple[int, str, float | None]]
     if missing:
         raise HedgerowError(f"a history of queries needs the columns at and sql; {min(missing)} is missing")
     seconds = f.col("seconds").cast("double") if "seconds" in frame.columns else f.lit(None).cast("double")
-    at = f.unix_millis(f.col("at").cast("timestamp"))
+    millis = f.unix_millis(f.col("at").cast("timestamp"))
     try:
-        rows = frame.select(at, f.col("sql").cast("string"), seconds).where("sql IS NOT NULL").toLocalIterator()
-        for time, sql, took in rows:
-            yield time or 0, sql, took
+        rows = frame.select(millis, f.col("sql").cast("string"), seconds).where("sql IS NOT NULL").toLocalIterator()
+        for at, sql, took in rows:
+            yield at or 0, sql, _seconds(took)
+    except ValueError as error:
+        raise HedgerowError(f"the history of queries cannot be read: {error}") from error
     except spark_errors() as error:
         raise HedgerowError(f"the history of queries cannot be read: {first_line(error)}") from error

@@ -200,8 +200,9 @@ def _weight(entries: DataFrame, half_life: float | None) -> Column:
 
     if half_life is None:
         return f.lit(1.0)
-    last = f.unix_micros(f.lit((entries.agg(f.max("at")).first() or [None])[0]))
-    return f.pow(f.lit(0.5), (last - f.unix_micros("at")) / (half_life * _DAY))
+    now = f.unix_micros(f.current_timestamp())  # a clock that goes wrong may have logged a time to come
+    last = (entries.agg(f.least(f.max(f.unix_micros("at")), now)).first() or [None])[0]
+    return f.pow(f.lit(0.5), f.greatest(f.lit(0), f.lit(last) - f.unix_micros("at")) / (half_life * _DAY))
 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: float | None = None) -> Workload:

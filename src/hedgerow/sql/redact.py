@@ -8,7 +8,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-_LITERALS = exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.RawString, exp.National, exp.UnicodeString
+_LITERALS = (
+    *(exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.RawString, exp.National, exp.UnicodeString),
+    exp.JSONPath,
+)
 
 
 def redacted(condition: str, key: bytes) -> str:

@@ -206,3 +206,5 @@ def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
         raise WorkloadError(f"{origin} is no {dialect} SQL: {_where(at) if at else error}") from error
     except (TokenError, ValueError) as error:
         raise WorkloadError(f"{origin} is no {dialect} SQL: {error}") from error
+    except RecursionError as error:
+        raise WorkloadError(f"{origin} is nested too deeply to be read") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.delta_log import Conflict
 from tests.support.answers import answer, ask
 from tests.support.delta_tables import ASKED, FILES, by_number, check, more, now, write
@@ -126,6 +127,19 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
         by_number(delta, path, where="number < 5")
     with pytest.raises(hr.HedgerowError, match="has no file x"):
         by_number(delta, path, where=["x.parquet"])
+
+
+def test_partitions_of_any_time(delta: SparkSession, tmp_path: Path) -> None:
+    """Times without a zone that the session's zone skips, and years that Python has not."""
+    path = str(tmp_path / "things")
+    at = "TIMESTAMP_NTZ'2024-03-10 02:30:00' + make_dt_interval(id % 2) AS at"
+    with temporary_settings(delta, {"spark.sql.session.timeZone": "America/New_York"}):
+        frame = delta.range(ROWS).selectExpr(*COLUMNS, at, "DATE'+10000-01-01' AS far")
+        frame.write.format("delta").partitionBy("at", "far").save(path)
+        before = answer(now(delta, path))
+        table = by_number(delta, path)
+        assert answer(now(delta, path)) == before
+        assert check(delta, table, [*ASKED, "at < TIMESTAMP_NTZ'2024-03-11'", "far > DATE'9999-01-01'"])
 
 
 @pytest.mark.long

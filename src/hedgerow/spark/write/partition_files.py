@@ -40,6 +40,7 @@ def placed(
 ) -> DataFrame:
     """Repartitions the frame: one Spark partition per file, each with rows of one table partition only."""
     from pyspark.sql import functions as f
+    from pyspark.sql.types import IntegerType, StructField, StructType
 
     routed = with_block(frame, layout, schema, joins)
     if not partitions:
@@ -49,7 +50,11 @@ def placed(
     files = numbered(counts, partitions, block_rows)
     spark = frame.sparkSession
     keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
-    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())))
+    types = StructType([StructField(f"{_PART}_{i}", frame.schema[c].dataType) for i, c in enumerate(partitions)])
+    types = types.add(_BLOCK, IntegerType()).add(
+        FILE, IntegerType()
+    )  # else a time without a zone would become one with a zone
+    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), types)
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
     # An outer join: a row without a file number makes the write fail, where an inner join would drop it.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
@@ -58,9 +63,8 @@ def placed(
 
 def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:
     """The file number of each counted (partition, block), in the table's order."""
-    places = [tuple(row) for row in zip(*(counts[c].to_pylist() for c in partitions), strict=True)]
-    numbers = {place: i for i, place in enumerate(dict.fromkeys(places))}
-    owner = np.array([numbers[place] for place in places], np.int64)
+    codes = [counts[c].combine_chunks().dictionary_encode("encode").indices for c in partitions]
+    owner = np.unique(np.stack([np.asarray(c) for c in codes], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     blocks, rows = counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy()
     files = np.zeros(len(rows), np.int64)
     file, filled, before = -1, 0, -1
