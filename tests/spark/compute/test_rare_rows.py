@@ -53,6 +53,12 @@ def test_no_more_rows_than_wanted(source: Source) -> None:
     assert with_rare_rows(source, sample, [RARE], FEW, 0) is sample.rows
 
 
+def test_thousands_of_conditions(source: Source) -> None:
+    many = [Compare(col("id"), "=", lit(i)) for i in range(3000)]
+    sample = drawn(source, RARE)
+    assert 0 < len(with_rare_rows(source, sample, many, FEW, 100 * ROWS)) - len(sample) < 1000
+
+
 def test_a_condition_that_fails_on_some_rows(source: Source) -> None:
     sample = drawn(source, RARE, FAILS)
     rows = with_rare_rows(source, sample, [RARE, FAILS], FEW, ROWS)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 10_000, 1_000_000
+_MOST_RARE = 200  # conditions
 
 
 def sample_size(table_rows: int, block_rows: int, each: int = NORMAL.rows) -> int:
@@ -74,18 +73,22 @@ def with_rare_rows(
     """The sample's rows, and after them all rows of the table on which a rare condition is TRUE.
 
     A few of its rows do not tell which blocks hold the others. `few`: of the sample's rows, on which a rare condition
-    is TRUE at most. `most`: rows that are fetched, about; the rarest conditions come first.
+    is TRUE at most. `most`: rows that are fetched, about; the rarest conditions come first, and not too many of them,
+    for each one is evaluated on every row of the table.
     """
+    from pyspark.sql import functions as f
+
     if sample.fraction == 1:
         return sample.rows
     shares = {predicate_text(p): sample.selectivity(p) for p in conditions}
     rare = sorted((s, text) for text, s in shares.items() if s is not None and s * len(sample) <= few)
     expected = np.cumsum([max(s * sample.table_rows, 1 / sample.fraction) for s, _ in rare])
     chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most]
+    chosen = chosen[:_MOST_RARE]
     if not chosen:
         return sample.rows
     items: list[Item] = [*sample.rows.columns, *sample.rows.truths]
-    holds = reduce(or_, map(value_or_null, chosen))
+    holds = f.array_contains(f.array(*map(value_or_null, chosen)), True)  # hundreds of ORs would be nested too deeply
     found = joins.widened(source.frame, items).where(holds)
     try:
         with configured(found.sparkSession, **settings_of(items)):
