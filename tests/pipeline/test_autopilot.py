@@ -131,6 +131,24 @@ def test_new_files_get_the_layout_there_is(
     assert actions(spark, delta_table) == ["nothing", "nothing", "new files", "nothing"]
 
 
+def test_of_a_table_of_others_the_files_that_queries_read(
+    spark: SparkSession, delta: SparkSession, tmp_path: Path
+) -> None:
+    """Delta's own statistics tell that queries for the newest rows open few of its files: only these are laid out."""
+    place = str(tmp_path / "by_id")
+    frame = delta.range(0, 8000, 1, 8).selectExpr("id", "pmod(hash(id), 1000) AS number", "repeat('x', 50) AS text")
+    frame.write.format("delta").save(place)
+    before, old = rows(spark, place), set(delta.read.format("delta").load(place).inputFiles())
+    QueryLog.of(spark, place).append(
+        [past_query(f"id >= 6000 AND number < {i % 20 * 10}", i / 20, i) for i in range(40)]
+    )
+    found = hr.autopilot(spark, place, horizon=365, block_rows=250, limits=ANY_SIZE)
+    assert found.action == "worst files" and found.done, found
+    kept = old & set(delta.read.format("delta").load(place).inputFiles())
+    assert len(old) == 8 and len(kept) == 6 and rows(spark, place) == before
+    hr.table(spark, place).verify()
+
+
 def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
     monkeypatch.setattr(module, "_LOOKS_PAID", 0)

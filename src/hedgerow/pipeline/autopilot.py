@@ -204,7 +204,7 @@ class _Present:
             now,
             then if spent - left > _LEAST_SHARE * (now if whole else spent) else now,
             self.model.rate(items),
-            bool(files.is_new[part].all()),
+            self.managed is not None and bool(files.is_new[part].all()),
             None if self.managed is None else described,
             self.rewritten,
             self.days_since_whole,

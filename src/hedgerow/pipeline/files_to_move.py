@@ -9,13 +9,16 @@ import numpy as np
 
 from hedgerow.core.learning.score import Score
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.pruning.block_stats import Bools, Floats
+from hedgerow.core.pruning.block_stats import Bools, Floats, Stats
+from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
+from hedgerow.spark.compute.evaluate import needed
 from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
 from hedgerow.spark.storage.delta_log import Snapshot, delta_log
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.base import Table
+from hedgerow.tables.delta.snapshot_files import footers_and_terms
 from hedgerow.tables.delta.table import DeltaTable
 
 
@@ -92,13 +95,32 @@ def files_of(
     times, newest = np.zeros(count), np.zeros(count, bool)
     if not isinstance(managed, DeltaTable):
         every = np.ones(count, bool)
-        return Files(source, snapshot, sizes, [(query, every) for query in queries], every, times, newest)
+        opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
+        return Files(source, snapshot, sizes, opened, every, times, newest)
     last = managed.newest_segment.id
     for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
         times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
         newest[theirs] |= segment.id == last
     is_new = ~managed.is_known(snapshot)
-    return Files(source, snapshot, sizes, managed.opened(workload, snapshot), is_new, times, newest)
+    opened = _opened_by_footers(snapshot, managed.name, managed.opened(workload, snapshot), is_new)
+    return Files(source, snapshot, sizes, opened, is_new, times, newest)
+
+
+def _opened_by_footers(
+    snapshot: Snapshot, table: str, opened: Sequence[tuple[Query, Bools]], some: Bools
+) -> list[tuple[Query, Bools]]:
+    """Without those of some files whose footers tell that no row matches: Delta or Spark skips these by itself."""
+    places = np.flatnonzero(some)
+    sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
+    predicates = [query.predicate(table) for query, _ in opened]
+    footers, terms = footers_and_terms(snapshot, sizes, needed(predicates))
+    stats = Stats(np.array([footer.rows for footer in footers], np.int64), terms, {})
+    found = []
+    for (query, files), p in zip(opened, predicates, strict=True):
+        left = files.copy()
+        left[places] &= may_match(p, stats)
+        found.append((query, left))
+    return found
 
 
 def new_bytes(managed: Table | None) -> float:
