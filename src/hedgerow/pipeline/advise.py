@@ -22,7 +22,7 @@ from hedgerow.core.workload.queries import Workload, shape
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, speed_of
-from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.options import ADVISED, BUDGET, Option, candidates, options
 from hedgerow.pipeline.several_tables import tables_in
@@ -197,6 +197,7 @@ def advise(
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
     warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    asked, queries = len(queries), replace(workload, queries=queries).sampled(MOST_QUERIES).queries
     how = How(block_rows=block_rows, block_bytes=block_bytes, seed=seed, effort=effort)
     named = sorted({column for design in designs for column in design})
     _check_columns(opened, named)
@@ -210,6 +211,8 @@ def advise(
     rewrite, assumed = _rewrite_seconds(spark, source, opened, found[0], speed)
     first = found[0]
     rests_on = [f"rows: {len(posed.drawn):,} of {opened.rows:,}, drawn at random"]
+    if len(queries) < asked:
+        rests_on.append(f"queries: {len(queries):,} of {asked:,}, drawn by weight")
     if speed is not None:
         rests_on += ["seconds: some of the queries, timed on some files", f"the rewrite: {assumed}"]
     joining = sum(any(scan.joins for scan in query.scans) for query in queries)
@@ -300,20 +303,20 @@ def _read_now(opened: Source, workload: Workload) -> float:
 def _templates(posed: TableProblem, option: Option, speed: Speed | None) -> tuple[Template, ...]:
     if option.score is None or speed is None:
         return ()
-    by_shape: dict[str, list[tuple[Estimate, QueryScore]]] = {}
+    by_shape: dict[str, list[tuple[float, Estimate, QueryScore]]] = {}
     example: dict[str, Predicate] = {}
     each = estimates(option.score, speed, len(posed.source.files), posed.source.size)
     for query, told, scored in zip(posed.queries, each, option.score.queries, strict=True):
         p = query.predicate(posed.source.name)
-        by_shape.setdefault(shape(p), []).append((told, scored))
+        by_shape.setdefault(shape(p), []).append((query.weight, told, scored))
         example.setdefault(shape(p), p)
     found = [
         Template(
             predicate_text(normalise(example[text])),
-            len(some),
-            fmean(told.now for told, _ in some),
-            fmean(told.then for told, _ in some),
-            fmean(scored.rows_read for _, scored in some),
+            round(sum(weight for weight, _, _ in some)),
+            fmean(told.now for _, told, _ in some),
+            fmean(told.then for _, told, _ in some),
+            fmean(scored.rows_read for _, _, scored in some),
         )
         for text, some in by_shape.items()
     ]

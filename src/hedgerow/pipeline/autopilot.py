@@ -22,7 +22,7 @@ from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, new_bytes, seconds_in
-from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.log import span_of, workload_of
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
-_MOST_QUERIES = 200  # that are looked at: a look takes time that grows with them
 _HOW = {"exact": False, "effort": "quick"}  # leaves no more to read than longer learning, which rarely pays
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
@@ -325,7 +324,7 @@ class _Pilot:
             workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error))
-        expected, workload = sum(query.weight for query in workload), workload.sampled(_MOST_QUERIES)
+        expected, workload = sum(query.weight for query in workload), workload.sampled(MOST_QUERIES)
         with step(self.spark, "looking at the table"):
             name = None if managed is None else managed.name
             source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)

@@ -13,6 +13,8 @@ from hedgerow.spark.storage.source import Source, open_source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+MOST_QUERIES = 200  # of a log that are looked at, where an answer is waited for: that takes time that grows with them
+
 
 def opened_with_queries(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
