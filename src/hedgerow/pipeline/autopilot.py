@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
 _HOW = {"exact": False, "effort": "quick"}  # leaves no more to read than longer learning, which rarely pays
+_FAR_FEWER = 0.5  # of the bytes
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
 
@@ -373,10 +374,14 @@ class _Pilot:
         return _Found(present, part, learned, max(0.0, left) / max(1e-9, now))
 
     def _fewer(self, found: _Found, limits: Limits) -> _Found | None:
-        """If that leaves much to read, fewer files pay for their own rewriting: then a layout for just these."""
-        part = found.present.worth_moving(limits, found.share)
-        same = not part.any() or np.array_equal(part, found.part)
-        return found if same else self._found(found.present, part)
+        """If that leaves much to read, fewer files pay for their own rewriting. For far fewer a layout is learned anew:
+        of this one their blocks would be small."""
+        part, sizes = found.present.worth_moving(limits, found.share), found.present.files.sizes
+        if not part.any():
+            return found
+        if sizes[part].sum() < _FAR_FEWER * sizes[found.part].sum():
+            return self._found(found.present, part)
+        return replace(found, part=part)
 
     def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""
