@@ -306,6 +306,19 @@ def test_no_more_is_saved_than_queries_take(spark: SparkSession, delta_table: st
     assert 0 < found.facts["then"] < 0.02
 
 
+def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_table: str) -> None:
+    """They take as long as the last look estimated, so that it is not too soon for another one for ever."""
+    asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
+    QueryLog.of(spark, delta_table).append([{**entry, "seconds": None} for entry in asked])
+    folder, before = Folder(spark, delta_table), datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat()
+    for mean, too_soon in ((0.02, True), (2.0, False)):
+        module._note(folder, Decision(before, delta_table, "nothing", (), {"now": mean}, looked=1.0))
+        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+        assert ("and to look for a layout took" in found.reasons[0]) == too_soon, found
+        for file in Path(delta_table, module._DECISIONS).glob("*.json"):
+            file.unlink()
+
+
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
     log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])

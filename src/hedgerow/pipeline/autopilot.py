@@ -25,7 +25,7 @@ from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, new_b
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.log import span_of, workload_of
+from hedgerow.pipeline.log import Span, span_of, workload_of
 from hedgerow.pipeline.one_at_a_time import alone, days_since, trial_folder, utc_now
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import scored
@@ -317,7 +317,7 @@ class _Pilot:
         """The table as it is; or the decision to do nothing, where there is no need to look further."""
         managed, span = self._managed(), span_of(self.log, half_life=half_life)
         share = 1.0 if horizon is None else horizon / span.days
-        too_soon = self._too_little(span.seconds * share, before)
+        too_soon = self._too_little(span, share, before)
         noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
         if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
             return self._nothing(too_soon)
@@ -391,14 +391,19 @@ class _Pilot:
             model = RewriteCost(0.0, rate)
         return model
 
-    def _too_little(self, expected: float, before: list[Decision]) -> str | None:
-        """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too."""
+    def _too_little(self, span: Span, share: float, before: list[Decision]) -> str | None:
+        """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too.
+
+        `share`: of the queries of the log, so many are expected. If it does not tell what they took, the last look
+        estimated that."""
         last = next((d for d in before if d.looked), None)
         if last is None or (last.action != "nothing" and not last.done):
             return None
+        mean = float(last.facts.get("then" if last.done else "now", 0.0)) if span.mean is None else span.mean
+        expected = mean * span.queries * share
         if expected < _LOOKS_PAID * last.looked:
             return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
-        since = span_of(self.log, last.at).seconds
+        since = mean * span_of(self.log, last.at).queries
         if since < _LOOKS_PAID * last.looked:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
         return None

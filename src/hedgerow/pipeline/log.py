@@ -169,29 +169,29 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 
 @dataclass(frozen=True)
 class Span:
-    """How many days a log has, at least one, and the seconds that its queries took; `mean`: that one took, None if
-    that is not known."""
+    """How many days a log has, at least one, and how many queries; `mean`: the seconds that one took, None if that is
+    not known."""
 
     days: float
-    seconds: float
+    queries: float
     mean: float | None
 
 
 def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
-    """The span of a log, or of its part from a time on; after `half_life` days seconds and days count half."""
+    """The span of a log, or of its part from a time on; after `half_life` days queries and days count half."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
     weight = _weight(recent, half_life)
     micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
     timed = f.when(f.col("seconds").isNotNull(), weight)
-    sums = (f.sum(of) for of in (weight * f.col("seconds"), timed))
+    sums = (f.sum(of) for of in (weight, weight * f.col("seconds"), timed))
     found = recent.agg(micros / _DAY, *sums).first()
     assert found is not None  # an aggregate has one row
-    days, seconds, known = (part or 0.0 for part in found)
+    days, queries, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
         days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
-    return Span(max(1.0, days), seconds, seconds / known if seconds else None)
+    return Span(max(1.0, days), queries, seconds / known if seconds else None)
 
 
 def _weight(entries: DataFrame, half_life: float | None) -> Column:
