@@ -129,6 +129,7 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
         by_number(delta, path, where=["x.parquet"])
 
 
+@pytest.mark.long
 def test_partitions_of_any_time(delta: SparkSession, tmp_path: Path) -> None:
     """Times without a zone that the session's zone skips, and years that Python has not."""
     path = str(tmp_path / "things")
