@@ -177,7 +177,7 @@ def _question(condition: str) -> str:
 
 
 def _ask(ways: list[Way], asked: list[list[str]]) -> None:
-    """Runs the first of each list, and logs the others as it, where there is a log."""
+    """Runs the first of each list. Where there is a log, the others are entered as if each had run like the first."""
     for way in ways:
         way.spark.read.format("delta").load(way.path).createOrReplaceTempView("requests")
         way.spark.sql("SELECT count(id) FROM requests").collect()  # the list of files is read anew

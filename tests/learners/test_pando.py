@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
@@ -97,7 +97,6 @@ def test_every_cut_is_the_best_of_all_trees(at_once: int, random: Random) -> Non
     assert slow.best() == 0
 
 
-@settings(max_examples=settings.default.max_examples // 4)  # one takes seconds
 @given(random=randoms)
 def test_cuts_that_are_not_tried_would_not_be_taken(random: Random) -> None:
     _, problem = a_problem(random)

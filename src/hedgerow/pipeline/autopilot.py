@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
-_HOW = {"exact": False, "effort": "quick"}  # leaves no more to read than longer learning, which rarely pays
+_HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after longer learning
 _FAR_FEWER = 0.5  # of the bytes
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
@@ -394,8 +394,8 @@ class _Pilot:
     def _too_little(self, span: Span, share: float, before: list[Decision]) -> str | None:
         """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too.
 
-        `share`: of the queries of the log, so many are expected. If it does not tell what they took, the last look
-        estimated that."""
+        `share`: how many queries are expected, as a multiple of the log's. Where the log does not tell what they took,
+        the last look's estimate counts."""
         last = next((d for d in before if d.looked), None)
         if last is None or (last.action != "nothing" and not last.done):
             return None

@@ -109,7 +109,7 @@ def files_of(
 def _opened_by_footers(
     snapshot: Snapshot, table: str, opened: Sequence[tuple[Query, Bools]], some: Bools
 ) -> list[tuple[Query, Bools]]:
-    """Without those of some files whose footers tell that no row matches: Delta or Spark skips these by itself."""
+    """The same without those of `some` files whose footers tell that no row matches: Delta or Spark skips these."""
     places = np.flatnonzero(some)
     sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
     predicates = [query.predicate(table) for query, _ in opened]

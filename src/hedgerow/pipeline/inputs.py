@@ -13,7 +13,7 @@ from hedgerow.spark.storage.source import Source, open_source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_QUERIES = 200  # of a log that are looked at, where an answer is waited for: that takes time that grows with them
+MOST_QUERIES = 200  # that an advice or a look of the autopilot draws of more: both take longer with each query
 
 
 def opened_with_queries(

@@ -131,7 +131,7 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_partitions_of_any_time(delta: SparkSession, tmp_path: Path) -> None:
-    """Times without a zone that the session's zone skips, and years that Python has not."""
+    """Times without a zone that the session's zone skips, and years that Python does not have."""
     path = str(tmp_path / "things")
     at = "TIMESTAMP_NTZ'2024-03-10 02:30:00' + make_dt_interval(id % 2) AS at"
     with temporary_settings(delta, {"spark.sql.session.timeZone": "America/New_York"}):

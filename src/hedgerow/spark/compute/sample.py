@@ -83,8 +83,7 @@ def with_rare_rows(
     shares = {predicate_text(p): sample.selectivity(p) for p in conditions}
     rare = sorted((s, text) for text, s in shares.items() if s is not None and s * len(sample) <= few)
     expected = np.cumsum([max(s * sample.table_rows, 1 / sample.fraction) for s, _ in rare])
-    chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most]
-    chosen = chosen[:_MOST_RARE]
+    chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most][:_MOST_RARE]
     if not chosen:
         return sample.rows
     items: list[Item] = [*sample.rows.columns, *sample.rows.truths]

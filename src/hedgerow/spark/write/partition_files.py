@@ -50,11 +50,10 @@ def placed(
     files = numbered(counts, partitions, block_rows)
     spark = frame.sparkSession
     keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
-    types = StructType([StructField(f"{_PART}_{i}", frame.schema[c].dataType) for i, c in enumerate(partitions)])
-    types = types.add(_BLOCK, IntegerType()).add(
-        FILE, IntegerType()
-    )  # else a time without a zone would become one with a zone
-    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), types)
+    # The types are told, for a time without a zone would be taken for one in the session's zone.
+    types = [*(frame.schema[c].dataType for c in partitions), IntegerType(), IntegerType()]
+    told = StructType(list(map(StructField, [*keys.column_names, FILE], types)))
+    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), told)
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
     # An outer join: a row without a file number makes the write fail, where an inner join would drop it.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)

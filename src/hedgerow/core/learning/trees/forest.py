@@ -187,7 +187,7 @@ class _Growth:
         order, first = np.argsort(-leaf.gains, kind="stable"), 0
         while first < len(order) and leaf.gains[order[first]] >= most:
             tried = order[first : 2 * first + AT_ONCE]
-            leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, AT_ONCE)))
+            leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, min(AT_ONCE, len(tried)))))
             first, most = first + len(tried), max(most, leaf.gains[tried].max())
         leaf.best = int(leaf.gains.argmax()) if most > least else NO_CUT
 
