@@ -12,12 +12,15 @@ Side by side:
 
     nothing      rows stay as they come
     by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
-    autopilot    queries are logged; after each day's insert, and again at noon, `hedgerow.autopilot` does what it finds
-                 worth while
-    best         before each day's queries the table is laid out for just these; the time that takes is not counted
+    autopilot    queries are logged; at each quarter of a day, the first after its insert, `hedgerow.autopilot` does what
+                 it finds worth while
+    known        after each day's insert and at noon the table is laid out for the queries so far; that takes no time
+                 that counts
+    best         before each day's queries the table is laid out for just these; that takes no time that counts
 
 All ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries read
-is taken from the log, which all write. A day's regret is how much longer its queries take than in the best way.
+is taken from the log, which all write. A day's regret is how much longer its queries take than in another way: than in
+`best`, which knows what will be asked, and than in `known`, which knows what the autopilot knows.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.pipeline.log import Log
+    from hedgerow.sql.workload import Workload
 
 ROWS = {"quick": 20_000, "full": 1_500_000}  # a day
 DAYS = {"quick": 4, "full": 8}
@@ -119,8 +124,6 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
             for way in ways:
                 way.inserts += _insert(way, day, ROWS[form])
                 way.log = way.log or hr.log(way.spark, way.path, every=1e6)
-            if day:  # before, no query was asked
-                _pilot(ways[2], form)
             shapes = _LATE if 2 * day >= DAYS[form] else _EARLY
             standing = round(STANDING[history] * QUERIES[form])
             asked = [
@@ -130,13 +133,16 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
             for shape in r.choices(shapes, k=QUERIES[form] - standing):
                 asked.append([_condition(r, shape) for _ in range(TIMES)])
             r.shuffle(asked)
-            _lay_out(ways[3], [c for conditions in asked for c in conditions])
+            to_come = hr.Workload.from_sql(_question(c) for conditions in asked for c in conditions)
+            _lay_out(ways[4], to_come, recurrence=1)
             for way in ways:
                 way.by_day.append(0.0)
-            noon = len(asked) // 2
-            _ask(ways, asked[:noon])
-            _pilot(ways[2], form)
-            _ask(ways, asked[noon:])
+            for number, part in enumerate(_parts(asked)):
+                if day or number:  # before, no query was asked
+                    _pilot(ways[2], form)
+                    if number % 2 == 0:
+                        _lay_out_known(ways[3])
+                _ask(ways, part)
             if 2 * (day + 1) == DAYS[form]:
                 _by_hand(ways[1])
         for way in ways:
@@ -146,7 +152,10 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder)
 
 
-WAYS = {"nothing": "none", "by hand": "delta zorder", "autopilot": "qdtree", "best": "qdtree"}  # who lays out
+WAYS = {  # who lays out
+    **{"nothing": "none", "by hand": "delta zorder"},
+    **{"autopilot": "qdtree", "known": "qdtree", "best": "qdtree"},
+}
 
 
 def _warm_up(spark: SparkSession, path: str) -> None:
@@ -162,6 +171,12 @@ def _insert(way: Way, day: int, rows: int) -> float:
     begun = time.perf_counter()
     frame.sortWithinPartitions("at").write.format("delta").mode("append").save(way.path)
     return time.perf_counter() - begun
+
+
+def _parts(asked: list[list[str]]) -> list[list[list[str]]]:
+    """The queries of the quarters of a day."""
+    ends = [len(asked) * quarter // 4 for quarter in range(5)]
+    return [asked[begin:end] for begin, end in pairwise(ends)]
 
 
 def _condition(r: random.Random, shape: str) -> str:
@@ -219,11 +234,17 @@ def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
     )
 
 
-def _lay_out(way: Way, asked: list[str]) -> None:
+def _lay_out_known(way: Way) -> None:
+    from hedgerow.pipeline.log import workload_of
+    from hedgerow.tables.query_log import QueryLog
+
+    _lay_out(way, workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=HALF_LIFE))
+
+
+def _lay_out(way: Way, workload: Workload, **how: Any) -> None:
     import hedgerow as hr
 
-    workload = hr.Workload.from_sql(map(_question, asked))
-    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, table="requests", recurrence=1))
+    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, table="requests", **how))
 
 
 def _by_hand(way: Way) -> None:
@@ -251,6 +272,10 @@ def _pilot(way: Way, form: str) -> None:
     if decision.done and decision.after is not None:
         way.moved += decision.after["bytes"]
         way.errors.append(round(decision.after["seconds"] / max(0.1, decision.cost), 2))
+
+
+def _regrets(way: Way, other: Way) -> list[float]:
+    return [round(mine / theirs - 1, 2) for mine, theirs in zip(way.by_day, other.by_day, strict=True)]
 
 
 def _size(path: str) -> int:
@@ -283,7 +308,8 @@ def _line(way: Way, ways: list[Way], history: str, options: Options) -> dict[str
             "files_read": int(files),
             "bytes_moved_per_byte_inserted": round(way.moved / _size(ways[0].path), 2),
             "scan_seconds_by_day": [round(seconds, 1) for seconds in way.by_day],
-            "regret_by_day": [round(a / b - 1, 2) for a, b in zip(way.by_day, ways[3].by_day, strict=True)],
+            "regret_by_day": _regrets(way, ways[4]),
+            "regret_of_the_known_by_day": _regrets(way, ways[3]),
             "actions": way.actions,
             "real_over_estimated": way.errors,
         },

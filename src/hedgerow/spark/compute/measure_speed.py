@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     files = list(read[:count]) or source.files[:: len(source.files) // count][:count]
     sizes = [max(1.0, size * len(files) / len(source.files)) for size in sizes]
     try:
-        start, file = _fixed_parts(source)
+        start, file = _fixed_parts(source, [some[0] for some in shapes])
         frame = _frame(source, files)
         jobs, short = ([_job(of, source, some[0]) for some in shapes] for of in (frame, _frame(source, files[:1])))
         for job in short:  # Java compiles what a query does when it first runs
@@ -117,18 +118,26 @@ def seconds_to_rewrite(source: Source, folder: str) -> float | None:
         target.delete()
 
 
-def _fixed_parts(source: Source) -> tuple[float, float]:
-    """The seconds that a query takes anyhow, and those of opening a file: a count only opens them.
+def _fixed_parts(source: Source, queries: Sequence[Query]) -> tuple[float, float]:
+    """The seconds that a query takes anyhow, as if it had one row to read, and those of opening a file: a count only
+    opens them.
 
     As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
     than to open it."""
     some = source.files[:_MAX_FILES]
-    one, many = _frame(source, some[:1]).groupBy().count(), _frame(source, some).groupBy().count()
+    first, rest = _frame(source, some[:1]), _frame(source, some)
+    counts = [frame.groupBy().count() for frame in (first, rest)]
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        _seconds(one)  # warms up
-        first, all_ = (min(_seconds(job) for _ in range(_COUNTS)) for job in (one, many))
-    file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - first) / max(1, len(some) - 1))
-    return max(0.0, first - file), file
+        one, all_ = map(_fastest, counts)
+        anyhow = fmean(_fastest(_job(first.limit(1), source, query)) for query in queries)
+    file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - one) / max(1, len(some) - 1))
+    return max(0.0, max(one, anyhow) - file), file
+
+
+def _fastest(job: DataFrame) -> float:
+    """The fastest of some runs, after one in which Java compiles what the job does."""
+    _seconds(job)
+    return min(_seconds(job) for _ in range(_COUNTS))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:

@@ -123,14 +123,15 @@ class DeltaTable:
         opened = set(map(plain_path, self.read(where, version=version).inputFiles()))
         return [n for n in self.snapshot(version).files.names if plain_path(self.log.full_path(n)) in opened]
 
-    def skipped(self, p: Predicate, snapshot: Snapshot) -> Bools:
-        """For each file of the snapshot, whether a segment proves that it has no row on which `p` is TRUE."""
-        skipped = np.zeros(len(snapshot.files.names), bool)
-        now = settings(self.spark)
+    def skipped(self, predicates: Sequence[Predicate], snapshot: Snapshot) -> list[Bools]:
+        """For each predicate and file of the snapshot, whether a segment proves that no row of it is TRUE."""
+        skipped, now = np.zeros((len(predicates), len(snapshot.files.names)), bool), settings(self.spark)
         for segment, (mine, theirs) in zip(self.segments, self.places(snapshot), strict=True):
             if len(mine):
-                skipped[theirs] |= ~self._index(segment, now, snapshot).to_open(p)[mine]
-        return skipped
+                index = self._index(segment, now, snapshot)
+                for p, files in zip(predicates, skipped, strict=True):
+                    files[theirs] |= ~index.to_open(p)[mine]
+        return list(skipped)
 
     def _index(self, segment: Segment, now: Mapping[str, str], snapshot: Snapshot) -> BlockIndex:
         """The part of a segment's index that holds now."""
@@ -144,7 +145,7 @@ class DeltaTable:
     def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
         """Why a query for the rows on which `p` is TRUE opens or skips each file."""
         snapshot = self.snapshot()
-        sizes, opened = snapshot.files, ~self.skipped(p, snapshot)
+        sizes, opened = snapshot.files, ~self.skipped([p], snapshot)[0]
         left, now = np.ones(len(opened), bool), settings(self.spark)
         groups: list[Group] = []
         silent: list[set[Predicate]] = []
@@ -245,13 +246,16 @@ class DeltaTable:
 
     def opened(self, workload: Workload, snapshot: Snapshot) -> list[tuple[Query, Bools]]:
         """The workload's queries, each with the files of the snapshot that it opens."""
-        return [(q, ~self.skipped(q.predicate(self.name), snapshot)) for q in self.bound(workload, snapshot)]
+        queries = self.bound(workload, snapshot)
+        skipped = self.skipped([query.predicate(self.name) for query in queries], snapshot)
+        return [(query, ~files) for query, files in zip(queries, skipped, strict=True)]
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
         """For each predicate, the share of the rows that it reads."""
         snapshot = self.snapshot()
         rows = self._rows_of_files(snapshot)
-        return [float(rows[~self.skipped(p, snapshot)].sum() / max(1, rows.sum())) for p in predicates]
+        skipped = self.skipped(predicates, snapshot)
+        return [float(rows[~files].sum() / max(1, rows.sum())) for files in skipped]
 
     def _rows_of_files(self, snapshot: Snapshot) -> Ints:
         """The rows of each file, from Delta's log if it has the count."""
