@@ -12,7 +12,7 @@ Side by side:
 
     nothing      rows stay as they come
     by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
-    autopilot    queries are logged; at each quarter of a day, the first after its insert, `hedgerow.autopilot` does what
+    autopilot    queries are logged; at each quarter of a day, first after its insert, `hedgerow.autopilot` does what
                  it finds worth while
     known        after each day's insert and at noon the table is laid out for the queries so far; that takes no time
                  that counts
