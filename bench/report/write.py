@@ -223,6 +223,25 @@ def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, .
     return found
 
 
+def by_day(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Heads and rows, of days in the order of time: what each part took, and each day's queries."""
+    rows = [row for row in section.rows if "scan_seconds_by_day" in row.details]
+    if not rows:
+        return []
+    parts, days = rows[0].details["seconds"], rows[0].details["scan_seconds_by_day"]
+    spent = [
+        (
+            row.name,
+            *(f"{row.details['seconds'][part]:,.0f}" for part in parts),
+            f"{row.details['bytes_read'] / 1e12:.2f}",
+        )
+        for row in rows
+    ]
+    scanned = [(row.name, *(f"{seconds:,.0f}" for seconds in row.details["scan_seconds_by_day"])) for row in rows]
+    by_number = tuple(f"day {number}" for number in range(1, len(days) + 1))
+    return [(("seconds", *parts, "TB read"), spent), (("seconds of queries", *by_number), scanned)]
+
+
 def about(section: Section) -> str:
     took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
     return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
@@ -257,7 +276,7 @@ def markdown(found: Page) -> str:
             parts.append(_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_table(RESOURCES, resources(section)))
-        parts += [_table(*table) for table in templates(section)]
+        parts += [_table(*table) for table in (*templates(section), *by_day(section))]
     if found.papers:
         pairs = [_pair(section, beside) for section, beside in found.papers]
         parts += ["## Beside the papers, on other data", OTHER_DATA, _table(PAPERS, pairs)]
@@ -334,7 +353,7 @@ def html(found: Page) -> str:
             parts.append(_html_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_html_table(RESOURCES, resources(section)))
-        parts += [_html_table(*table) for table in templates(section)]
+        parts += [_html_table(*table) for table in (*templates(section), *by_day(section))]
     if found.papers:
         parts += ["<h2>Beside the papers, on other data</h2>", f"<p>{OTHER_DATA}</p>"]
         parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in found.papers]))
