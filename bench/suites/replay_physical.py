@@ -238,7 +238,8 @@ def _lay_out_known(way: Way) -> None:
     from hedgerow.pipeline.log import workload_of
     from hedgerow.tables.query_log import QueryLog
 
-    _lay_out(way, workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=HALF_LIFE))
+    workload = workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=HALF_LIFE)
+    _lay_out(way, workload, exact=False, effort="quick")  # as the autopilot learns
 
 
 def _lay_out(way: Way, workload: Workload, **how: Any) -> None:

@@ -25,7 +25,7 @@ from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, new_b
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.log import Span, span_of, workload_of
+from hedgerow.pipeline.log import Span, span_of, timed_workload_of
 from hedgerow.pipeline.one_at_a_time import alone, days_since, trial_folder, utc_now
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import scored
@@ -322,7 +322,8 @@ class _Pilot:
         if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
             return self._nothing(too_soon)
         try:
-            workload = workload_of(self.log, "t" if managed is None else managed.name, half_life=half_life)
+            called = "t" if managed is None else managed.name
+            workload, took = timed_workload_of(self.log, called, half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error))
         expected, workload = sum(query.weight for query in workload), workload.sampled(MOST_QUERIES)
@@ -344,7 +345,7 @@ class _Pilot:
         lately = [d for d in before if d.done and days_since(d.at) <= period]
         seconds = seconds_in(files, managed, queries, workload, speed)
         # No more can be saved than queries take, by the log.
-        factor = min(1.0, np.inf if span.mean is None else span.mean / max(1e-9, speed.query + float(seconds.sum())))
+        factor = min(1.0, np.inf if took is None else took / max(1e-9, speed.query + float(seconds.sum())))
         return _Present(
             managed,
             source,
@@ -399,11 +400,12 @@ class _Pilot:
         last = next((d for d in before if d.looked), None)
         if last is None or (last.action != "nothing" and not last.done):
             return None
-        mean = float(last.facts.get("then" if last.done else "now", 0.0)) if span.mean is None else span.mean
-        expected = mean * span.queries * share
+        lately = span_of(self.log, last.at)
+        by_look = float(last.facts.get("then" if last.done else "now", 0.0))
+        mean = max((s for s in (span.mean, lately.mean) if s is not None), default=by_look)
+        expected, since = mean * span.queries * share, (lately.mean or mean) * lately.queries
         if expected < _LOOKS_PAID * last.looked:
             return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
-        since = mean * span_of(self.log, last.at).queries
         if since < _LOOKS_PAID * last.looked:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
         return None

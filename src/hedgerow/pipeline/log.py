@@ -211,6 +211,13 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
     One that came often is in it a few times, so that learners see that it recurs. `half_life`: the days after which it
     counts half, from the last query of the log on; then queries of a kind that was not asked lately count less too. A
     seventh of the half-life is taken for a day: that is what it is by default."""
+    return timed_workload_of(log, name, since, half_life)[0]
+
+
+def timed_workload_of(
+    log: QueryLog, name: str, since: str | None = None, half_life: float | None = None
+) -> tuple[Workload, float | None]:
+    """The same, and the mean seconds that these queries took, each by its weight; None if that is not known."""
     from pyspark.sql import functions as f
 
     recent = log.frame(since)
@@ -218,6 +225,7 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         weight = _weight(recent, half_life)
         asked = recent.groupBy("conditions", "columns").agg(
             f.sum(weight).alias("weight"),
+            f.avg("seconds").alias("seconds"),
             f.count("*").alias("times"),
             *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
             f.max("redacted").alias("redacted"),
@@ -244,6 +252,7 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         skipped += read.skipped
     counts = still_asked(days) if half_life is not None else dict.fromkeys(days, 1.0)
     queries: list[tuple[float, Query]] = []
+    took = [(counts[kind] * row.weight, row.seconds) for row, kind, _ in came if row.seconds is not None]
     for row, kind, own in came:
         shown = min(row.times, _MOST_OF_ONE)
         weight = counts[kind] * row.weight / shown
@@ -256,7 +265,8 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
     queries.sort(key=lambda query: query[0])
     named = (replace(query, id=f"q{number}") for number, (_, query) in enumerate(queries, 1))
-    return Workload(tuple(named), tuple(skipped))
+    mean = sum(w * seconds for w, seconds in took) / sum(w for w, _ in took) if took else None
+    return Workload(tuple(named), tuple(skipped)), mean
 
 
 def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:

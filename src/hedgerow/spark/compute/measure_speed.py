@@ -128,16 +128,16 @@ def _fixed_parts(source: Source, queries: Sequence[Query]) -> tuple[float, float
     first, rest = _frame(source, some[:1]), _frame(source, some)
     counts = [frame.groupBy().count() for frame in (first, rest)]
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        one, all_ = map(_fastest, counts)
-        anyhow = fmean(_fastest(_job(first.limit(1), source, query)) for query in queries)
+        one, all_ = (_fastest(job, _COUNTS) for job in counts)
+        anyhow = fmean(_fastest(_job(first.limit(1), source, query), 1) for query in queries)
     file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - one) / max(1, len(some) - 1))
     return max(0.0, max(one, anyhow) - file), file
 
 
-def _fastest(job: DataFrame) -> float:
-    """The fastest of some runs, after one in which Java compiles what the job does."""
+def _fastest(job: DataFrame, runs: int) -> float:
+    """The fastest of so many runs, after one in which Java compiles what the job does."""
     _seconds(job)
-    return min(_seconds(job) for _ in range(_COUNTS))
+    return min(_seconds(job) for _ in range(runs))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:
