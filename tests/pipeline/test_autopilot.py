@@ -306,6 +306,16 @@ def test_no_more_is_saved_than_queries_take(spark: SparkSession, delta_table: st
     assert 0 < found.facts["then"] < 0.02
 
 
+def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, delta_table: str) -> None:
+    """After a change the fast queries of before do not make the new ones seem fast."""
+    gone = [past_query("id = 7 AND number = 1", 8 + n % 8, n) for n in range(160)]
+    new = [past_query(f"number < {n}", n % 4, 1000 + n) for n in range(40)]
+    log = QueryLog.of(spark, delta_table)
+    log.append([{**entry, "seconds": 0.02 if entry in new else 0.001} for entry in (*gone, *new)])
+    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    assert 0.015 < found.facts["now"] < 0.02
+
+
 def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_table: str) -> None:
     """They take as long as the last look estimated, so that it is not too soon for another one for ever."""
     asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
