@@ -86,6 +86,11 @@ class Decision:
                 return RewriteCost(fixed, rate)
         return None
 
+    def would_pay(self, queries: float, margin: float) -> bool:
+        """Whether what was refused, for too few queries were expected, would pay for so many, and another look too."""
+        few = float(self.facts.get("queries", 0.0)) if self.action == "nothing" else 0.0
+        return few > 0 and self.gain / few * queries >= margin * (self.cost + self.looked)
+
     def __str__(self) -> str:
         return (
             f"{self.action}{'' if self.done or self.action == 'nothing' else ' (not done)'}: {'; '.join(self.reasons)}"
@@ -317,7 +322,7 @@ class _Pilot:
         """The table as it is; or the decision to do nothing, where there is no need to look further."""
         managed, span = self._managed(), span_of(self.log, half_life=half_life)
         share = 1.0 if horizon is None else horizon / span.days
-        too_soon = self._too_little(span, share, before)
+        too_soon = self._too_little(span, share, before, limits.margin)
         noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
         if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
             return self._nothing(too_soon)
@@ -392,13 +397,13 @@ class _Pilot:
             model = RewriteCost(0.0, rate)
         return model
 
-    def _too_little(self, span: Span, share: float, before: list[Decision]) -> str | None:
+    def _too_little(self, span: Span, share: float, before: list[Decision], margin: float) -> str | None:
         """Why there is no need to learn a layout now, in the seconds that queries take; learning takes seconds too.
 
         `share`: how many queries are expected, as a multiple of the log's. Where the log does not tell what they took,
         the last look's estimate counts."""
         last = next((d for d in before if d.looked), None)
-        if last is None or (last.action != "nothing" and not last.done):
+        if last is None or (last.action != "nothing" and not last.done) or last.would_pay(span.queries * share, margin):
             return None
         lately = span_of(self.log, last.at)
         by_look = float(last.facts.get("then" if last.done else "now", 0.0))
