@@ -316,6 +316,19 @@ def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, 
     assert 0.015 < found.facts["now"] < 0.02
 
 
+def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
+    """Once so many are expected that it and another look pay; though the queries took little since."""
+    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    folder, refused = Folder(spark, delta_table), {"queries": 10.0, "now": 1.0}
+    for gain, too_soon in ((300.0, True), (600.0, False)):  # 40 queries gain four times as much
+        last = Decision(utc_now(), delta_table, "nothing", (), refused, gain, cost=400.0, looked=1000.0)
+        module._note(folder, last)
+        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+        assert ("to look for a layout took" in found.reasons[0]) == too_soon, found
+        for file in Path(delta_table, module._DECISIONS).glob("*.json"):
+            file.unlink()
+
+
 def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_table: str) -> None:
     """They take as long as the last look estimated, so that it is not too soon for another one for ever."""
     asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
