@@ -59,7 +59,8 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     missing = [name for name in asked if name.lower() not in known]
     if missing:
         raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
-    refused += [f"{sql_of(item)} has values that cannot be compared" for item in wanted if item not in items]
+    why = "has values that cannot be compared, or a field of it is no longer there"
+    refused += [f"{sql_of(item)} {why}" for item in wanted if item not in items]
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     routed = _routed_by_sql(frame, layout)
