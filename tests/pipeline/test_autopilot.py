@@ -356,15 +356,12 @@ def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
 
 
 def test_queries_that_nobody_asks_any_more_count_less(spark: SparkSession, parquet: str) -> None:
-    """Of a kind that was asked each day and then was not, whatever its literals were."""
-    log = QueryLog.of(spark, parquet)
-    log.append(
-        [
-            *(past_query(f"number < {day}", day, day) for day in range(4, 8)),
-            *(past_query("id = 7 AND number = 1", day, 10 + day) for day in range(8)),
-        ]
-    )
+    """Of a kind that was asked each day and then was not, whatever its literals were. The others count more, if there
+    are as many queries as before."""
     from hedgerow.pipeline.log import workload_of
+
+    day, by_age = 1.001, [0.5 ** (1.001 * days / 7) for days in range(8)]
+    log = QueryLog.of(spark, parquet)
 
     def weights(half_life: float | None) -> tuple[float, float]:
         gone, daily = 0.0, 0.0
@@ -372,9 +369,19 @@ def test_queries_that_nobody_asks_any_more_count_less(spark: SparkSession, parqu
             gone, daily = gone + query.weight * ("<" in query.text), daily + query.weight * ("<" not in query.text)
         return gone, daily
 
+    log.append(
+        [
+            *(past_query(f"number < {days}", day * days, days) for days in range(4, 8)),
+            *(past_query("id = 7 AND number = 1", day * days, 10 + days) for days in range(8)),
+        ]
+    )
     assert weights(None) == (4, 8)
-    by_age = [0.5 ** (day / 7) for day in range(8)]
-    assert weights(7) == (pytest.approx(2**-3 * sum(by_age[4:])), pytest.approx(sum(by_age)))
+    gone, daily = 2**-3 * sum(by_age[4:]), sum(by_age)
+    assert weights(7) == (pytest.approx(gone, rel=1e-4), pytest.approx(daily, rel=1e-4))
+    log.append([past_query("id = 7 AND number = 2", 0.01 * n, 20 + n) for n in range(4)])
+    more = weights(7)
+    assert sum(more) == pytest.approx(sum(by_age) + sum(by_age[4:]) + 4, rel=1e-3)
+    assert more[0] / more[1] == pytest.approx(gone / (daily + 4), rel=1e-3)
 
 
 def test_queries_that_recur_are_seen_to_recur(spark: SparkSession, parquet: str) -> None:

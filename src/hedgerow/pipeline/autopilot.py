@@ -251,6 +251,11 @@ class _Found:
         """The seconds that a query would spend in these files."""
         return self.share * float(self.present.seconds[self.part].sum())
 
+    def worth(self, limits: Limits) -> tuple[bool, float]:
+        """Whether it would be done, and the seconds that it saves beside what it costs."""
+        choice = choose(self.present.facts(self.part, self.items, self.left), limits)
+        return choice.action != "nothing", choice.gain - choice.cost
+
 
 @dataclass(frozen=True)
 class _Pilot:
@@ -380,14 +385,16 @@ class _Pilot:
         return _Found(present, part, learned, max(0.0, left) / max(1e-9, now))
 
     def _fewer(self, found: _Found, limits: Limits) -> _Found | None:
-        """If that leaves much to read, fewer files pay for their own rewriting. For far fewer a layout is learned anew:
-        of this one their blocks would be small."""
+        """If that leaves much to read, fewer files pay for their own rewriting: the better of all and these.
+
+        For far fewer a layout is learned anew: of this one their blocks would be small."""
         part, sizes = found.present.worth_moving(limits, found.share), found.present.files.sizes
-        if not part.any():
+        if not part.any() or (part == found.part).all():
             return found
+        fewer: _Found | None = replace(found, part=part)
         if sizes[part].sum() < _FAR_FEWER * sizes[found.part].sum():
-            return self._found(found.present, part)
-        return replace(found, part=part)
+            fewer = self._found(found.present, part)
+        return max((found, fewer), key=lambda f: f.worth(limits)) if fewer is not None else found
 
     def _rewriting(self, source: Source, before: list[Decision], period: float) -> RewriteCost | None:
         """What a rewrite takes, by those that were timed, or else by a small one; None if none can be."""

@@ -17,7 +17,7 @@ from uuid import uuid4
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name
 from hedgerow.core.workload.queries import Query, shape
-from hedgerow.core.workload.recency import still_asked
+from hedgerow.core.workload.recency import still_asked, taken_over
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.spark.optimizer.heard import Heard
 from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
@@ -190,8 +190,13 @@ def span_of(log: QueryLog, since: str | None = None, half_life: float | None = N
     assert found is not None  # an aggregate has one row
     days, queries, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
-        days = half_life / math.log(2) * (1 - 0.5 ** (days / half_life))
+        days = _halving(days, half_life)
     return Span(max(1.0, days), queries, seconds / known if seconds else None)
+
+
+def _halving(days: float, half_life: float) -> float:
+    """So many days, of which each one counts as a query of it does."""
+    return half_life / math.log(2) * (1 - math.pow(0.5, days / half_life))
 
 
 def _weight(entries: DataFrame, half_life: float | None) -> Column:
@@ -209,8 +214,8 @@ def workload_of(log: QueryLog, name: str, since: str | None = None, half_life: f
     """The workload in a log, in the order in which its queries came; a query counts how often it came.
 
     One that came often is in it a few times, so that learners see that it recurs. `half_life`: the days after which it
-    counts half, from the last query of the log on; then queries of a kind that was not asked lately count less too. A
-    seventh of the half-life is taken for a day: that is what it is by default."""
+    counts half, from the last query of the log on; then queries of a kind that was not asked lately count less too, and
+    the others more. A seventh of the half-life is taken for a day: that is what it is by default."""
     return timed_workload_of(log, name, since, half_life)[0]
 
 
@@ -227,6 +232,7 @@ def timed_workload_of(
             f.sum(weight).alias("weight"),
             f.avg("seconds").alias("seconds"),
             f.count("*").alias("times"),
+            f.sum((weight > 0.5 ** (1 / 7)).cast("int")).alias("lately"),
             *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
             f.max("redacted").alias("redacted"),
             f.collect_set(f.floor(f.unix_micros("at") / ((half_life or 7.0) / 7 * _DAY))).alias("days"),
@@ -250,22 +256,28 @@ def timed_workload_of(
         came.append((row, kind, read.queries))
         days.setdefault(kind, set()).update(row.days)
         skipped += read.skipped
-    counts = still_asked(days) if half_life is not None else dict.fromkeys(days, 1.0)
+    weights = [row.weight for row, *_ in came]
+    if half_life is not None and came:
+        counts = still_asked(days)
+        still = [counts[kind] * weight for (_, kind, _), weight in zip(came, weights, strict=True)]
+        span = (max(row.last for row, *_ in came) - min(row.first for row, *_ in came)) / _DAY
+        at_this_rate = sum(row.lately for row, *_ in came) * 7 / half_life * _halving(span, half_life)
+        more = taken_over(sum(weights), sum(still), at_this_rate)
+        weights = [more * weight for weight in still]
     queries: list[tuple[float, Query]] = []
-    took = [(counts[kind] * row.weight, row.seconds) for row, kind, _ in came if row.seconds is not None]
-    for row, kind, own in came:
+    for (row, _, own), weight in zip(came, weights, strict=True):
         shown = min(row.times, _MOST_OF_ONE)
-        weight = counts[kind] * row.weight / shown
         for i in range(shown):
             at = row.last - (row.last - row.first) * i / max(1, shown - 1)
-            queries += [(at, replace(query, weight=weight)) for query in own]
+            queries += [(at, replace(query, weight=weight / shown)) for query in own]
     if rows and not queries:
         raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
     if not rows:
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
     queries.sort(key=lambda query: query[0])
     named = (replace(query, id=f"q{number}") for number, (_, query) in enumerate(queries, 1))
-    mean = sum(w * seconds for w, seconds in took) / sum(w for w, _ in took) if took else None
+    took = [(weight, row.seconds) for (row, *_), weight in zip(came, weights, strict=True) if row.seconds is not None]
+    mean = sum(weight * seconds for weight, seconds in took) / sum(weight for weight, _ in took) if took else None
     return Workload(tuple(named), tuple(skipped)), mean
 
 

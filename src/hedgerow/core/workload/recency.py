@@ -33,3 +33,15 @@ def still_asked(days: Mapping[Kind, Collection[int]]) -> dict[Kind, float]:
         silent = len(place) - 1 - asked[-1]
         found[kind] = 0.5 ** max(0.0, silent / longest - 1)
     return found
+
+
+def taken_over(weight: float, still: float, at_this_rate: float) -> float:
+    """By how much more the other kinds count since some fell silent: if there are as many queries as before, they took
+    their place.
+
+    `weight`: of all queries, without silence; `still`: with it; `at_this_rate`: if all days had been like the last.
+
+    >>> taken_over(100.0, 50.0, 90.0), taken_over(100.0, 50.0, 9.0)
+    (1.8, 1.0)
+    """
+    return max(1.0, min(weight, at_this_rate) / still) if still else 1.0
