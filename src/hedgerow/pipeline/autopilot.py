@@ -88,8 +88,10 @@ class Decision:
 
     def would_pay(self, queries: float, margin: float) -> bool:
         """Whether what was refused, for too few queries were expected, would pay for so many, and another look too."""
-        few = float(self.facts.get("queries", 0.0)) if self.action == "nothing" else 0.0
-        return few > 0 and self.gain / few * queries >= margin * (self.cost + self.looked)
+        match self.facts:
+            case {"queries": float() | int() as few} if few > 0 and self.action == "nothing":
+                return self.gain / few * queries >= margin * (self.cost + self.looked)
+        return False
 
     def __str__(self) -> str:
         return (
@@ -384,7 +386,7 @@ class _Pilot:
         left, now = learned.estimate.then - present.speed.query, float(present.seconds[part].sum())
         return _Found(present, part, learned, max(0.0, left) / max(1e-9, now))
 
-    def _fewer(self, found: _Found, limits: Limits) -> _Found | None:
+    def _fewer(self, found: _Found, limits: Limits) -> _Found:
         """If that leaves much to read, fewer files pay for their own rewriting: the better of all and these.
 
         For far fewer a layout is learned anew: of this one their blocks would be small."""

@@ -277,7 +277,8 @@ def timed_workload_of(
     queries.sort(key=lambda query: query[0])
     named = (replace(query, id=f"q{number}") for number, (_, query) in enumerate(queries, 1))
     took = [(weight, row.seconds) for (row, *_), weight in zip(came, weights, strict=True) if row.seconds is not None]
-    mean = sum(weight * seconds for weight, seconds in took) / sum(weight for weight, _ in took) if took else None
+    timed = sum(weight for weight, _ in took)
+    mean = sum(weight * seconds for weight, seconds in took) / timed if timed else None
     return Workload(tuple(named), tuple(skipped)), mean
 
 
