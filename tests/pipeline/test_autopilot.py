@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -316,6 +316,20 @@ def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, 
     assert 0.015 < found.facts["now"] < 0.02
 
 
+@pytest.mark.parametrize(("promised", "too_soon"), [(0.9, True), (0.5, False)])
+def test_queries_that_take_longer_than_promised_bring_a_look(
+    spark: SparkSession, delta_table: str, promised: float, too_soon: bool
+) -> None:
+    """Sooner than those that take what the last look expected: 40 of them took a second each, and the look five."""
+    begun = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
+    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
+    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    last = Decision(begun, delta_table, "nothing", (), {"now": promised, "then": promised}, looked=5.0)
+    module._note(Folder(spark, delta_table), last)
+    found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+    assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
+
+
 def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
     """Once so many are expected that it and another look pay; though the queries took little since."""
     QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
@@ -335,7 +349,7 @@ def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_t
     QueryLog.of(spark, delta_table).append([{**entry, "seconds": None} for entry in asked])
     folder, before = Folder(spark, delta_table), datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat()
     for mean, too_soon in ((0.02, True), (2.0, False)):
-        module._note(folder, Decision(before, delta_table, "nothing", (), {"now": mean}, looked=1.0))
+        module._note(folder, Decision(before, delta_table, "nothing", (), {"now": mean, "then": mean}, looked=1.0))
         found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
         assert ("and to look for a layout took" in found.reasons[0]) == too_soon, found
         for file in Path(delta_table, module._DECISIONS).glob("*.json"):

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DECISIONS = f"{SIDE}/decisions"
-_LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long
+_LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long,
+_LOOKS_LOST = 3.0  # or so many times as long more than the last look expected
 _HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after longer learning
 _FAR_FEWER = 0.5  # of the bytes
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
@@ -84,6 +85,14 @@ class Decision:
         match self.facts:
             case {"fixed": float() | int() as fixed, "rate": float() as rate} if rate > 0:
                 return RewriteCost(fixed, rate)
+        return None
+
+    @property
+    def promised(self) -> float | None:
+        """The seconds of a query from then on, as they were estimated."""
+        match self.facts:
+            case {"now": float() | int() as now, "then": float() | int() as then}:
+                return then if self.done else now
         return None
 
     def would_pay(self, queries: float, margin: float) -> bool:
@@ -415,12 +424,13 @@ class _Pilot:
         if last is None or (last.action != "nothing" and not last.done) or last.would_pay(span.queries * share, margin):
             return None
         lately = span_of(self.log, last.at)
-        by_look = float(last.facts.get("then" if last.done else "now", 0.0))
-        mean = max((s for s in (span.mean, lately.mean) if s is not None), default=by_look)
+        promised = last.promised
+        mean = max((s for s in (span.mean, lately.mean) if s is not None), default=promised or 0.0)
         expected, since = mean * span.queries * share, (lately.mean or mean) * lately.queries
         if expected < _LOOKS_PAID * last.looked:
             return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
-        if since < _LOOKS_PAID * last.looked:
+        lost = 0.0 if promised is None else since - promised * lately.queries
+        if since < _LOOKS_PAID * last.looked and lost < _LOOKS_LOST * last.looked:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
         return None
 
