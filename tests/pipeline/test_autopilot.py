@@ -316,6 +316,16 @@ def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, 
     assert 0.015 < found.facts["now"] < 0.02
 
 
+def test_a_few_megabytes_of_a_table_have_seconds_too(
+    spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table so small is not measured; some files of a large one, whose speed is known, were told to be unknown."""
+    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 1 << 40)
+    fill_log(spark, delta_table)
+    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    assert found.action == "whole table", found
+
+
 @pytest.mark.parametrize(("promised", "too_soon"), [(0.9, True), (0.5, False)])
 def test_queries_that_take_longer_than_promised_bring_a_look(
     spark: SparkSession, delta_table: str, promised: float, too_soon: bool

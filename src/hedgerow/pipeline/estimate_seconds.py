@@ -29,11 +29,9 @@ def estimated_seconds(
     speed: Speed | None,
 ) -> tuple[Estimate | None, str | None]:
     """The estimate, and a sentence if little is to be gained; the estimate is None if the speed is not known."""
-    if is_small(source):
-        most = SMALL_TABLE_BYTES >> 20
-        return None, f"little is to be gained: {source.name} has less than {most} MB, which Spark reads in no time"
     if speed is None:
-        return None, None
+        less = f"{source.name} has less than {SMALL_TABLE_BYTES >> 20} MB, which Spark reads in no time"
+        return None, f"little is to be gained: {less}" if is_small(source) else None
     found = seconds_in(source, queries, layout, sort_by, sample, speed)
     return found, f"little is to be gained: {found}" if found and not found.pays else None
 
