@@ -18,6 +18,8 @@ Side by side:
                  that counts
     best         before each day's queries the table is laid out for just these; that takes no time that counts
 
+A day is a half-life for the autopilot, and a period seven of them.
+
 All ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries read
 is taken from the log, which all write. A day's regret is how much longer its queries take than in another way: than in
 `best`, which knows what will be asked, and than in `known`, which knows what the autopilot knows.
@@ -50,8 +52,7 @@ QUERIES = {"quick": 4, "full": 30}  # a day
 TIMES = 12  # as so many queries each one counts
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
 STANDING = {"standing": 2 / 3, "changing": 0.0}  # of a day's queries
-HALF_LIFE = 0.002  # days: about three minutes, which a day of the full form takes
-PERIOD = 7 * HALF_LIFE
+_DAY = 86_400.0
 _WORDS = ("timeout", "refused", "throttled", "retry", "corrupt", "missing", "denied", "expired")
 _ZORDER = "user, latency"
 COLUMNS = (
@@ -119,6 +120,7 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
         for way in ways[2:]:
             hr.attach(way.spark)
         _warm_up(spark, str(folder / "warm-up"))
+        begun = time.time()
         for day in range(DAYS[form]):
             progress(f"replay ({history}): day {day + 1} of {DAYS[form]}")
             for way in ways:
@@ -139,9 +141,10 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
                 way.by_day.append(0.0)
             for number, part in enumerate(_parts(asked)):
                 if day or number:  # before, no query was asked
-                    _pilot(ways[2], form)
+                    half_life = (time.time() - begun) / _DAY / (day + number / 4)  # what a day has taken so far
+                    _pilot(ways[2], form, half_life)
                     if number % 2 == 0:
-                        _lay_out_known(ways[3])
+                        _lay_out_known(ways[3], half_life)
                 _ask(ways, part)
             if 2 * (day + 1) == DAYS[form]:
                 _by_hand(ways[1])
@@ -234,11 +237,11 @@ def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
     )
 
 
-def _lay_out_known(way: Way) -> None:
+def _lay_out_known(way: Way, half_life: float) -> None:
     from hedgerow.pipeline.log import workload_of
     from hedgerow.tables.query_log import QueryLog
 
-    workload = workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=HALF_LIFE)
+    workload = workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=half_life)
     _lay_out(way, workload, exact=False, effort="quick")  # as the autopilot learns
 
 
@@ -257,14 +260,14 @@ def _by_hand(way: Way) -> None:
     way.actions.append("zorder")
 
 
-def _pilot(way: Way, form: str) -> None:
+def _pilot(way: Way, form: str, half_life: float) -> None:
     import hedgerow as hr
     from hedgerow.core.learning.rewrite_choice import Limits
 
     begun = time.perf_counter()
     least = LEAST_BYTES[form]
     limits = Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
-    decision = hr.autopilot(way.spark, way.path, half_life=HALF_LIFE, period=PERIOD, limits=limits)
+    decision = hr.autopilot(way.spark, way.path, half_life=half_life, period=7 * half_life, limits=limits)
     seconds = time.perf_counter() - begun
     way.looks += decision.looked if decision.done else seconds
     way.moves += seconds - decision.looked if decision.done else 0.0
