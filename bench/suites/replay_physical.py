@@ -14,11 +14,11 @@ Side by side:
     by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
     autopilot    queries are logged; at each quarter of a day, first after its insert, `hedgerow.autopilot` does what
                  it finds worth while
-    known        after each day's insert and at noon the table is laid out for the queries so far; that takes no time
-                 that counts
-    best         before each day's queries the table is laid out for just these; that takes no time that counts
+    known        after each day's insert and at noon the table is laid out for the queries so far; the time that takes
+                 is not counted
+    best         before each day's queries the table is laid out for just these; the time that takes is not counted
 
-A day is a half-life for the autopilot, and a period seven of them.
+For the autopilot a day is a half-life, and seven days are a period.
 
 All ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries read
 is taken from the log, which all write. A day's regret is how much longer its queries take than in another way: than in
@@ -117,7 +117,8 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-replay-"))
     try:
         ways = [Way(name, str(folder / name.replace(" ", "-")), spark.newSession()) for name in WAYS]
-        for way in ways[2:]:
+        _, by_hand, autopilot, known, best = ways
+        for way in (autopilot, known, best):
             hr.attach(way.spark)
         _warm_up(spark, str(folder / "warm-up"))
         begun = time.time()
@@ -136,18 +137,18 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
                 asked.append([_condition(r, shape) for _ in range(TIMES)])
             r.shuffle(asked)
             to_come = hr.Workload.from_sql(_question(c) for conditions in asked for c in conditions)
-            _lay_out(ways[4], to_come, recurrence=1)
+            _lay_out(best, to_come, recurrence=1)
             for way in ways:
                 way.by_day.append(0.0)
             for number, part in enumerate(_parts(asked)):
                 if day or number:  # before, no query was asked
                     half_life = (time.time() - begun) / _DAY / (day + number / 4)  # what a day has taken so far
-                    _pilot(ways[2], form, half_life)
+                    _pilot(autopilot, form, half_life)
                     if number % 2 == 0:
-                        _lay_out_known(ways[3], half_life)
+                        _lay_out_known(known, half_life)
                 _ask(ways, part)
             if 2 * (day + 1) == DAYS[form]:
-                _by_hand(ways[1])
+                _by_hand(by_hand)
         for way in ways:
             yield _line(way, ways, history, options)
     finally:
@@ -156,8 +157,11 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
 
 
 WAYS = {  # who lays out
-    **{"nothing": "none", "by hand": "delta zorder"},
-    **{"autopilot": "qdtree", "known": "qdtree", "best": "qdtree"},
+    "nothing": "none",
+    "by hand": "delta zorder",
+    "autopilot": "qdtree",
+    "known": "qdtree",
+    "best": "qdtree",
 }
 
 
@@ -287,6 +291,7 @@ def _size(path: str) -> int:
 
 
 def _line(way: Way, ways: list[Way], history: str, options: Options) -> dict[str, Any]:
+    _, _, _, known, best = ways
     assert way.log is not None
     way.log.stop()
     from pyspark.sql import functions as f
@@ -312,8 +317,8 @@ def _line(way: Way, ways: list[Way], history: str, options: Options) -> dict[str
             "files_read": int(files),
             "bytes_moved_per_byte_inserted": round(way.moved / _size(ways[0].path), 2),
             "scan_seconds_by_day": [round(seconds, 1) for seconds in way.by_day],
-            "regret_by_day": _regrets(way, ways[4]),
-            "regret_of_the_known_by_day": _regrets(way, ways[3]),
+            "regret_by_day": _regrets(way, best),
+            "regret_of_the_known_by_day": _regrets(way, known),
             "actions": way.actions,
             "real_over_estimated": way.errors,
         },

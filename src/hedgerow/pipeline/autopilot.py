@@ -342,14 +342,13 @@ class _Pilot:
         noted = next((d.measured for d in before if d.measured and days_since(d.at) <= period), None)
         if too_soon is not None and (noted is None or new_bytes(managed) < max(1.0, limits.least_new)):
             return self._nothing(too_soon)
+        name = None if managed is None else managed.name
         try:
-            called = "t" if managed is None else managed.name
-            workload, took = timed_workload_of(self.log, called, half_life=half_life)
+            workload, took = timed_workload_of(self.log, name or "t", half_life=half_life)
         except WorkloadError as error:
             return self._nothing(str(error))
         expected, workload = sum(query.weight for query in workload), workload.sampled(MOST_QUERIES)
         with step(self.spark, "looking at the table"):
-            name = None if managed is None else managed.name
             source, queries, _ = opened_with_queries(self.spark, self.table, workload, name)
         if source.size < limits.least_bytes:
             return self._nothing(*choose(Facts(source.size, 0, 0, 0, 0, 0), limits).reasons)
@@ -423,8 +422,7 @@ class _Pilot:
         last = next((d for d in before if d.looked), None)
         if last is None or (last.action != "nothing" and not last.done) or last.would_pay(span.queries * share, margin):
             return None
-        lately = span_of(self.log, last.at)
-        promised = last.promised
+        lately, promised = span_of(self.log, last.at), last.promised
         mean = max((s for s in (span.mean, lately.mean) if s is not None), default=promised or 0.0)
         expected, since = mean * span.queries * share, (lately.mean or mean) * lately.queries
         if expected < _LOOKS_PAID * last.looked:

@@ -34,6 +34,7 @@ _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, 
 _LOGGER = logging.getLogger("hedgerow")
 _MOST_OF_ONE = 3  # queries of a workload that are one query of the log: enough to learn from two and to hold out one
 _DAY = 86_400e6  # microseconds
+_DAYS = 7  # of a half-life, which is a week by default; of any other a seventh is taken for a day
 _TAKEN_EVERY = 5.0  # seconds between two looks at the JVM's notes: as much is lost when the process is killed
 
 
@@ -190,12 +191,12 @@ def span_of(log: QueryLog, since: str | None = None, half_life: float | None = N
     assert found is not None  # an aggregate has one row
     days, queries, seconds, known = (part or 0.0 for part in found)
     if half_life is not None:
-        days = _halving(days, half_life)
+        days = _counted_days(days, half_life)
     return Span(max(1.0, days), queries, seconds / known if seconds else None)
 
 
-def _halving(days: float, half_life: float) -> float:
-    """So many days, of which each one counts as a query of it does."""
+def _counted_days(days: float, half_life: float) -> float:
+    """So many days until now, if each counts as much as its queries."""
     return half_life / math.log(2) * (1 - math.pow(0.5, days / half_life))
 
 
@@ -232,16 +233,15 @@ def timed_workload_of(
             f.sum(weight).alias("weight"),
             f.avg("seconds").alias("seconds"),
             f.count("*").alias("times"),
-            f.sum((weight > 0.5 ** (1 / 7)).cast("int")).alias("lately"),
+            f.sum((weight > 0.5 ** (1 / _DAYS)).cast("int")).alias("lately"),
             *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
             f.max("redacted").alias("redacted"),
-            f.collect_set(f.floor(f.unix_micros("at") / ((half_life or 7.0) / 7 * _DAY))).alias("days"),
+            f.collect_set(f.floor(f.unix_micros("at") / ((half_life or _DAYS) / _DAYS * _DAY))).alias("days"),
         )
         rows = asked.orderBy("last", "conditions", "columns").collect()
     except spark_errors() as error:
         raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
     came: list[tuple[Any, str, Sequence[Query]]] = []
-    days: dict[str, set[int]] = {}
     skipped: list[str] = []
     for number, row in enumerate(rows, 1):
         if row.redacted:
@@ -254,16 +254,10 @@ def timed_workload_of(
             continue
         kind = " ".join(shape(query.predicate(name)) for query in read.queries)
         came.append((row, kind, read.queries))
-        days.setdefault(kind, set()).update(row.days)
         skipped += read.skipped
     weights = [row.weight for row, *_ in came]
     if half_life is not None and came:
-        counts = still_asked(days)
-        still = [counts[kind] * weight for (_, kind, _), weight in zip(came, weights, strict=True)]
-        span = (max(row.last for row, *_ in came) - min(row.first for row, *_ in came)) / _DAY
-        at_this_rate = sum(row.lately for row, *_ in came) * 7 / half_life * _halving(span, half_life)
-        more = taken_over(sum(weights), sum(still), at_this_rate)
-        weights = [more * weight for weight in still]
+        weights = _by_kind([(row, kind) for row, kind, _ in came], half_life)
     queries: list[tuple[float, Query]] = []
     for (row, _, own), weight in zip(came, weights, strict=True):
         shown = min(row.times, _MOST_OF_ONE)
@@ -280,6 +274,20 @@ def timed_workload_of(
     timed = sum(weight for weight, _ in took)
     mean = sum(weight * seconds for weight, seconds in took) / timed if timed else None
     return Workload(tuple(named), tuple(skipped)), mean
+
+
+def _by_kind(came: Sequence[tuple[Any, str]], half_life: float) -> list[float]:
+    """What each entry counts beside the others, by the days on which its kind was asked."""
+    days: dict[str, set[int]] = {}
+    for row, kind in came:
+        days.setdefault(kind, set()).update(row.days)
+    asked = still_asked(days)
+    still = [asked[kind] * row.weight for row, kind in came]
+    span = (max(row.last for row, _ in came) - min(row.first for row, _ in came)) / _DAY
+    days_of_all = _counted_days(span, half_life) / (half_life / _DAYS)
+    at_this_rate = days_of_all * sum(row.lately for row, _ in came)
+    more = taken_over(sum(row.weight for row, _ in came), sum(still), at_this_rate)
+    return [more * weight for weight in still]
 
 
 def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:

@@ -36,10 +36,10 @@ def still_asked(days: Mapping[Kind, Collection[int]]) -> dict[Kind, float]:
 
 
 def taken_over(weight: float, still: float, at_this_rate: float) -> float:
-    """By how much more the other kinds count since some fell silent: if there are as many queries as before, they took
-    their place.
+    """By how much more queries count since some kinds fell silent: if as many come as before, others took their place.
 
-    `weight`: of all queries, without silence; `still`: with it; `at_this_rate`: if all days had been like the last.
+    `weight`: of all queries, as if no kind had fallen silent; `still`: what is left of it. `at_this_rate`: what it
+    would be if on every day as many queries had come as on the last.
 
     >>> taken_over(100.0, 50.0, 90.0), taken_over(100.0, 50.0, 9.0)
     (1.8, 1.0)

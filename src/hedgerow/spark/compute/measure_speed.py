@@ -119,19 +119,17 @@ def seconds_to_rewrite(source: Source, folder: str) -> float | None:
 
 
 def _fixed_parts(source: Source, queries: Sequence[Query]) -> tuple[float, float]:
-    """The seconds that a query takes anyhow, as if it had one row to read, and those of opening a file: a count only
-    opens them.
+    """The seconds of a query that has one row to read, and those of opening a file, which is all that a count does.
 
     As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
     than to open it."""
     some = source.files[:_MAX_FILES]
-    first, rest = _frame(source, some[:1]), _frame(source, some)
-    counts = [frame.groupBy().count() for frame in (first, rest)]
+    first, all_ = _frame(source, some[:1]), _frame(source, some)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        one, all_ = (_fastest(job, _COUNTS) for job in counts)
+        one, many = (_fastest(frame.groupBy().count(), _COUNTS) for frame in (first, all_))
         anyhow = fmean(_fastest(_job(first.limit(1), source, query), 1) for query in queries)
-    file = max(_LEAST_SECONDS_OF_A_FILE, (all_ - one) / max(1, len(some) - 1))
-    return max(0.0, max(one, anyhow) - file), file
+    file = max(_LEAST_SECONDS_OF_A_FILE, (many - one) / max(1, len(some) - 1))
+    return max(0.0, one - file, anyhow - file), file
 
 
 def _fastest(job: DataFrame, runs: int) -> float:
