@@ -242,6 +242,18 @@ def by_day(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]
     return [(("seconds", *parts, "TB read"), spent), (("seconds of queries", *by_number), scanned)]
 
 
+def estimated(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Heads and rows, where seconds were estimated: these and the measured ones."""
+    heads = ("estimated / measured seconds", "the rewrite", "a query before", "a query after")
+    found = []
+    for row in section.rows:
+        if "query_estimated" in row.details:
+            of, queries = row.details, zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
+            rewrite = f"{of['estimated_seconds']:.1f} / {of['seconds']:.1f}"
+            found.append((row.name, rewrite, *(f"{told:.2f} / {real:.2f}" for told, real in queries)))
+    return [(heads, found)] if found else []
+
+
 def about(section: Section) -> str:
     took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
     return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
@@ -276,7 +288,7 @@ def markdown(found: Page) -> str:
             parts.append(_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_table(RESOURCES, resources(section)))
-        parts += [_table(*table) for table in (*templates(section), *by_day(section))]
+        parts += [_table(*table) for table in (*templates(section), *by_day(section), *estimated(section))]
     if found.papers:
         pairs = [_pair(section, beside) for section, beside in found.papers]
         parts += ["## Beside the papers, on other data", OTHER_DATA, _table(PAPERS, pairs)]
@@ -353,7 +365,7 @@ def html(found: Page) -> str:
             parts.append(_html_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_html_table(RESOURCES, resources(section)))
-        parts += [_html_table(*table) for table in (*templates(section), *by_day(section))]
+        parts += [_html_table(*table) for table in (*templates(section), *by_day(section), *estimated(section))]
     if found.papers:
         parts += ["<h2>Beside the papers, on other data</h2>", f"<p>{OTHER_DATA}</p>"]
         parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in found.papers]))
