@@ -26,11 +26,11 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
-from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
+from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
 from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, collect
@@ -199,10 +199,10 @@ def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> Block
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
         cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
-        return cost.virtual_index(layout, replace(noted, rows=noted.rows.knowing(cuts)))
+        return virtual_index(layout, replace(noted, rows=noted.rows.knowing(cuts)))
     blocks = blocks_of(layout, data)
     blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
-    return _with_words(cost.index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
+    return _with_words(index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
 
 
 def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
@@ -229,7 +229,7 @@ def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
 
 def as_it_came(data: InMemory) -> BlockIndex:
     blocks = np.arange(len(data.all_rows)) // data.block_rows
-    return cost.index_of_assignment(blocks, int(blocks[-1]) + 1, replace(data.all_rows, rows=_noted((), data)))
+    return index_of_assignment(blocks, int(blocks[-1]) + 1, replace(data.all_rows, rows=_noted((), data)))
 
 
 def _noted(features: Sequence[Feature], data: InMemory) -> Rows:

@@ -17,7 +17,8 @@ from bench.options import Options
 from bench.record import line, progress
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score, virtual_index
+from hedgerow.core.learning.score import score
+from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.qdtree import QdTree

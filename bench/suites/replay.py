@@ -29,7 +29,7 @@ from bench.options import Case, Options
 from bench.record import line, progress
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import index_of_assignment
+from hedgerow.core.learning.virtual_blocks import index_of_assignment
 from hedgerow.core.predicates.nodes import Predicate
 
 ROWS = {"quick": 15_000, "full": 1_000_000}

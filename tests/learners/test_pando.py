@@ -17,8 +17,8 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import virtual_index
 from hedgerow.core.learning.trees.forest import Nodes, forest, product
+from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.pando import Pando

@@ -15,7 +15,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.complement import MAX_ROUNDS, fit_beside, rows_read
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import virtual_index
+from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, Or, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.qdtree import QdTree

@@ -92,6 +92,13 @@ def test_a_part_of_the_queries_has_the_weight_of_all(weights: list[float], most:
         assert max(off) <= sum(weights) / most * (0.5 + 1e-6)
 
 
+def test_heavy_queries_leave_room_for_the_others() -> None:
+    weights = [50.0, *[1.0] * 20, 30.0]
+    drawn = Workload(tuple(Query(f"q{i}", (Scan("t", LESS),), weight=w) for i, w in enumerate(weights))).sampled(7)
+    assert [(q.id, q.weight) for q in drawn if q.weight > 4] == [("q0", 50.0), ("q21", 30.0)]
+    assert [q.weight for q in drawn if q.weight <= 4] == [4.0] * 5
+
+
 def test_merged_adds_the_weights_of_equal_queries() -> None:
     same: list[Predicate] = [And((LESS, Compare(y, "=", lit(1)))), And((Compare(y, "=", lit(1)), LESS, LESS)), MORE]
     merged = Workload.of("t", same).merged()

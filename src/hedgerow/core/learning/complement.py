@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.problem import Learner, Problem
-from hedgerow.core.learning.score import virtual_index
+from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.pruning.block_stats import Bools
 
 Shares = npt.NDArray[np.float64]  # of the table's rows, one for each query

@@ -24,8 +24,8 @@ from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import index_of_assignment
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
+from hedgerow.core.learning.virtual_blocks import index_of_assignment
 from hedgerow.core.predicates.nodes import Predicate, atoms_of
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.queries import shape

@@ -6,22 +6,19 @@ saves depends on the columns of the condition: a run of long texts takes more wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 
-from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import index_of_assignment
+from hedgerow.core.learning.virtual_blocks import VirtualBlocks
 from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
+from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
-from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.pruning.block_stats import Ints, collect
+from hedgerow.core.pruning.value_codes import RankedColumn
 
 RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page
 _MIN_SAMPLED = 20  # rows of the sample in a run: fewer have narrower bounds than the run itself
@@ -43,17 +40,20 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     columns = sorted(filtered & rows.ranked.keys(), key=term_text)
     if not columns:
         return None
-    block = layout.assign(rows)
-    run = _rows_of_run(problem.sample)
-    asked = [(p, weight * work(problem.sample, p)) for p, weight in some_queries(problem)]
+    blocks, length = VirtualBlocks.of(layout, problem.sample), _rows_of_run(problem.sample)
+    asked = [(p, weight * work(problem.sample, p) * blocks.chances(p)) for p, weight in some_queries(problem)]
 
-    def saved(places: np.ndarray) -> float:
-        return _saved(_runs(block, places, run), problem.sample, asked)
+    def left(places: np.ndarray) -> float:
+        """The work of all queries if rows lie in this order."""
+        run = _runs(blocks.block, places, length)
+        runs = _index_of_runs(run, problem.sample)
+        block = blocks.block[np.unique(run, return_index=True)[1]]
+        return sum(float(in_block[block] @ (runs.blocks.rows * runs.to_open(p))) for p, in_block in asked)
 
-    usual = saved(np.zeros(len(rows), np.int64))
-    gains = {term_text(c): saved(rows.ranked[c].places) - usual for c in columns}
-    best = max(gains, key=lambda name: gains[name])
-    return best if gains[best] > 0 else None
+    usual = left(np.zeros(len(rows), np.int64))
+    found = {term_text(c): left(rows.ranked[c].places) for c in columns}
+    best = min(found, key=lambda name: found[name])
+    return best if found[best] < usual else None
 
 
 def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
@@ -68,9 +68,13 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
         places = rows.ranked[column].places
     else:
         places = np.random.default_rng(0).permutation(len(rows))
-    run = _runs(layout.assign(rows), places, _rows_of_run(sample))
-    plain = Rows({t: values for t, values in rows.ranked.items() if isinstance(t, Column)})
-    return index_of_assignment(run, int(run.max()) + 1, replace(sample, rows=plain))
+    return _index_of_runs(_runs(layout.assign(rows), places, _rows_of_run(sample)), sample)
+
+
+def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:
+    """The bounds of columns; Parquet knows nothing of conditions and expressions."""
+    columns: dict[Term, RankedColumn] = {t: values for t, values in sample.rows.ranked.items() if isinstance(t, Column)}
+    return BlockIndex((View(collect(columns, None, run, int(run.max()) + 1, max_distinct=0)),))
 
 
 def _rows_of_run(sample: Sample) -> int:
@@ -104,10 +108,3 @@ def _runs(block: np.ndarray, value: np.ndarray, rows: int) -> Ints:
     run = np.empty(len(order), np.int64)
     run[order] = np.cumsum(place % rows == 0) - 1
     return run
-
-
-def _saved(run: Ints, sample: Sample, asked: Sequence[tuple[Predicate, float]]) -> float:
-    """The work that the queries save by skipping runs; `asked`: each with its weight and the work of a row."""
-    index = index_of_assignment(run, int(run.max()) + 1, sample)
-    rows = index.blocks.rows
-    return sum(weight * float(rows[~index.to_open(p)].sum()) for p, weight in asked)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.html import html_table
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.virtual_blocks import VirtualBlocks
 from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.pruning.block_stats import Floats
 from hedgerow.core.workload.queries import Query
 
 
@@ -97,30 +99,28 @@ class Score:
 
 def score(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) -> Score:
     """Score a layout on virtual blocks made of the sample's rows; nothing is written."""
-    index = virtual_index(layout, sample)
-    return score_index(index, sample, queries, table)
-
-
-def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
-    """The index of the layout's blocks if the sample were the whole table."""
     if isinstance(layout, OverlapLayout):
-        return layout.index(sample.rows)
-    return index_of_assignment(layout.assign(sample.rows), layout.blocks, sample)
+        return score_index(layout.index(sample.rows), sample, queries, table)
+    blocks = VirtualBlocks.of(layout, sample)
+    return score_index(blocks.index, sample, queries, table, blocks.chances)
 
 
-def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
-    """The index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
-    return BlockIndex((View(sample.rows.stats(blocks, n)),))
+def score_index(
+    index: BlockIndex,
+    sample: Sample,
+    queries: Sequence[Query],
+    table: str,
+    chances: Callable[[Predicate], Floats] | None = None,
+) -> Score:
+    """Score the blocks that the queries open; the sample provides column widths and the share of rows that match.
 
-
-def score_index(index: BlockIndex, sample: Sample, queries: Sequence[Query], table: str) -> Score:
-    """Score the blocks that the queries open; the sample provides column widths and the share of rows that match."""
+    `chances`: how likely a query opens each block, where the index knows only the sample's rows."""
     rows = index.blocks.rows
     scores = []
     for query in queries:
         p = query.predicate(table)
-        opened = index.to_open(p)
-        read = float(rows[opened].sum() / max(1, rows[index.home_blocks].sum()))
+        opened = index.to_open(p).astype(float) if chances is None else chances(p)
+        read = float(opened @ rows / max(1, rows[index.home_blocks].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
         scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))

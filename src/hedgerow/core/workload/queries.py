@@ -137,14 +137,23 @@ class Workload:
     def sampled(self: W, most: int) -> W:
         """At most so many of the queries, in their order; each kind keeps about its share of the weight.
 
-        They are drawn at even steps of the weight. One on which several steps fall stays one, and weighs as much."""
+        The heaviest stay as they are. The others are drawn at even steps of their weight, which is then theirs."""
         if len(self) <= most:
             return self
-        up_to = list(accumulate(q.weight for q in self))
-        step = up_to[-1] / most
-        times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(most))
-        drawn = (replace(self.queries[i], weight=n * step) for i, n in sorted(times.items()))
-        return replace(self, queries=tuple(drawn))
+        weights = [q.weight for q in self]
+        by_weight = sorted(range(len(weights)), key=lambda i: -weights[i])
+        heavy, rest = 0, sum(weights)
+        while heavy < most and weights[by_weight[heavy]] * (most - heavy) >= rest:
+            rest -= weights[by_weight[heavy]]
+            heavy += 1
+        drawn = {i: weights[i] for i in by_weight[:heavy]}
+        if heavy < most:
+            light = sorted(by_weight[heavy:])
+            up_to = list(accumulate(weights[i] for i in light))
+            step = up_to[-1] / (most - heavy)
+            times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(most - heavy))
+            drawn |= {light[i]: n * step for i, n in times.items()}
+        return replace(self, queries=tuple(replace(self.queries[i], weight=drawn[i]) for i in sorted(drawn)))
 
     def merged(self: W) -> W:
         """Combine queries that need the same rows and columns into one with the sum of their weights."""

@@ -21,8 +21,9 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score, virtual_index
+from hedgerow.core.learning.score import score
 from hedgerow.core.learning.trees.overlap import _boxes, neighbours, overlapped
+from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.pruning.block_stats import T_BIT
