@@ -45,12 +45,13 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     files = list(read[:count]) or source.files[:: len(source.files) // count][:count]
     sizes = [max(1.0, size * len(files) / len(source.files)) for size in sizes]
     try:
-        start, file = _fixed_parts(source, [some[0] for some in shapes])
         frame = _frame(source, files)
         jobs, short = ([_job(of, source, some[0]) for some in shapes] for of in (frame, _frame(source, files[:1])))
         for job in short:  # Java compiles what a query does when it first runs
             _seconds(job)
-        spent, by_itself = _spent(jobs, start + file * len(files))
+        took = _took(jobs)
+        start, file = _fixed_parts(source, [some[0] for some in shapes])  # last: Java is slower at first
+        spent, by_itself = (np.maximum(0.0, seconds - start - file * len(files)) for seconds in took)
         start += _planning(source, shapes[0][0], frame)
     except spark_errors():
         return None  # a condition fails on some row, or asks for a column that is in the names of folders
@@ -65,12 +66,11 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     )
 
 
-def _spent(jobs: Sequence[DataFrame], fixed: float) -> tuple[Floats, Floats]:
-    """What each job spends beside the fixed part: if it has to read everything, and as it is."""
+def _took(jobs: Sequence[DataFrame]) -> tuple[Floats, Floats]:
+    """The seconds of each job: if it has to read everything, and as it is."""
     with configured(jobs[0].sparkSession, parquet__filterPushdown=False):
         whole = [_seconds(job) for job in jobs]
-    as_it_is = [_seconds(job) for job in jobs]
-    return np.maximum(0.0, np.array(whole) - fixed), np.maximum(0.0, np.array(as_it_is) - fixed)
+    return np.array(whole), np.array([_seconds(job) for job in jobs])
 
 
 def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
