@@ -248,10 +248,20 @@ def estimated(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, .
     found = []
     for row in section.rows:
         if "query_estimated" in row.details:
-            of, queries = row.details, zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
-            rewrite = f"{of['estimated_seconds']:.1f} / {of['seconds']:.1f}"
-            found.append((row.name, rewrite, *(f"{told:.2f} / {real:.2f}" for told, real in queries)))
+            rewrite = row.details["estimated_seconds"], row.details["seconds"]
+            queries = zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
+            found.append((row.name, *(f"{told:.2f} / {real:.2f}" for told, real in (rewrite, *queries))))
     return [(heads, found)] if found else []
+
+
+def others(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Heads and rows of the tables that few suites have."""
+    return [*templates(section), *by_day(section), *estimated(section)]
+
+
+def called(section: Section) -> str:
+    """What the page calls a suite's figure."""
+    return section.about.called or FIGURES[section.about.figure]
 
 
 def about(section: Section) -> str:
@@ -280,7 +290,7 @@ def markdown(found: Page) -> str:
         parts += ["## Seconds, beside the best of the same run", TOOK, _table(SECONDS, seconds(found))]
     parts += ["## Where a peer of the same run is better", _listed(found)]
     for section in found.sections:
-        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        heads = [h.format(figure=called(section)) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
         parts += [f"## {section.suite}", about(section)]
         parts += [_table(*table) for table in by_condition(section)] or [_table(heads, rows)]
@@ -288,7 +298,7 @@ def markdown(found: Page) -> str:
             parts.append(_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_table(RESOURCES, resources(section)))
-        parts += [_table(*table) for table in (*templates(section), *by_day(section), *estimated(section))]
+        parts += [_table(*table) for table in others(section)]
     if found.papers:
         pairs = [_pair(section, beside) for section, beside in found.papers]
         parts += ["## Beside the papers, on other data", OTHER_DATA, _table(PAPERS, pairs)]
@@ -354,7 +364,7 @@ def html(found: Page) -> str:
     parts.append("<ul>" + "".join(f"<li>{_code(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
     parts.append(f"<h2>Each suite</h2><p>{LEGEND}</p>")
     for section in found.sections:
-        heads = [h.format(figure=FIGURES[section.about.figure]) for h in HEADS]
+        heads = [h.format(figure=called(section)) for h in HEADS]
         parts.append(f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>")
         if by_condition(section):
             parts += [_html_table(*table) for table in by_condition(section)]
@@ -365,7 +375,7 @@ def html(found: Page) -> str:
             parts.append(_html_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_html_table(RESOURCES, resources(section)))
-        parts += [_html_table(*table) for table in (*templates(section), *by_day(section), *estimated(section))]
+        parts += [_html_table(*table) for table in others(section)]
     if found.papers:
         parts += ["<h2>Beside the papers, on other data</h2>", f"<p>{OTHER_DATA}</p>"]
         parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in found.papers]))
@@ -438,7 +448,7 @@ def _picture(section: Section, shape: object, size: str) -> str:
         if row.unseen is not None:
             given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
     of = ", ".join(filter(None, (section.suite, str(shape or ""), size)))
-    return bars(f"{of}: {FIGURES[figure]}", given)
+    return bars(f"{of}: {called(section)}", given)
 
 
 def _match(section: Section) -> float | None:

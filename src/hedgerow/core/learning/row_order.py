@@ -41,6 +41,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     if not columns:
         return None
     blocks, length = VirtualBlocks.of(layout, problem.sample), _rows_of_run(problem.sample)
+    # Each query, and the work that a row of each block is for it.
     asked = [(p, weight * work(problem.sample, p) * blocks.chances(p)) for p, weight in some_queries(problem)]
 
     def left(places: np.ndarray) -> float:
@@ -48,7 +49,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
         run = _runs(blocks.block, places, length)
         runs = _index_of_runs(run, problem.sample)
         block = blocks.block[np.unique(run, return_index=True)[1]]
-        return sum(float(in_block[block] @ (runs.blocks.rows * runs.to_open(p))) for p, in_block in asked)
+        return sum(float(of_a_row[block] @ (runs.blocks.rows * runs.to_open(p))) for p, of_a_row in asked)
 
     usual = left(np.zeros(len(rows), np.int64))
     found = {term_text(c): left(rows.ranked[c].places) for c in columns}

@@ -5,7 +5,9 @@ missing in a sample of 1 %, and a block without any would seem to be skipped:
 
     block               1     2     3     4     5
     rows in the table   3     4     0     1     2
-    in the sample       0     1     0     0     0       9 more rows are expected, in any of the other blocks
+    in the sample       0     1     0     0     0
+
+The table has more such rows than the sample shows; they are expected in any block that bounds do not exclude.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockInde
 
 @dataclass(frozen=True)
 class VirtualBlocks:
-    """The blocks of a layout without copies; `block`: where each row of the sample lies, of `blocks`."""
+    """A layout's blocks, without copies of rows. `block`: where each row of the sample lies; `blocks`: how many there
+    are."""
 
     sample: Sample
     block: Ints
@@ -86,7 +89,8 @@ class VirtualBlocks:
         alone = float((found == 1).sum()) / seen if seen else 1.0
         if usual is None:
             return alone * seen / self.sample.fraction
-        return alone * (seen + 1) / (self.sample.fraction + 1 / usual)  # as if numbers of rows fell off exponentially
+        # The mean of what the sample shows and of what is usual, as if rows of a value were exponentially distributed.
+        return alone * (seen + 1) / (self.sample.fraction + 1 / usual)
 
     def _usual(self, p: Predicate) -> float | None:
         """How many rows of the table have the value that a condition asks for, in the mean over all values."""
@@ -112,4 +116,4 @@ def distinct_in_table(sample: Sample, term: Term) -> float:
     times = np.bincount(np.bincount(places[places >= 0]), minlength=3)
     once, twice = float(times[1]), float(times[2])
     unseen = once * (once - 1) / (2 * (twice + 1))
-    return min(float(times[1:].sum()) + unseen, float(max(1, sample.table_rows)))
+    return max(1.0, min(float(times[1:].sum()) + unseen, float(sample.table_rows)))  # 1: of NULL and NaN alone

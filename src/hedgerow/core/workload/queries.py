@@ -137,7 +137,7 @@ class Workload:
     def sampled(self: W, most: int) -> W:
         """At most so many of the queries, in their order; each kind keeps about its share of the weight.
 
-        The heaviest stay as they are. The others are drawn at even steps of their weight, which is then theirs."""
+        The heaviest stay as they are. Others are drawn at even steps of their weight, and each weighs a step."""
         if len(self) <= most:
             return self
         weights = [q.weight for q in self]
