@@ -340,6 +340,24 @@ def test_queries_that_take_longer_than_promised_bring_a_look(
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
 
+@pytest.mark.parametrize(("in_vain", "too_soon"), [(0, False), (1, False), (2, True)])
+def test_looks_in_vain_grow_rarer(spark: SparkSession, delta_table: str, in_vain: int, too_soon: bool) -> None:
+    """By themselves 40 s of queries pay for a look of 1.5 s, also for twice as many seconds, but not for four times."""
+    begun = datetime.now(timezone.utc) - timedelta(days=1)
+    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
+    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    folder, promised = Folder(spark, delta_table), {"now": 0.95, "then": 0.95}
+    paid = Decision(
+        (begun - timedelta(hours=9)).isoformat(), delta_table, "new files", (), promised, 9, 1, True, None, 1.5
+    )
+    module._note(folder, paid)
+    for n in range(in_vain):
+        at = (begun - timedelta(hours=n)).isoformat()
+        module._note(folder, Decision(at, delta_table, "nothing", (), promised, looked=1.5))
+    found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+    assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
+
+
 def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
     """Once so many are expected that it and another look pay; though the queries took little since."""
     QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long,
+_LOOKS_IN_VAIN = 10.0  # or up to so many times that, if looks found nothing to do: each doubles it;
 _LOOKS_LOST = 3.0  # or so many times as long more than the last look expected
 _HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after longer learning
 _FAR_FEWER = 0.5  # of the bytes
@@ -419,7 +421,8 @@ class _Pilot:
 
         `share`: how many queries are expected, as a multiple of the log's. Where the log does not tell what they took,
         the last look's estimate counts."""
-        last = next((d for d in before if d.looked), None)
+        looks = [d for d in before if d.looked]
+        last = next(iter(looks), None)
         if last is None or (last.action != "nothing" and not last.done) or last.would_pay(span.queries * share, margin):
             return None
         lately, promised = span_of(self.log, last.at), last.promised
@@ -428,7 +431,9 @@ class _Pilot:
         if expected < _LOOKS_PAID * last.looked:
             return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
         lost = 0.0 if promised is None else since - promised * lately.queries
-        if since < _LOOKS_PAID * last.looked and lost < _LOOKS_LOST * last.looked:
+        in_vain = sum(1 for _ in takewhile(lambda look: look.action == "nothing", looks))
+        paid = _LOOKS_PAID * min(2.0**in_vain, _LOOKS_IN_VAIN) * last.looked
+        if since < paid and lost < _LOOKS_LOST * last.looked:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
         return None
 
