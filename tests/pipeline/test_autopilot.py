@@ -340,9 +340,12 @@ def test_queries_that_take_longer_than_promised_bring_a_look(
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
 
-@pytest.mark.parametrize(("in_vain", "too_soon"), [(0, False), (1, False), (2, True)])
-def test_looks_in_vain_grow_rarer(spark: SparkSession, delta_table: str, in_vain: int, too_soon: bool) -> None:
-    """By themselves 40 s of queries pay for a look of 1.5 s, also for twice as many seconds, but not for four times."""
+@pytest.mark.parametrize(("gain", "in_vain", "too_soon"), [(9, 0, False), (9, 1, False), (9, 2, True), (900, 2, False)])
+def test_looks_in_vain_grow_rarer(
+    spark: SparkSession, delta_table: str, gain: float, in_vain: int, too_soon: bool
+) -> None:
+    """Queries of 40 s pay for a look of 1.5 s, also for twice as many seconds, but not for four times; a look that
+    found what pays, and a limit forbade that, was not in vain."""
     begun = datetime.now(timezone.utc) - timedelta(days=1)
     QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
     QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
@@ -353,7 +356,7 @@ def test_looks_in_vain_grow_rarer(spark: SparkSession, delta_table: str, in_vain
     module._note(folder, paid)
     for n in range(in_vain):
         at = (begun - timedelta(hours=n)).isoformat()
-        module._note(folder, Decision(at, delta_table, "nothing", (), promised, looked=1.5))
+        module._note(folder, Decision(at, delta_table, "nothing", (), promised, gain, 100, looked=1.5))
     found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
@@ -363,7 +366,7 @@ def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession
     QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
     folder, refused = Folder(spark, delta_table), {"queries": 10.0, "now": 1.0}
     for gain, too_soon in ((300.0, True), (600.0, False)):  # 40 queries gain four times as much
-        last = Decision(utc_now(), delta_table, "nothing", (), refused, gain, cost=400.0, looked=1000.0)
+        last = Decision(utc_now(), delta_table, "nothing", (), refused, gain, cost=450.0, looked=1000.0)
         module._note(folder, last)
         found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
         assert ("to look for a layout took" in found.reasons[0]) == too_soon, found

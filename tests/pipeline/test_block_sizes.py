@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,14 @@ BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
 SEVERAL = ["qdtree", "auto", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
 
 
-@pytest.fixture
-def posed(spark: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch) -> TableProblem:
+@pytest.fixture(scope="module")
+def posed(spark: SparkSession, events: str) -> Iterator[TableProblem]:
     """Of a table so small that blocks of a few KB are usual."""
-    monkeypatch.setattr(table_problem, "_LEAST_BLOCK_BYTES", 1 << 10)
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 90)])
     source, queries, _ = opened_with_queries(spark, events, workload, "events")
-    return TableProblem.of(source, queries, How(), finer=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_problem, "_LEAST_BLOCK_BYTES", 1 << 10)
+        yield TableProblem.of(source, queries, How(), finer=True)
 
 
 @pytest.fixture(scope="module")

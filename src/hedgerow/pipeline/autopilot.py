@@ -97,10 +97,14 @@ class Decision:
                 return then if self.done else now
         return None
 
+    def is_in_vain(self, margin: float) -> bool:
+        """Whether a layout was looked for, and it saved too little; not if a limit forbids what would pay."""
+        return self.action == "nothing" and self.gain < margin * self.cost
+
     def would_pay(self, queries: float, margin: float) -> bool:
         """Whether what was refused, for too few queries were expected, would pay for so many, and another look too."""
         match self.facts:
-            case {"queries": float() | int() as few} if few > 0 and self.action == "nothing":
+            case {"queries": float() | int() as few} if few > 0 and self.is_in_vain(margin):
                 return self.gain / few * queries >= margin * (self.cost + self.looked)
         return False
 
@@ -431,7 +435,7 @@ class _Pilot:
         if expected < _LOOKS_PAID * last.looked:
             return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.looked:,.0f} s"
         lost = 0.0 if promised is None else since - promised * lately.queries
-        in_vain = sum(1 for _ in takewhile(lambda look: look.action == "nothing", looks))
+        in_vain = sum(look.is_in_vain(margin) for look in takewhile(lambda look: look.action == "nothing", looks))
         paid = _LOOKS_PAID * min(2.0**in_vain, _LOOKS_IN_VAIN) * last.looked
         if since < paid and lost < _LOOKS_LOST * last.looked:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"

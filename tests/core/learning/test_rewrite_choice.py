@@ -68,6 +68,13 @@ def test_files_of_which_queries_read_most_are_laid_out_alone() -> None:
     assert found.reasons == ("worst files, 2.0 GB of 10.0 GB: saves 2,500 s in 1,000 queries, and takes 215 s",)
 
 
+def test_what_a_limit_forbids_tells_what_it_would_save() -> None:
+    facts = Facts(GB, GB, 10_000, 9.0, 1.0, 1e-7, days_since_whole=0.5)
+    found = choose(facts)
+    assert found.action == "nothing" and "0.5 days ago" in found.reasons[0]
+    assert found.gain == 80_000.0 and found.gain > Limits().margin * found.cost > 0
+
+
 def test_a_table_of_new_files_only_is_the_whole_table() -> None:
     """So it is after a rewrite that was killed just before its commit: there is an index, of none of its files."""
     found = choose(Facts(GB, GB, 1e6, 5.0, 1.0, 1e-9, is_new=True))

@@ -125,12 +125,10 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
         what = action if amount in (0, facts.size) else f"{action}, {_size(amount)} of {_size(facts.size)}"
         sentence = f"{what}: saves {worth} in {facts.queries:,.0f} queries, and takes {paid}"
         against = _against(action, amount, facts, limits)
-        if gain < limits.margin * cost or gain <= 0:
-            refused.append(Choice(action, (), gain, cost))
-        elif against is not None:
+        pays = gain > 0 and gain >= limits.margin * cost
+        if pays and against is not None:
             sentence += f", but {against}"
-        else:
-            allowed.append(Choice(action, (), gain, cost))
+        (allowed if pays and against is None else refused).append(Choice(action, (), gain, cost))
         reasons.append(sentence)
     if allowed:
         best = max(allowed, key=lambda c: c.gain - c.cost)
