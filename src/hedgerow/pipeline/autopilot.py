@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long,
-_LOOKS_IN_VAIN = 10.0  # or up to so many times that, if looks found nothing to do: each doubles it;
+_LOOKS_IN_VAIN = 10.0  # or up to so many times that, if looks found nothing that pays: each doubles it;
 _LOOKS_LOST = 3.0  # or so many times as long more than the last look expected
 _HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after longer learning
 _FAR_FEWER = 0.5  # of the bytes
