@@ -326,14 +326,20 @@ def test_a_few_megabytes_of_a_table_have_seconds_too(
     assert found.action == "whole table", found
 
 
+def forty_seconds_lately(spark: SparkSession, table: str) -> datetime:
+    """Fills the log: 200 queries long ago, and 40 since the time that is returned, of a second each."""
+    log, begun = QueryLog.of(spark, table), datetime.now(timezone.utc) - timedelta(days=1)
+    log.append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
+    log.append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    return begun
+
+
 @pytest.mark.parametrize(("promised", "too_soon"), [(0.9, True), (0.5, False)])
 def test_queries_that_take_longer_than_promised_bring_a_look(
     spark: SparkSession, delta_table: str, promised: float, too_soon: bool
 ) -> None:
     """Sooner than those that take what the last look expected: 40 of them took a second each, and the look five."""
-    begun = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    begun = forty_seconds_lately(spark, delta_table).isoformat()
     last = Decision(begun, delta_table, "nothing", (), {"now": promised, "then": promised}, looked=5.0)
     module._note(Folder(spark, delta_table), last)
     found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
@@ -346,14 +352,10 @@ def test_looks_in_vain_grow_rarer(
 ) -> None:
     """Queries of 40 s pay for a look of 1.5 s, also for twice as many seconds, but not for four times; a look that
     found what pays, and a limit forbade that, was not in vain."""
-    begun = datetime.now(timezone.utc) - timedelta(days=1)
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 20, 100 + n) for n in range(200)])
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
+    begun = forty_seconds_lately(spark, delta_table)
     folder, promised = Folder(spark, delta_table), {"now": 0.95, "then": 0.95}
-    paid = Decision(
-        (begun - timedelta(hours=9)).isoformat(), delta_table, "new files", (), promised, 9, 1, True, None, 1.5
-    )
-    module._note(folder, paid)
+    long_before = (begun - timedelta(hours=9)).isoformat()
+    module._note(folder, Decision(long_before, delta_table, "new files", (), promised, 9, 1, done=True, looked=1.5))
     for n in range(in_vain):
         at = (begun - timedelta(hours=n)).isoformat()
         module._note(folder, Decision(at, delta_table, "nothing", (), promised, gain, 100, looked=1.5))

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long,
-_LOOKS_IN_VAIN = 10.0  # or up to so many times that, if looks found nothing that pays: each doubles it;
+_LOOKS_IN_VAIN = 10.0  # or up to so many times that: each look that found nothing that pays doubles it;
 _LOOKS_LOST = 3.0  # or so many times as long more than the last look expected
 _HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after longer learning
 _FAR_FEWER = 0.5  # of the bytes
@@ -98,7 +98,7 @@ class Decision:
         return None
 
     def is_in_vain(self, margin: float) -> bool:
-        """Whether a layout was looked for, and it saved too little; not if a limit forbids what would pay."""
+        """Whether a layout was learned, and saves too little. What pays, and a limit forbids, is not in vain."""
         return self.action == "nothing" and self.gain < margin * self.cost
 
     def would_pay(self, queries: float, margin: float) -> bool:
@@ -426,7 +426,7 @@ class _Pilot:
         `share`: how many queries are expected, as a multiple of the log's. Where the log does not tell what they took,
         the last look's estimate counts."""
         looks = [d for d in before if d.looked]
-        last = next(iter(looks), None)
+        last = looks[0] if looks else None
         if last is None or (last.action != "nothing" and not last.done) or last.would_pay(span.queries * share, margin):
             return None
         lately, promised = span_of(self.log, last.at), last.promised
