@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
     from hedgerow.pipeline.autopilot import autopilot as autopilot
-    from hedgerow.pipeline.autopilot import decisions as decisions
     from hedgerow.pipeline.calibrate import calibrate as calibrate
+    from hedgerow.pipeline.decisions import decisions as decisions
     from hedgerow.pipeline.doctor import Finding as Finding
     from hedgerow.pipeline.doctor import doctor as doctor
     from hedgerow.pipeline.explain import explain as explain
@@ -58,7 +58,7 @@ _PUBLIC = {
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pipeline.autopilot:autopilot",
     "calibrate": "hedgerow.pipeline.calibrate:calibrate",
-    "decisions": "hedgerow.pipeline.autopilot:decisions",
+    "decisions": "hedgerow.pipeline.decisions:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
     "doctor": "hedgerow.pipeline.doctor:doctor",

@@ -16,8 +16,8 @@ import hedgerow as hr
 from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.pipeline import autopilot as module
-from hedgerow.pipeline.autopilot import Decision
 from hedgerow.pipeline.calibrate import calibrated
+from hedgerow.pipeline.decisions import DECISIONS, Decision, note
 from hedgerow.pipeline.one_at_a_time import alone, utc_now
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
@@ -110,7 +110,7 @@ def test_new_files_get_the_layout_there_is(
     fill_log(spark, delta_table)
     speed = {"query": 0.01, "file": 1e-4, "byte": 1e-4, "unskipped": 1.0}
     long_look = Decision(utc_now(), delta_table, "nothing", (), {"fixed": 0.0, "rate": 1e-8}, looked=1e9, speed=speed)
-    module._note(Folder(spark, delta_table), long_look)
+    note(Folder(spark, delta_table), long_look)
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     new = set(table.describe()["unknown_files"])
@@ -341,7 +341,7 @@ def test_queries_that_take_longer_than_promised_bring_a_look(
     """Sooner than those that take what the last look expected: 40 of them took a second each, and the look five."""
     begun = forty_seconds_lately(spark, delta_table).isoformat()
     last = Decision(begun, delta_table, "nothing", (), {"now": promised, "then": promised}, looked=5.0)
-    module._note(Folder(spark, delta_table), last)
+    note(Folder(spark, delta_table), last)
     found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
@@ -355,12 +355,20 @@ def test_looks_in_vain_grow_rarer(
     begun = forty_seconds_lately(spark, delta_table)
     folder, promised = Folder(spark, delta_table), {"now": 0.95, "then": 0.95}
     long_before = (begun - timedelta(hours=9)).isoformat()
-    module._note(folder, Decision(long_before, delta_table, "new files", (), promised, 9, 1, done=True, looked=1.5))
+    note(folder, Decision(long_before, delta_table, "new files", (), promised, 9, 1, done=True, looked=1.5))
     for n in range(in_vain):
         at = (begun - timedelta(hours=n)).isoformat()
-        module._note(folder, Decision(at, delta_table, "nothing", (), promised, gain, 100, looked=1.5))
+        note(folder, Decision(at, delta_table, "nothing", (), promised, gain, 100, looked=1.5))
     found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
+
+
+def test_a_decision_of_a_time_to_come_is_passed_over(spark: SparkSession, delta_table: str) -> None:
+    """Noted by a machine whose clock was wrong: since then queries would take no seconds for years."""
+    forty_seconds_lately(spark, delta_table)
+    at = (datetime.now(timezone.utc) + timedelta(days=4000)).isoformat()
+    note(Folder(spark, delta_table), Decision(at, delta_table, "nothing", (), {"now": 0.9, "then": 0.9}, looked=1.5))
+    assert hr.autopilot(spark, delta_table, dry_run=True, **HOW).looked
 
 
 def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
@@ -369,10 +377,10 @@ def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession
     folder, refused = Folder(spark, delta_table), {"queries": 10.0, "now": 1.0}
     for gain, too_soon in ((300.0, True), (600.0, False)):  # 40 queries gain four times as much
         last = Decision(utc_now(), delta_table, "nothing", (), refused, gain, cost=450.0, looked=1000.0)
-        module._note(folder, last)
+        note(folder, last)
         found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
         assert ("to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, module._DECISIONS).glob("*.json"):
+        for file in Path(delta_table, DECISIONS).glob("*.json"):
             file.unlink()
 
 
@@ -382,10 +390,10 @@ def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_t
     QueryLog.of(spark, delta_table).append([{**entry, "seconds": None} for entry in asked])
     folder, before = Folder(spark, delta_table), datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat()
     for mean, too_soon in ((0.02, True), (2.0, False)):
-        module._note(folder, Decision(before, delta_table, "nothing", (), {"now": mean, "then": mean}, looked=1.0))
+        note(folder, Decision(before, delta_table, "nothing", (), {"now": mean, "then": mean}, looked=1.0))
         found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
         assert ("and to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, module._DECISIONS).glob("*.json"):
+        for file in Path(delta_table, DECISIONS).glob("*.json"):
             file.unlink()
 
 

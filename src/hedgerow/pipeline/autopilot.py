@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from itertools import takewhile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -22,6 +19,7 @@ from hedgerow.core.pruning.block_stats import Bools, Floats
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in
+from hedgerow.pipeline.decisions import Decision, decisions, note
 from hedgerow.pipeline.files_to_move import Files, files_of, mean_seconds, new_bytes, seconds_in
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn import learned_layout
@@ -39,13 +37,11 @@ from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.base import Table
 from hedgerow.tables.delta.table import DeltaTable
-from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DECISIONS = f"{SIDE}/decisions"
 _LOOKS_PAID = 10.0  # to look for a layout is worth while once queries took so many times as long,
 _LOOKS_IN_VAIN = 10.0  # or up to so many times that: each look that found nothing that pays doubles it;
 _LOOKS_LOST = 3.0  # or so many times as long more than the last look expected
@@ -53,65 +49,6 @@ _HOW = {"exact": False, "effort": "quick"}  # as little is left to read as after
 _FAR_FEWER = 0.5  # of the bytes
 _NO_SECONDS = "the queries' seconds cannot be measured on this table"
 _LEAST_SHARE = 0.05  # of a query's time: a smaller gain than this is within the error of the estimates
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the autopilot did, or would do, and why; `after` is the measured outcome of a rewrite.
-
-    `gain`, `cost` and `looked` are seconds: what is saved, what the rewrite takes, and what deciding itself took, if a
-    layout was looked for. `speed`: how fast queries were measured to be, if they were."""
-
-    at: str
-    table: str
-    action: str
-    reasons: tuple[str, ...]
-    facts: Mapping[str, Any]
-    gain: float = 0.0
-    cost: float = 0.0
-    done: bool = False
-    after: Mapping[str, Any] | None = None
-    looked: float = 0.0
-    speed: Mapping[str, float] | None = None
-
-    @property
-    def measured(self) -> Speed | None:
-        match self.speed:
-            case {"query": float() as q, "file": float() as f, "byte": float() as b, "unskipped": float() as u}:
-                return Speed(q, f, b, u)
-        return None
-
-    @property
-    def rewriting(self) -> RewriteCost | None:
-        """The cost of a rewrite that it was based on, if it came that far."""
-        match self.facts:
-            case {"fixed": float() | int() as fixed, "rate": float() as rate} if rate > 0:
-                return RewriteCost(fixed, rate)
-        return None
-
-    @property
-    def promised(self) -> float | None:
-        """The seconds of a query from then on, as they were estimated."""
-        match self.facts:
-            case {"now": float() | int() as now, "then": float() | int() as then}:
-                return then if self.done else now
-        return None
-
-    def is_in_vain(self, margin: float) -> bool:
-        """Whether a layout was learned, and saves too little. What pays, and a limit forbids, is not in vain."""
-        return self.action == "nothing" and self.gain < margin * self.cost
-
-    def would_pay(self, queries: float, margin: float) -> bool:
-        """Whether what was refused, for too few queries were expected, would pay for so many, and another look too."""
-        match self.facts:
-            case {"queries": float() | int() as few} if few > 0 and self.is_in_vain(margin):
-                return self.gain / few * queries >= margin * (self.cost + self.looked)
-        return False
-
-    def __str__(self) -> str:
-        return (
-            f"{self.action}{'' if self.done or self.action == 'nothing' else ' (not done)'}: {'; '.join(self.reasons)}"
-        )
 
 
 @in_own_session
@@ -149,39 +86,18 @@ def autopilot(
     with alone(folder) as holder:
         if holder is not None:
             return Decision(utc_now(), table, "nothing", (f"another autopilot works on it: {holder}",), {})
-        begun = decisions(spark, table)
+        before = [d for d in decisions(spark, table) if days_since(d.at) >= 0]  # a clock may have been wrong
         pilot = _Pilot(spark, table, log, learner, dict(how), price)
-        decision, found = pilot.decide(horizon, half_life, period, limits, begun)
+        decision, found = pilot.decide(horizon, half_life, period, limits, before)
         if found is not None and decision.action != "nothing" and not (dry_run or shadow):
             try:
                 decision = pilot.carry_out(decision, found, to)
             except HedgerowError as error:
-                _note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
+                note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
                 raise
         if not dry_run:
-            _note(folder, decision)
+            note(folder, decision)
         return decision
-
-
-def _note(folder: Folder, decision: Decision) -> None:
-    name = f"{_DECISIONS}/{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
-    folder.write(name, json.dumps(asdict(decision)).encode())
-
-
-def decisions(spark: SparkSession, table: str) -> list[Decision]:
-    """What the autopilot decided about a table, the newest first; a damaged note is passed over."""
-    folder = Folder(spark, QueryLog.of(spark, table).root)
-    if not folder.exists(_DECISIONS):
-        return []
-    found = []
-    for name in sorted(folder.sizes(_DECISIONS), reverse=True):
-        try:
-            saved = folder.read_json(f"{_DECISIONS}/{name}")
-            found.append(Decision(**{**saved, "reasons": tuple(saved["reasons"])}))
-            datetime.fromisoformat(found[-1].at)
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.facts import Asked, Branch, File, Picture
 from hedgerow.picture.page import page
-from hedgerow.pipeline.autopilot import decisions
+from hedgerow.pipeline.decisions import decisions
 from hedgerow.pipeline.log import logged
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.sample import draw
