@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.data import errorlog_data, errorlog_queries
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCALE = {"quick": 0.1, "full": 3.0}
 ROWS = {"quick": 100_000, "full": 4_000_000}
-QUERIES, TIMED, TURNS = 60, 12, 3
+QUERIES, WARM = 60, 12
 ITEMS = (0, 20, 120)  # conditions and expressions in the index, at most
 
 
@@ -81,8 +81,8 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
     cost = hr.calibrate(spark, str(source), workload)
     calibrated = time.perf_counter() - begun
     learned = hr.learn(spark, str(source), workload, seed=options.seed)
-    name, timed = learned.table, texts[:: max(1, len(texts) // TIMED)][:TIMED]
-    before = _mean_seconds(spark, name, str(source), timed)
+    name = learned.table
+    before = _mean_seconds(spark, name, str(source), texts)
     attached = spark.newSession()
     hr.attach(attached)
     for most in ITEMS:
@@ -106,7 +106,7 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
                 "seconds": round(took, 1),
                 "calibrating_seconds": round(calibrated, 1),
                 **_estimated(learned.seconds()),
-                "query_seconds": [round(before, 3), round(_mean_seconds(attached, name, place, timed), 3)],
+                "query_seconds": [round(before, 3), round(_mean_seconds(attached, name, place, texts), 3)],
             },
             seed=options.seed,
         )
@@ -119,9 +119,11 @@ def _estimated(seconds: Mapping[str, float | None]) -> dict[str, list[float]]:
 
 
 def _mean_seconds(spark: SparkSession, name: str, place: str, texts: Sequence[str]) -> float:
-    """The mean over the queries of the median of some turns, after one to warm up."""
+    """The mean over the queries, after some to warm up."""
     spark.read.parquet(place).createOrReplaceTempView(name)
-    return fmean(median([_seconds(spark, text) for _ in range(TURNS + 1)][1:]) for text in texts)
+    for text in texts[:WARM]:
+        _seconds(spark, text)
+    return fmean(_seconds(spark, text) for text in texts)
 
 
 def _seconds(spark: SparkSession, text: str) -> float:

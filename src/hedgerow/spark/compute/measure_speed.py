@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_SHAPES = 5  # of queries that are timed
 _READ_BYTES = 64 << 20  # in the columns of a query
 _MAX_FILES = 32
+_PARTS = 4  # of a table, in which Spark skips what it can
 _COUNTS = 3  # of which the fastest counts
 _LEAST_SECONDS_OF_A_FILE = 0.0005
 _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long as one by Spark alone
@@ -42,17 +43,17 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     # As many as are read at once: of one file alone all rows may be read by one task, which the others wait for.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
     count = max(least, int(min(1.0, share) * len(source.files)))
-    files = list(read[:count]) or source.files[:: len(source.files) // count][:count]
-    sizes = [max(1.0, size * len(files) / len(source.files)) for size in sizes]
+    parts = [list(read[:count])] if read else _spread(source.files, count)
+    count = len(parts[0])
+    sizes = [max(1.0, size * count / len(source.files)) for size in sizes]
     try:
-        frame = _frame(source, files)
-        jobs, short = ([_job(of, source, some[0]) for some in shapes] for of in (frame, _frame(source, files[:1])))
-        for job in short:  # Java compiles what a query does when it first runs
-            _seconds(job)
-        took = _took(jobs)
+        frames = [_frame(source, files) for files in parts]
+        for some in shapes:  # Java compiles what a query does when it first runs
+            _seconds(_job(_frame(source, parts[0][:1]), source, some[0]))
+        took = _took(source, frames, shapes)
         start, file = _fixed_parts(source, [some[0] for some in shapes])  # last: Java is slower at first
-        spent, by_itself = (np.maximum(0.0, seconds - start - file * len(files)) for seconds in took)
-        start += _planning(source, shapes[0][0], frame)
+        spent, by_itself = (np.maximum(0.0, seconds - start - file * count) for seconds in took)
+        start += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # a condition fails on some row, or asks for a column that is in the names of folders
     rates, unskipped = (spent / sizes).tolist(), np.minimum(1, by_itself / np.maximum(1e-9, spent)).tolist()
@@ -66,11 +67,24 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     )
 
 
-def _took(jobs: Sequence[DataFrame]) -> tuple[Floats, Floats]:
-    """The seconds of each job: if it has to read everything, and as it is."""
-    with configured(jobs[0].sparkSession, parquet__filterPushdown=False):
-        whole = [_seconds(job) for job in jobs]
-    return np.array(whole), np.array([_seconds(job) for job in jobs])
+def _spread(files: Sequence[str], count: int) -> list[list[str]]:
+    """Parts of the table, each of so many files from all over it."""
+    step = len(files) // count
+    starts = [(2 * i + 1) * step // (2 * _PARTS) for i in range(_PARTS)]
+    return [list(files[start::step][:count]) for start in starts]
+
+
+def _took(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
+    """The seconds of each shape: of a query that has to read everything; and the mean of some as it is.
+
+    What Spark skips depends on the literals, and on where in the table their rows are."""
+    with configured(source.frame.sparkSession, parquet__filterPushdown=False):
+        whole = [_seconds(_job(parts[0], source, some[0])) for some in shapes]
+    as_it_is = [
+        fmean(_seconds(_job(part, source, some[i * len(some) // len(parts)])) for i, part in enumerate(parts))
+        for some in shapes
+    ]
+    return np.array(whole), np.array(as_it_is)
 
 
 def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
