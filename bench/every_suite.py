@@ -103,7 +103,7 @@ WRITTEN: dict[str, Suite] = {
         ("zcurves", zcurves.physical, 20),
         ("correlated-like", correlated_like.physical, 20),
         ("lineitem", lineitem.physical, 60),
-        ("replay", replay_physical.run, 100),
+        ("replay", replay_physical.run, 135),
         ("tpch", tpch_tables.physical, 45),
     )
 }

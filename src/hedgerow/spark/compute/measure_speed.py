@@ -51,7 +51,7 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
         for some in shapes:  # Java compiles what a query does when it first runs
             _seconds(_job(_frame(source, parts[0][:1]), source, some[0]))
         took = _took(source, frames, shapes)
-        start, file = _fixed_parts(source, [some[0] for some in shapes])  # last: Java is slower at first
+        start, file = _fixed_parts(source, shapes)  # last: Java is slower at first
         spent, by_itself = (np.maximum(0.0, seconds - start - file * count) for seconds in took)
         start += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
@@ -77,11 +77,12 @@ def _spread(files: Sequence[str], count: int) -> list[list[str]]:
 def _took(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
     """The seconds of each shape: of a query that has to read everything; and the mean of some as it is.
 
-    What Spark skips depends on the literals, and on where in the table their rows are."""
+    What Spark skips depends on the literals, and on where in the table their rows are. The first query of a shape has
+    run already; others have Spark write new code for their literals, as most that users ask do."""
     with configured(source.frame.sparkSession, parquet__filterPushdown=False):
-        whole = [_seconds(_job(parts[0], source, some[0])) for some in shapes]
+        whole = [_seconds(_job(parts[0], source, some[-1])) for some in shapes]
     as_it_is = [
-        fmean(_seconds(_job(part, source, some[i * len(some) // len(parts)])) for i, part in enumerate(parts))
+        fmean(_seconds(_job(part, source, some[(i + 1) * len(some) // len(parts) - 1])) for i, part in enumerate(parts))
         for some in shapes
     ]
     return np.array(whole), np.array(as_it_is)
@@ -132,7 +133,7 @@ def seconds_to_rewrite(source: Source, folder: str) -> float | None:
         target.delete()
 
 
-def _fixed_parts(source: Source, queries: Sequence[Query]) -> tuple[float, float]:
+def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[float, float]:
     """The seconds of a query that has one row to read, and those of opening a file, which is all that a count does.
 
     As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
@@ -140,16 +141,17 @@ def _fixed_parts(source: Source, queries: Sequence[Query]) -> tuple[float, float
     some = source.files[:_MAX_FILES]
     first, all_ = _frame(source, some[:1]), _frame(source, some)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        one, many = (_fastest(frame.groupBy().count(), _COUNTS) for frame in (first, all_))
-        anyhow = fmean(_fastest(_job(first.limit(1), source, query), 1) for query in queries)
+        one, many = (_fastest(frame.groupBy().count()) for frame in (first, all_))
+        took = [[_seconds(_job(first.limit(1), source, query)) for query in (some[0], some[-1])] for some in shapes]
+        anyhow = fmean(seconds for _, seconds in took)  # the first has Java compile what such queries do
     file = max(_LEAST_SECONDS_OF_A_FILE, (many - one) / max(1, len(some) - 1))
     return max(0.0, one - file, anyhow - file), file
 
 
-def _fastest(job: DataFrame, runs: int) -> float:
-    """The fastest of so many runs, after one in which Java compiles what the job does."""
+def _fastest(job: DataFrame) -> float:
+    """The fastest of some runs, after one in which Java compiles what the job does."""
     _seconds(job)
-    return min(_seconds(job) for _ in range(runs))
+    return min(_seconds(job) for _ in range(_COUNTS))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:
