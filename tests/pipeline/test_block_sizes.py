@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hedgerow.core.layouts.base import layout_to_dict
+from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pipeline import table_problem
 from hedgerow.pipeline.block_sizes import in_best_blocks
@@ -24,15 +25,14 @@ BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
 SEVERAL = ["qdtree", "auto", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
 
 
-@pytest.fixture(scope="module")
-def posed(spark: SparkSession, events: str) -> Iterator[TableProblem]:
-    """Of a table so small that blocks of a few KB are usual; learned from quickly, for whatever the effort is, the
-    same problem gives the same layout."""
+@pytest.fixture(scope="module", params=["counts in memory", pytest.param("Spark counts", marks=pytest.mark.long)])
+def posed(request: pytest.FixtureRequest, spark: SparkSession, events: str) -> Iterator[TableProblem]:
+    """Of a table so small that blocks of a few KB are usual."""
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 90)])
     source, queries, _ = opened_with_queries(spark, events, workload, "events")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_problem, "_LEAST_BLOCK_BYTES", 1 << 10)
-        yield TableProblem.of(source, queries, How(effort="quick"), finer=True)
+        yield TableProblem.of(source, queries, How(), finer=True, in_memory=request.param == "counts in memory")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,8 @@ def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:
 def test_a_problem_with_other_blocks_is_as_if_posed_so(posed: TableProblem, learner: str) -> None:
     """With the trial of queries held out, which the qdtree asks."""
     rows = posed.how.sizes(posed.source)[-1]
-    alone = TableProblem.of(posed.source, posed.queries, replace(posed.how, block_rows=rows))
+    how, in_memory = replace(posed.how, block_rows=rows), isinstance(posed.counter, RowCounter)
+    alone = TableProblem.of(posed.source, posed.queries, how, in_memory=in_memory)
     assert posed.problem.trial is not None
     made, same = (p.learned(learner, {}) for p in (posed.with_block_rows(rows), alone))
     assert layout_to_dict(made.layout) == layout_to_dict(same.layout)
