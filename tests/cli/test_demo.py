@@ -12,7 +12,8 @@ import pytest
 from hedgerow import demo as story
 
 
-@pytest.mark.parametrize("is_delta", [pytest.param(True, marks=pytest.mark.long), False])
+@pytest.mark.long  # `make wheel` runs the demo too
+@pytest.mark.parametrize("is_delta", [True, False])
 def test_the_whole_story(
     run: Callable[..., Any],
     request: pytest.FixtureRequest,
