@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as t
 
 import hedgerow as hr
+from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.session import configured
 
 if TYPE_CHECKING:
@@ -51,23 +52,31 @@ def answer(frame: DataFrame) -> Answer:
 
 def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
     """The files that an attached query opens, and all; its answer is compared with that of a plain query."""
-    spark = frame.sparkSession
+    return opened_by_each(frame, [condition])[condition]
+
+
+def opened_by_each(frame: DataFrame, conditions: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The same of many conditions."""
+    spark, found, files = frame.sparkSession, [], {}
     hr.attach(spark)
     try:
-        found = answer(frame.where(condition))
-        [scan] = hr.last_query(spark)
+        for condition in conditions:
+            found.append(answer(frame.where(condition)))
+            [scan] = hr.last_query(spark)
+            files[condition] = scan.files_opened, scan.files
     finally:
         hr.detach(spark)
-    assert found == answer(frame.where(condition)), condition
-    return scan.files_opened, scan.files
+    for condition, attached, plain in zip(conditions, found, answers(frame, conditions), strict=True):
+        assert attached == plain, condition
+    return files
 
 
 def row_hash(frame: DataFrame) -> str:
     """Spark's own hash skips NULLs, so that (NULL, 1) would be as (1, NULL): each column also says whether it is one."""
-    parts = [
-        f"{f'map_entries(`{f.name}`)' if isinstance(f.dataType, t.MapType) else f'`{f.name}`'}, `{f.name}` IS NULL"
-        for f in frame.schema.fields
-    ]
+    names = {f.name: in_backticks(f.name) for f in frame.schema.fields}
+    maps = {f.name for f in frame.schema.fields if isinstance(f.dataType, t.MapType)}
+    values = {name: f"map_entries({quoted})" if name in maps else quoted for name, quoted in names.items()}
+    parts = [f"{values[name]}, {quoted} IS NULL" for name, quoted in names.items()]
     return f"xxhash64({', '.join(parts)})"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from tests.support.answers import answer, opened
+from tests.support.answers import answer, opened, opened_by_each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,15 +47,14 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
     def read() -> DataFrame:
         return spark.read.format(kind).load(path)
 
-    counts = {c: opened(read(), c) for c in CONDITIONS}
+    counts = opened_by_each(read(), CONDITIONS)
     for condition in CONDITIONS[:3]:
         assert answer(table.read(where=condition)) == answer(read().where(condition))
     assert counts["path LIKE '%apri%'"][0] < counts["path LIKE '%apri%'"][1]
     assert counts["path LIKE '%nothing%'"][0] == 0
     assert counts["path LIKE '%17%'"][0] == counts["path LIKE '%17%'"][1]
     table.append(rows(spark, 4000, 5000, "fir", "elm"))
-    for word in ("fir", "elm", "birch", "apricot"):
-        opened(read(), f"path LIKE '%{word}%'")
+    opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("fir", "elm", "birch", "apricot")])
     few, all_ = opened(read(), "path LIKE '%fi%' AND tool LIKE '%runner%'")
     assert 0 < few < all_
     assert hr.table(spark, path).verify()["rows"] == 5000
@@ -63,12 +62,10 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
         spark.sql(f"UPDATE delta.`{path}` SET path = '/ware/gorse' WHERE path LIKE '%birch%' AND number = 1")
         spark.sql(f"DELETE FROM delta.`{path}` WHERE path LIKE '%fir/%'")
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-        for word in ("gorse", "birch", "fir", "elm"):
-            opened(read(), f"path LIKE '%{word}%'")
+        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "fir", "elm")])
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN path TO was")
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN tool TO path")
-        for word in ("gorse", "birch", "ware", "elm", "runner"):
-            opened(read(), f"path LIKE '%{word}%'")
+        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "ware", "elm", "runner")])
     hr.table(spark, path).verify()
 
 
