@@ -80,7 +80,7 @@ SUITES: dict[str, Suite] = {
         advise.run, "What advise says of each learner, beside what its layout then reads", 8, "ratio", called=TOLD
     ),
     "estimates": Suite(
-        estimates.run, "Estimated seconds of rewrites and queries, beside measured ones", 15, "ratio", called=TOLD
+        estimates.run, "Estimated seconds of rewrites and queries, beside measured ones", 18, "ratio", called=TOLD
     ),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),

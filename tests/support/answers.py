@@ -51,7 +51,7 @@ def answer(frame: DataFrame) -> Answer:
 
 
 def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
-    """The files that an attached query opens, and all; its answer is compared with that of a plain query."""
+    """The files that an attached query opens, and all; its answer is compared with that of a pass over all rows."""
     return opened_by_each(frame, [condition])[condition]
 
 

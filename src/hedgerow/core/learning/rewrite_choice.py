@@ -125,13 +125,10 @@ def choose(facts: Facts, limits: Limits = Limits()) -> Choice:
         what = action if amount in (0, facts.size) else f"{action}, {_size(amount)} of {_size(facts.size)}"
         sentence = f"{what}: saves {worth} in {facts.queries:,.0f} queries, and takes {paid}"
         against = _against(action, amount, facts, limits)
-        found = refused
-        if gain > 0 and gain >= limits.margin * cost:
-            if against is None:
-                found = allowed
-            else:
-                sentence += f", but {against}"
-        found.append(Choice(action, (), gain, cost))
+        pays = gain > 0 and gain >= limits.margin * cost
+        if pays and against is not None:
+            sentence += f", but {against}"
+        (allowed if pays and against is None else refused).append(Choice(action, (), gain, cost))
         reasons.append(sentence)
     if allowed:
         best = max(allowed, key=lambda c: c.gain - c.cost)

@@ -32,7 +32,7 @@ _INDEXING = 1.5  # a rewrite with checks and index takes so many times as long a
 
 
 def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str] = ()) -> Speed | None:
-    """How fast queries read the table: one of each common shape is timed. None if that cannot be done.
+    """How fast queries read the table: some of each common shape are timed. None if that cannot be done.
 
     `read`: the files that queries read, the most read first, if that is known; else some of all."""
     if not source.files:
@@ -43,13 +43,14 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     # As many as are read at once: of one file alone all rows may be read by one task, which the others wait for.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
     count = max(least, int(min(1.0, share) * len(source.files)))
-    parts = [list(read[:count])] if read else _spread(source.files, count)
+    parts = [read[:count]] if read else _spread(source.files, count)
     count = len(parts[0])
     sizes = [max(1.0, size * count / len(source.files)) for size in sizes]
     try:
         frames = [_frame(source, files) for files in parts]
+        short = _frame(source, parts[0][:1])
         for some in shapes:  # Java compiles what a query does when it first runs
-            _seconds(_job(_frame(source, parts[0][:1]), source, some[0]))
+            _seconds(_job(short, source, some[0]))
         took = _took(source, frames, shapes)
         start, file = _fixed_parts(source, shapes)  # last: Java is slower at first
         spent, by_itself = (np.maximum(0.0, seconds - start - file * count) for seconds in took)
@@ -67,11 +68,11 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     )
 
 
-def _spread(files: Sequence[str], count: int) -> list[list[str]]:
+def _spread(files: Sequence[str], count: int) -> list[Sequence[str]]:
     """Parts of the table, each of so many files from all over it."""
     step = len(files) // count
     starts = [(2 * i + 1) * step // (2 * _PARTS) for i in range(_PARTS)]
-    return [list(files[start::step][:count]) for start in starts]
+    return [files[start::step][:count] for start in starts]
 
 
 def _took(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
