@@ -14,7 +14,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +23,13 @@ import pyarrow.parquet as pq
 
 from bench.options import Options, rotated
 from bench.record import line, progress
+from hedgerow.tables.state import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = {"quick": (100,), "full": (100, 1_000, 10_000)}
+KINDS: tuple[Kind, ...] = ("parquet", "delta")
 TURNS = {"quick": (3, 3), "full": (15, 3)}  # plans, and how many of them are run as well
 ROWS_OF_A_FILE = 20
 QUERIES = {"range": "k >= {low} AND k < {high}", "like": "word LIKE '%-{one}-%'"}
@@ -44,7 +45,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for files in FILES[form]:
-            for kind in ("parquet", "delta"):
+            for kind in KINDS:
                 progress(f"attach: {files} files of {kind}")
                 name = _table(spark, str(folder / f"{kind}{files}"), kind, files)
                 for what, condition in QUERIES.items():
@@ -62,36 +63,26 @@ def _bounds(condition: str, files: int) -> str:
     return condition.format(low=share, high=2 * share, one=files // 2)
 
 
-def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
+def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
     """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex, View
-    from hedgerow.core.layouts.base import layout_to_json
     from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.rule import settings
-    from hedgerow.spark.storage.delta_log import delta_log
     from hedgerow.spark.storage.folder import Folder
     from hedgerow.spark.write.writing import Writing
-    from hedgerow.tables.delta.segment_list import SegmentEntry
-    from hedgerow.tables.delta.segments import operation, update_list, with_segment, write_segment
-    from hedgerow.tables.delta.snapshot_files import schema_at
+    from hedgerow.tables.entry import Entry
     from hedgerow.tables.known_files import SIDE
-    from hedgerow.tables.parquet.manifest import Manifest
-    from hedgerow.tables.parquet.write import commit
+    from hedgerow.tables.part import write_layout, write_part
+    from hedgerow.tables.state import TableState, operation, write_first_state
 
     layout, stats, known = _written(path, files)
-    if kind == "parquet":
-        schema = json.loads(spark.read.parquet(f"{path}/{known.names[0]}").schema.json())
-        Folder(spark, f"{path}/{SIDE}").write("layout.json", layout_to_json(layout).encode())
-        manifest = Manifest(1, "t", schema, settings(spark), Writing(), (_like(files),), Checksum(0, 0, 0))
-        commit(spark, path, manifest, BlockIndex((View(stats),)), known)
-    else:
+    if kind == "delta":
         spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
-        log = delta_log(spark, path)
-        snapshot = log.snapshot()
-        schema = {name: str(type_) for name, type_ in schema_at(snapshot).items()}
-        entry = SegmentEntry("", "", snapshot.columns, schema, settings(spark), Writing(), (_like(files),))
-        added = write_segment(log, entry, layout, stats, known)
-        update_list(log, lambda m: with_segment(replace(m, name="t"), added, snapshot, operation("apply", 0, added)))
+    fields = json.loads(spark.read.format(kind).load(path).schema.json())["fields"]
+    side, none = Folder(spark, f"{path}/{SIDE}"), Checksum(0, 0, 0)
+    entry = Entry("", "", "", tuple(fields), settings(spark), Writing(), (_like(files),), none)
+    entry = write_part(side, write_layout(side, entry, layout), BlockIndex((View(stats),)), known)
+    write_first_state(side, TableState(kind, "t", (entry,), (operation("apply", 0, entry),)))
     return f"{kind}.`{path}`"
 
 

@@ -29,7 +29,7 @@ from tests.support.other_process import environment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hedgerow.tables.parquet.table import ParquetTable
+    from hedgerow.tables.managed import ManagedTable
 
 Run = Callable[..., Any]
 ROWS, BLOCK_ROWS = 4_000, 200
@@ -67,7 +67,7 @@ def learned(spark: SparkSession, shop: Path, queries: hedgerow.Workload) -> hedg
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, shop: Path, learned: hedgerow.Learned) -> ParquetTable:
+def table(spark: SparkSession, shop: Path, learned: hedgerow.Learned) -> ManagedTable:
     return hedgerow.apply(spark, str(shop / "orders"), learned, str(shop / "sorted"))
 
 
@@ -116,7 +116,7 @@ def test_score(
     shop: Path,
     queries: hedgerow.Workload,
     learned: hedgerow.Learned,
-    table: ParquetTable,
+    table: ManagedTable,
 ) -> None:
     def as_plain(score: hedgerow.Score) -> Any:
         return json.loads(score.to_json())
@@ -143,7 +143,7 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     assert found["rows"] == ROWS
     assert all(".gz." in name for name in written.known.names)
     assert written.known.rows.max() <= 300
-    assert written.manifest.writing.sort_by == ("price", "id")
+    assert written.newest.entry.writing.sort_by == ("price", "id")
     shown = facts(run("describe", to))
     assert shown["rows"] == "4,000"
     assert shown["files"].startswith(f"{found['files']}, ")
@@ -151,7 +151,7 @@ def test_apply_and_describe(run: Run, spark: SparkSession, shop: Path, learned: 
     refused = run(*words)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert run(*words, "--overwrite").exit_code == 0
-    assert hedgerow.table(spark, str(to)).manifest.writing.sort_by == ()  # a block has fewer rows than a page
+    assert hedgerow.table(spark, str(to)).newest.entry.writing.sort_by == ()  # a block has fewer rows than a page
 
 
 @pytest.mark.long
@@ -162,7 +162,7 @@ def test_rows_are_sorted_by_the_learned_column(
     for column, kept in (("price", ("price",)), ("gone", ())):
         replace(learned, sort_by=column).save(saved)
         assert run("apply", shop / "orders", saved, "--to", to, "--overwrite").exit_code == 0
-        assert hedgerow.table(spark, str(to)).manifest.writing.sort_by == kept
+        assert hedgerow.table(spark, str(to)).newest.entry.writing.sort_by == kept
         in_order = [
             prices == sorted(prices)
             for prices in (pq.read_table(file)["price"].to_pylist() for file in sorted(to.glob("*.parquet")))
@@ -214,7 +214,7 @@ def test_the_doctor_of_no_table(run: Run, tmp_path: Path) -> None:
     assert found.exit_code == 1 and "look" in found.stdout and "nowhere" in found.stdout
 
 
-def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
+def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: Path, table: ManagedTable) -> None:
     place = shop / "mixed"
     hedgerow.apply(spark, str(shop / "orders"), table.layout, str(place))
     pq.write_table(pq.read_table(shop / "orders"), place / "mine.parquet")
@@ -224,12 +224,12 @@ def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: P
     assert result.stderr == f"error: {place} is not as it was written: the file mine.parquet is not Hedgerow's\n"
 
 
-def test_verify(run: Run, table: ParquetTable) -> None:
+def test_verify(run: Run, table: ManagedTable) -> None:
     assert answer(run("verify", table.path, "--json")) == table.verify()
     assert facts(run("verify", table.path))["rows"] == "4,000, all compared"
 
 
-def test_query(run: Run, spark: SparkSession, table: ParquetTable) -> None:
+def test_query(run: Run, spark: SparkSession, table: ManagedTable) -> None:
     sql = f"SELECT id, city, price FROM parquet.`{table.path}` WHERE days = 3 ORDER BY id"
     expected = [row.asDict() for row in spark.sql(sql).collect()]
     result = run("query", sql, "--limit", 0, "--json")
@@ -267,7 +267,7 @@ def test_a_statement_that_answers_nothing(run: Run, spark: SparkSession) -> None
     assert spark.catalog.dropTempView("of_the_cli")
 
 
-def test_explain(run: Run, spark: SparkSession, shop: Path, table: ParquetTable) -> None:
+def test_explain(run: Run, spark: SparkSession, shop: Path, table: ManagedTable) -> None:
     sql = f"SELECT count(*) FROM parquet.`{table.path}` WHERE days = 3"
     (found,) = answer(run("query", sql, "--explain", "--json"))["tables"]
     assert found["opened"] == table.files("days = 3")
@@ -281,7 +281,7 @@ def test_explain(run: Run, spark: SparkSession, shop: Path, table: ParquetTable)
     assert answer(run("query", none, "--explain", "--json"))["tables"][0]["opened"] == []
 
 
-def test_why_files_are_skipped(run: Run, table: ParquetTable) -> None:
+def test_why_files_are_skipped(run: Run, table: ManagedTable) -> None:
     found = answer(run("explain", table.path, "days = 3", "--json"))
     assert found["opened"] == len(table.files("days = 3"))
     assert found["files"] == len(table.known)
@@ -290,7 +290,7 @@ def test_why_files_are_skipped(run: Run, table: ParquetTable) -> None:
     assert "1 of " in run("explain", table.path, "days = 3").stdout
 
 
-def test_a_query_is_compared_with_itself(run: Run, spark: SparkSession, table: ParquetTable) -> None:
+def test_a_query_is_compared_with_itself(run: Run, spark: SparkSession, table: ManagedTable) -> None:
     sql = f"SELECT * FROM parquet.`{table.path}` WHERE days = 3"
     found = answer(run("query", sql, "--compare", "--json"))
     assert found["plain"]["files"] == len(table.known) > found["skipping"]["files"] == len(table.files("days = 3"))

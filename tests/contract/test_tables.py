@@ -1,8 +1,11 @@
-"""What every managed table promises (`tables/base`), run on both formats."""
+"""Every public name of a managed table (`tables/managed`), on both formats."""
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.start.session import temporary_settings
-from hedgerow.tables.base import LacksCapability, Table
+from hedgerow.tables.formats import LacksCapability
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answer
 from tests.support.things_table import COLUMNS, ROWS
 
@@ -28,6 +35,8 @@ CONDITIONS = [
     "number IS NULL",
 ]
 WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in CONDITIONS])
+NEW = ["word LIKE '%3'", "number % 10 = 4", "number + price > 990"]  # each about some rows of every block of numbers
+NEW_WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in [*NEW, *NEW]])
 DESCRIBED = {
     "path",
     "table",
@@ -42,6 +51,24 @@ DESCRIBED = {
 }
 
 
+@dataclass(frozen=True)
+class Case:
+    """A table that was just written, and whether it is a Delta table."""
+
+    spark: SparkSession
+    table: ManagedTable
+    is_delta: bool
+
+    @property
+    def sql(self) -> str:
+        return f"SELECT * FROM {'delta' if self.is_delta else 'parquet'}.`{self.table.path}`"
+
+    def predicate(self, condition: str) -> Predicate:
+        """The condition as the index is asked."""
+        (query,) = self.table.bound(hr.Workload.from_sql([f"SELECT * FROM things WHERE {condition}"]))
+        return query.predicate("things")
+
+
 def things(spark: SparkSession, start: int = 0, rows: int = ROWS) -> DataFrame:
     return spark.range(start, start + rows).selectExpr(*COLUMNS)
 
@@ -51,18 +78,26 @@ def learned(spark: SparkSession, source: str, learner: str = "range", **paramete
     return hr.learn(spark, source, WORKLOAD, learner, ROWS // BLOCKS, ROWS, table="things", **named, **parameters)
 
 
-def laid_out(spark: SparkSession, format_: str, folder: Path) -> Table:
+def laid_out(spark: SparkSession, format_: str, folder: Path) -> ManagedTable:
     source = str(folder / "source")
     things(spark).repartition(3, "price").write.format(format_).save(source)
     to = str(folder / "table") if format_ == "parquet" else None
     return hr.apply(spark, source, learned(spark, source), to)
 
 
-@pytest.fixture(params=FORMATS)
-def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Table:
+@pytest.fixture(scope="module", params=FORMATS)
+def written(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """For tests that only read."""
     if request.param == "delta":
         request.getfixturevalue("delta")
-    return laid_out(spark, request.param, tmp_path)
+    return Case(spark, laid_out(spark, request.param, tmp_path_factory.mktemp("things")), request.param == "delta")
+
+
+@pytest.fixture
+def case(written: Case, tmp_path: Path) -> Case:
+    """A copy, which a test may change."""
+    shutil.copytree(written.table.path, tmp_path / "things")
+    return Case(written.spark, hr.table(written.spark, str(tmp_path / "things")), written.is_delta)
 
 
 def refused(call: Callable[[], object]) -> str:
@@ -73,55 +108,181 @@ def refused(call: Callable[[], object]) -> str:
     return sentence
 
 
-def test_promises(spark: SparkSession, table: Table) -> None:
-    """One test for the whole protocol: a table takes seconds to make."""
-    everything = things(spark)
-    assert table.name == "things" and table.layout.blocks >= BLOCKS // 2
-    files = table.files()
-    assert len(files) == len(table.known) and answer(table.read()) == answer(everything)
-    opened = [table.files(c) for c in CONDITIONS]
-    assert all(set(some) <= set(files) for some in opened) and min(map(len, opened)) < len(files)
+# --- every public name of a managed table, on both formats ------------------------------------------
+
+
+def facts(c: Case) -> None:
+    t = c.table
+    assert t.name == "things" and t.path and t.spark is c.spark and t.written_under and not t.stale_joins()
+    assert t.format.kind == t.state.kind == ("delta" if c.is_delta else "parquet")
+    assert t.layout == t.newest.layout and t.layout.blocks >= BLOCKS // 2
+    assert [part.id for part in t.parts] == list(t.state.ids) == [t.newest.id] and t.was_committed(t.newest.id)
+    assert not t.was_committed("another") and t.stale(t.newest) == set() and not t.joins.joined
+    assert {str(t.schema[name]) for name in ("number", "word")} == {"int", "string"}
+
+
+def files_and_rows(c: Case) -> None:
+    t, everything = c.table, things(c.spark)
+    names = t.files()
+    assert sorted(names) == sorted(t.known.names) == sorted(t.snapshot().files.names) and t.known.rows.sum() == ROWS
+    assert answer(t.read()) == answer(everything)
+    opened = [t.files(condition) for condition in CONDITIONS]
+    assert all(set(some) <= set(names) for some in opened) and min(map(len, opened)) < len(names)
     for condition in CONDITIONS:
-        assert answer(table.read(condition)) == answer(everything.where(condition)), condition
-    assert answer(table.read(CONDITIONS[0], ["word"])) == answer(everything.where(CONDITIONS[0]).select("word"))
+        assert answer(t.read(condition)) == answer(everything.where(condition)), condition
+    assert answer(t.read(CONDITIONS[0], ["word"])) == answer(everything.where(CONDITIONS[0]).select("word"))
 
-    assert table.describe().keys() >= DESCRIBED and table.describe()["rows"] == ROWS
-    assert table.verify()["rows"] == ROWS
-    score = table.score(WORKLOAD)
-    predicates = [
-        q.predicate("things")
-        for q in WORKLOAD.on("things").bind({"things": {"number": "bigint", "word": "string", "price": "double"}})
-    ]
-    assert 0 < score.rows_read < 1 and all(0 <= share <= 1 for share in table.rows_read(predicates))
-    told = table.explained(predicates[0])
-    assert sorted(name for group in told.groups for name in group.files) == sorted(files)
-    assert table.rows_opened(told).count() == sum(group.rows or 0 for group in told.groups if group.opened)
-    assert str(ROWS) in table._repr_html_() and "rows read" in score._repr_html_()
-    assert table.written_under and not table.stale_joins()
 
-    all_rows = f"SELECT * FROM {table.describe().get('format', 'parquet')}.`{table.path}`"
-    cached = spark.sql(all_rows).cache()
+def reasons(c: Case) -> None:
+    t, p = c.table, c.predicate(CONDITIONS[0])
+    told = t.explained(p)
+    assert sorted(name for group in told.groups for name in group.files) == sorted(t.files())
+    assert t.rows_opened(told).count() == sum(group.rows or 0 for group in told.groups if group.opened) < ROWS
+    indexed = t.indexed()
+    chosen = indexed.choose(p).opened.tolist()
+    assert sorted(told.opened) == sorted(n for n, o in zip(indexed.files.names, chosen, strict=True) if o)
+
+
+def measures(c: Case) -> None:
+    t, queries = c.table, c.table.bound(WORKLOAD)
+    score, shares = t.score(WORKLOAD), t.rows_read([query.predicate("things") for query in queries])
+    assert len(queries) == len(CONDITIONS) and all(0 <= share <= 1 for share in shares)
+    assert 0 < score.rows_read < 1 and score.rows_read == pytest.approx(sum(shares) / len(shares))
+    assert t.describe().keys() >= DESCRIBED and t.describe()["rows"] == ROWS == dict(t.plain_facts())["rows"]
+    assert str(ROWS) in t._repr_html_() and "rows read" in score._repr_html_()
+    assert t.verify().keys() >= {"rows", "files", "files_with_statistics_checked"} and t.verify()["rows"] == ROWS
+    (done,) = t.history()
+    assert done["operation"] == "apply" and done["time"] and done["version"] is not None
+
+
+def appends(c: Case) -> None:
+    """One part more, described as the first one; both are asked at once."""
+    before, files = c.table.state, c.table.files()
+    cached = c.spark.sql(c.sql).cache()
     assert cached.count() == ROWS
-    grown = table.append(things(spark, ROWS, 100))
-    assert spark.sql(all_rows).count() == ROWS + 100, "the session still reads what it cached before the append"
+    grown = c.table.append(things(c.spark, ROWS, 100))
+    assert c.spark.sql(c.sql).count() == ROWS + 100, "the session still reads what it cached before the append"
     cached.unpersist()
-    assert answer(grown.read()) == answer(things(spark, 0, ROWS + 100))
+    assert answer(grown.read()) == answer(things(c.spark, 0, ROWS + 100)) and set(files) <= set(grown.files())
     assert grown.describe()["rows"] == ROWS + 100 and not grown.describe()["unknown_files"]
+    assert grown.state.parts[0] == before.parts[0] and len(grown.parts) == 2 and len(grown.indexed().parts) == 1
+    assert grown.newest.entry.layout == grown.parts[0].id or grown.newest.entry.layout == grown.parts[0].entry.layout
     assert grown.verify()["rows"] == ROWS + 100
-    assert set(files) <= set(grown.files())
     done = grown.history()
-    assert [o["operation"] for o in done] == ["append", "apply"]
-    assert all(o["time"] and o["version"] is not None for o in done) and done[0]["version"] > done[1]["version"]
+    assert [o["operation"] for o in done] == ["append", "apply"] and done[0]["version"] > done[1]["version"]
+    grown.finish()
+    assert grown.catch_up() == [] and c.table.files() == grown.files()  # also of whoever opened it before
 
 
-@pytest.mark.long
-def test_rollback(spark: SparkSession, table: Table) -> None:
-    if table.describe().get("format") == "delta":
-        back = table.rollback()
-        assert answer(back.read()) == answer(things(spark)) and back.history()[0]["operation"] == "rollback"
+def relearns(c: Case) -> None:
+    """Nothing of the table's files changes; the index knows the new conditions, of appended rows as well."""
+    few = "word NOT LIKE '%3' AND number % 10 <> 4"
+    table = c.table.append(things(c.spark, ROWS, 100).where(few))
+    before, files = table.score(NEW_WORKLOAD).rows_read, table.files()
+    relearned = table.relearn(NEW_WORKLOAD)
+    assert relearned.files() == files and relearned.verify()["rows"] == table.verify()["rows"]
+    assert relearned.score(NEW_WORKLOAD).rows_read < before
+    for condition in (*NEW, *CONDITIONS):
+        assert answer(relearned.read(condition)) == answer(c.spark.sql(c.sql).where(condition)), condition
+    grown = relearned.append(things(c.spark, ROWS + 100, 100).where(few))
+    added = set(grown.files()) - set(files)
+    assert added and not added & set(grown.files(NEW[0])) and grown.verify()["rows"] > 0
+    assert [o["operation"] for o in grown.history()] == ["append", "relearn", "append", "apply"]
+    again = grown.relearn(WORKLOAD, statistics=0)
+    assert answer(again.read(NEW[0])) == answer(grown.read(NEW[0])) and again.verify()["rows"] == grown.verify()["rows"]
+    assert again.repair().files() == again.files(), "nothing is joined, so there is nothing to repair"
+
+
+def takes_back(c: Case) -> None:
+    if c.is_delta:
+        back = c.table.rollback()
+        assert answer(back.read()) == answer(things(c.spark)) and back.history()[0]["operation"] == "rollback"
+        assert answer(back.read(version=0)) == answer(things(c.spark)) and back.files(version=0)
     else:
-        assert "rolled back" in refused(table.rollback)
-        assert answer(hr.table(spark, table.path).read()) == answer(things(spark))
+        assert "rolled back" in refused(c.table.rollback)
+        assert "older versions" in refused(lambda: c.table.read(version=0))
+        assert answer(hr.table(c.spark, c.table.path).read()) == answer(things(c.spark))
+
+
+def lays_out(c: Case) -> None:
+    """Files of others are always opened, until they get the layout."""
+    things(c.spark, ROWS, 100).coalesce(1).write.format(c.table.format.kind).mode("append").save(c.table.path)
+    (name,) = c.table.describe()["unknown_files"]
+    assert c.table.describe()["rows"] == ROWS + 100 and name in c.table.explained(c.predicate("number < 9")).opened
+    assert 0 < c.table.score(WORKLOAD).rows_read < 1
+    if c.is_delta:
+        assert c.table.verify()["unknown_files"] == 1
+        again = c.table.lay_out([name])
+        assert not again.describe()["unknown_files"] and again.verify()["rows"] == ROWS + 100
+    else:
+        assert "no part" in refused(lambda: c.table.lay_out([name]))
+        with pytest.raises(hr.HedgerowError, match="is not Hedgerow's"):
+            c.table.verify()
+
+
+def copies(c: Case) -> None:
+    """A replica of a Parquet table; a Delta table has none."""
+    plan = learned(c.spark, c.table.path)
+    if c.is_delta:
+        assert "replicas" in refused(lambda: hr.apply(c.spark, c.table.path, plan, c.table.path, replica="second"))
+        assert "replicas" in refused(c.table.refresh_replicas) and c.table.replicas == {}
+    else:
+        table = hr.apply(c.spark, c.table.path, plan, c.table.path, replica="second")
+        assert list(table.replicas) == ["second"] == list(table.refresh_replicas().replicas)
+
+
+READS: dict[Callable[[Case], None], str] = {
+    facts: "name path spark format state layout newest parts was_committed written_under stale_joins stale joins schema",
+    files_and_rows: "files known snapshot read",
+    reasons: "explained rows_opened indexed",
+    measures: "bound score rows_read describe plain_facts _repr_html_ verify history",
+}
+WRITES: dict[Callable[[Case], None], str] = {
+    appends: "append finish catch_up",
+    relearns: "relearn repair",
+    takes_back: "rollback",
+    lays_out: "lay_out",
+    copies: "replicas refresh_replicas",
+}
+
+
+def test_every_public_name_is_exercised() -> None:
+    """A method that only one format has been tried with begins to drift."""
+    public = {name for name in dir(ManagedTable) if not name.startswith("_")} - {"open"}
+    fields = {field.name for field in dataclasses.fields(ManagedTable)}
+    exercised = " ".join((*READS.values(), *WRITES.values())).split()
+    assert {*public, *fields, "_repr_html_"} == set(exercised) and len(exercised) == len(set(exercised))
+
+
+@pytest.mark.parametrize("check", READS, ids=lambda check: check.__name__)
+def test_reads(written: Case, check: Callable[[Case], None]) -> None:
+    check(written)
+
+
+LONG = (relearns, takes_back, copies)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, marks=[pytest.mark.long] * (check in LONG)) for check in WRITES],
+    ids=lambda check: check.__name__,
+)
+def test_writes(case: Case, check: Callable[[Case], None]) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_table_without_rows(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    """Any statistics hold for a file without rows."""
+    if format_ == "delta":
+        request.getfixturevalue("delta")
+    source, to = str(tmp_path / "source"), str(tmp_path / "table") if format_ == "parquet" else None
+    things(spark).where("number IS NULL AND id < 0").write.format(format_).save(source)
+    layout = Learned(TreeLayout((), ()), "things")
+    table = hr.apply(spark, source, layout, to)
+    assert table.verify()["rows"] == 0 and table.read("number < 5").count() == 0
 
 
 @pytest.mark.long
@@ -165,26 +326,3 @@ def test_the_verbs_own_session_decides_how_values_are_written(
         assert footer.schema.to_arrow_schema().field("moment").type.unit == "us"
         zero = footer.row_group(0).column(footer.schema.names.index("zero"))
         assert not zero.has_dictionary_page, "-0.0 and 0.0 would be told apart"
-
-
-NEW = ["word LIKE '%3'", "number % 10 = 4", "number + price > 990"]  # each about some rows of every block of numbers
-NEW_WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in [*NEW, *NEW]])
-
-
-@pytest.mark.long
-def test_relearn(spark: SparkSession, table: Table) -> None:
-    """Nothing of the table's files changes; the index knows the new conditions, of appended rows as well."""
-    table = table.append(things(spark, ROWS, 100).where("word NOT LIKE '%3' AND number % 10 <> 4"))
-    before, files = table.score(NEW_WORKLOAD).rows_read, table.files()
-    relearned = table.relearn(NEW_WORKLOAD)
-    assert relearned.files() == files and relearned.verify()["rows"] == table.verify()["rows"]
-    assert relearned.score(NEW_WORKLOAD).rows_read < before
-    everything = spark.read.format(table.describe().get("format", "parquet")).load(table.path)
-    for condition in (*NEW, *CONDITIONS):
-        assert answer(relearned.read(condition)) == answer(everything.where(condition)), condition
-    grown = relearned.append(things(spark, ROWS + 100, 100).where("word NOT LIKE '%3' AND number % 10 <> 4"))
-    added = set(grown.files()) - set(files)
-    assert added and not added & set(grown.files(NEW[0])) and grown.verify()["rows"] > 0
-    assert [o["operation"] for o in grown.history()] == ["append", "relearn", "append", "apply"]
-    again = grown.relearn(WORKLOAD, statistics=0)
-    assert answer(again.read(NEW[0])) == answer(grown.read(NEW[0])) and again.verify()["rows"] == grown.verify()["rows"]

@@ -220,12 +220,12 @@ def with_history(random: Random, plan: Plan) -> Plan:
         case "junk":
             name = random.choice(
                 (
-                    "manifest-old.json",
-                    "manifest-0x1.json",
-                    "delta-old.json",
-                    "manifest-.json",
+                    "state-old.json",
+                    "state-0x1.json",
+                    "delta-1.json",
+                    "state-.json",
                     "x.txt",
-                    "manifest-1.json.bak",
+                    "state-1.json.bak",
                 )
             )
             return replace(plan, history=(f'pathlib.Path(table, "_hedgerow", {name!r}).write_text("{{}}")',))

@@ -22,7 +22,8 @@ from pyspark.errors import PySparkException
 
 import hedgerow as hr
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.entry import total
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,10 +169,10 @@ def held(frame: Any) -> Values:
     return Counter(row[0] for row in frame.select("id").collect())
 
 
-def check(spark: SparkSession, path: str, writers: list[Writer], before: Values) -> ParquetTable:
+def check(spark: SparkSession, path: str, writers: list[Writer], before: Values) -> ManagedTable:
     """What is there now: all that was done, and of what was killed all or nothing."""
     table = hr.table(spark, path)
-    assert isinstance(table, ParquetTable)
+    assert isinstance(table, ManagedTable)
     spark.catalog.refreshByPath(path)
     now = held(spark.read.parquet(path))
     sure = sum((w.added for w in writers if w.error is None), before)
@@ -219,10 +220,10 @@ def test_an_append_is_killed(spark: SparkSession, template: Path, tmp_path: Path
         run([writer], lambda busy: busy[0])
         assert isinstance(writer.error, Killed)
         table = check(spark, path, [writer], Counter(range(ROWS)))
-        is_done = table.manifest.checksum.rows > ROWS
+        is_done = total(table.state.parts).rows > ROWS
         seen[is_done] += 1
         again = table.append(rows(spark, 2000 if is_done else 1000, BATCH))
-        assert again.verify()["rows"] == table.manifest.checksum.rows + BATCH
+        assert again.verify()["rows"] == total(table.state.parts).rows + BATCH
         shutil.rmtree(path)
     assert seen[False] and seen[True], seen
 

@@ -75,9 +75,9 @@ def test_other_settings(attached: SparkSession, place: str) -> None:
         assert "a part of the index" in advices(attached, place)["settings"]
 
 
-def test_a_damaged_manifest(attached: SparkSession, place: str) -> None:
-    (manifest,) = Path(place, "_hedgerow").glob("manifest-*.json")
-    manifest.write_text("{}")
+def test_a_damaged_state(attached: SparkSession, place: str) -> None:
+    (state,) = Path(place, "_hedgerow").glob("state-*.json")
+    state.write_text("{}")
     assert "damaged" in advices(attached, place)["table"] or "cannot be read" in advices(attached, place)["table"]
 
 
@@ -85,8 +85,8 @@ def test_a_damaged_manifest(attached: SparkSession, place: str) -> None:
 def test_why_the_last_query_skipped_nothing(attached: SparkSession, place: str) -> None:
     attached.sql(f"SELECT * FROM parquet.`{place}` WHERE id = 3").collect()
     assert "last query" not in advices(attached)
-    (manifest,) = Path(place, "_hedgerow").glob("manifest-*.json")
-    manifest.write_text("{}")
+    (state,) = Path(place, "_hedgerow").glob("state-*.json")
+    state.write_text("{}")
     attached.sql(f"SELECT * FROM parquet.`{place}` WHERE id = 4").collect()
     assert "the index was not used" in advices(attached)["last query"]
 

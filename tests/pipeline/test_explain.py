@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables.base import Table
 from hedgerow.tables.explained import UNKNOWN
+from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import ATOMS, conditions, write_events
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ NEVER = re.compile(r"no row satisfies (.*?)(?:; there, (.*) is (.*) to (.*)|; th
     scope="module",
     params=["parquet", *(pytest.param(p, marks=pytest.mark.long) for p in ("delta", "overlap", "replica"))],
 )
-def table(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
+def table(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> ManagedTable:
     """A table, and files that its index does not know."""
     folder = tmp_path_factory.mktemp(request.param)
     source, to = write_events(spark, str(folder / "source")), str(folder / "events")
@@ -61,7 +63,7 @@ def asked(seed: int, count: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
-def test_the_reasons_are_true(spark: SparkSession, table: Table, count: int) -> None:
+def test_the_reasons_are_true(spark: SparkSession, table: ManagedTable, count: int) -> None:
     names, columns, without_reason = set(table.files()), table.read().columns, 0
     for condition in asked(count, count):
         if any(name in condition and name not in columns for name in ("tags", "a b")):
@@ -96,14 +98,14 @@ def test_the_reasons_are_true(spark: SparkSession, table: Table, count: int) -> 
     assert without_reason <= count
 
 
-def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, table: Table) -> None:
+def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, table: ManagedTable) -> None:
     found = hr.explain(spark, table.path, "Number < 0")
     if found.replica is None and table.describe()["unknown_files"]:
         assert [g.because for g in found.groups if g.opened] == [UNKNOWN]
         assert found.without_match == found.opened
 
 
-def test_a_part_that_is_not_understood_is_told(spark: SparkSession, table: Table) -> None:
+def test_a_part_that_is_not_understood_is_told(spark: SparkSession, table: ManagedTable) -> None:
     found = hr.explain(spark, table.path, "Number < 500 AND list[0] < 100")
     assert any(hint.endswith("skips nothing: it is not understood") for hint in found.hints)
     assert found.without_match is not None
@@ -112,7 +114,7 @@ def test_a_part_that_is_not_understood_is_told(spark: SparkSession, table: Table
     assert whole.hints == found.hints
 
 
-def test_a_query_and_a_condition_are_told_alike(spark: SparkSession, table: Table) -> None:
+def test_a_query_and_a_condition_are_told_alike(spark: SparkSession, table: ManagedTable) -> None:
     condition = "Number BETWEEN 10 AND 20"
     assert hr.explain(spark, table.path, condition) == hr.explain(
         spark, table.path, f"SELECT id FROM {table.name} WHERE {condition}"
@@ -121,7 +123,7 @@ def test_a_query_and_a_condition_are_told_alike(spark: SparkSession, table: Tabl
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "colour = 3", "Number <", ""])
-def test_what_cannot_be_explained(spark: SparkSession, table: Table, query: str) -> None:
+def test_what_cannot_be_explained(spark: SparkSession, table: ManagedTable, query: str) -> None:
     with pytest.raises(hr.HedgerowError) as caught:
         hr.explain(spark, table.path, query)
     assert "\n" not in str(caught.value)

@@ -19,7 +19,7 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import score
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import ROWS, conditions, write_events
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def managed(
     workload: Workload,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-) -> ParquetTable:
+) -> ManagedTable:
     learned = learn(spark, source, workload, learner=request.param, block_rows=BLOCK_ROWS, sample_rows=5_000)
     assert learned.layout.blocks > 5
     return apply(spark, source, learned, str(tmp_path_factory.mktemp(request.param) / "events"))
@@ -65,7 +65,7 @@ def fingerprint(frame: DataFrame) -> tuple[int, Any]:
     return found["n"], found["s"]
 
 
-def test_same_rows_and_schema(spark: SparkSession, source: str, managed: ParquetTable) -> None:
+def test_same_rows_and_schema(spark: SparkSession, source: str, managed: ManagedTable) -> None:
     plain, written = spark.read.parquet(source), spark.read.parquet(managed.path)
     assert written.schema == plain.schema
     assert fingerprint(written) == fingerprint(plain)
@@ -75,7 +75,7 @@ def test_same_rows_and_schema(spark: SparkSession, source: str, managed: Parquet
 
 
 def test_reads_are_exact_and_open_only_what_the_index_says(
-    spark: SparkSession, source: str, managed: ParquetTable
+    spark: SparkSession, source: str, managed: ManagedTable
 ) -> None:
     plain = spark.read.parquet(source)
     asked = conditions(2, 40)
@@ -92,13 +92,13 @@ def test_reads_are_exact_and_open_only_what_the_index_says(
     assert skipped > 0.1 * len(asked) * len(managed.known)
 
 
-def test_blocks_are_as_large_as_asked(managed: ParquetTable) -> None:
+def test_blocks_are_as_large_as_asked(managed: ManagedTable) -> None:
     blocks = managed.describe()["rows_per_block"]
     assert managed.known.rows.sum() == ROWS
     assert blocks["least"] >= 0.5 * BLOCK_ROWS
 
 
-def test_score_tells_what_is_opened(managed: ParquetTable, workload: Workload) -> None:
+def test_score_tells_what_is_opened(managed: ManagedTable, workload: Workload) -> None:
     found = managed.score(workload)
     assert 0 < found.rows_read < 1
     assert len(found.queries) == len(workload)
@@ -173,7 +173,7 @@ def test_a_folder_is_listed_whole(spark: SparkSession, tmp_path: Path, n: int) -
 
 
 def test_what_if_agrees_with_what_is_written(
-    spark: SparkSession, source: str, workload: Workload, managed: ParquetTable
+    spark: SparkSession, source: str, workload: Workload, managed: ManagedTable
 ) -> None:
     exact = score(spark, source, workload, managed.layout, exact=True)
     assert exact.rows_read == pytest.approx(managed.score(workload).rows_read, abs=0.02)

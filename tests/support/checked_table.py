@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import hedgerow as hr
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import Scan, answer, answers, ask
 from tests.support.random_queries import Question
 
@@ -20,7 +20,7 @@ class World:
     """A managed table and its plain source, both under several names; whatever is put for one of ours has a twin."""
 
     spark: SparkSession
-    table: ParquetTable
+    table: ManagedTable
     source: str
     names: tuple[tuple[str, str], ...]
     other: str
@@ -59,7 +59,7 @@ class World:
         assert skipped > 0.1 * len(conditions) * len(self.table.known), "nothing was tried"
 
 
-def register(spark: SparkSession, table: ParquetTable, source: str) -> tuple[tuple[str, str], ...]:
+def register(spark: SparkSession, table: ManagedTable, source: str) -> tuple[tuple[str, str], ...]:
     """Every way to name a table, ours and the plain one."""
     spark.sql(f"CREATE TABLE ours_c USING parquet LOCATION '{table.path}'")
     spark.sql(f"CREATE TABLE plain_c USING parquet LOCATION '{source}'")

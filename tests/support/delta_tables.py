@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import hedgerow as hr
-from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answers, ask
 from tests.support.things_table import COLUMNS, ROWS
 
@@ -25,11 +25,11 @@ def write(spark: SparkSession, path: str, rows: DataFrame | None = None, files: 
     return path
 
 
-def by_number(spark: SparkSession, path: str, conditions: list[str] | None = None, **how: Any) -> DeltaTable:
+def by_number(spark: SparkSession, path: str, conditions: list[str] | None = None, **how: Any) -> ManagedTable:
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions or ASKED])
     learned = hr.learn(spark, path, workload, "range", ROWS // FILES, ROWS, columns=["number"], table="things")
     table = hr.apply(spark, path, learned, **how)
-    assert isinstance(table, DeltaTable)
+    assert isinstance(table, ManagedTable)
     return table
 
 
@@ -37,7 +37,7 @@ def now(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def check(spark: SparkSession, table: DeltaTable, conditions: list[str] | None = None) -> int:
+def check(spark: SparkSession, table: ManagedTable, conditions: list[str] | None = None) -> int:
     """All rows, and those of each condition; how many files were skipped for the conditions together."""
     plain, skipped = now(spark, table.path), 0
     for c, expected in zip(conditions or ASKED, answers(plain, conditions or ASKED), strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import hedgerow as hr
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def write_things(spark: SparkSession, path: str, columns: Sequence[str] = COLUMN
     return path
 
 
-def by_id(spark: SparkSession, source: str, to: str, conditions: Sequence[str]) -> ParquetTable:
+def by_id(spark: SparkSession, source: str, to: str, conditions: Sequence[str]) -> ManagedTable:
     """The source's rows in order of `id`; of each condition the index knows what it is in each file."""
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions])
     learned = hr.learn(spark, source, workload, "range", ROWS // FILES, ROWS, columns=["id"])

@@ -22,7 +22,7 @@ from tests.support.things_table import COLUMNS, ROWS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hedgerow.tables.base import Table
+    from hedgerow.tables.managed import ManagedTable
 
 FEW, MANY = 5, 250  # for each kind of table: a thousand together
 CONDITION = "number BETWEEN 500 AND 600 AND kind = 'n'"
@@ -146,7 +146,7 @@ def _copied(whole: Path, to: Path) -> Path:
     )
 
 
-def _looks(table: Table) -> Iterator[Callable[[], object]]:
+def _looks(table: ManagedTable) -> Iterator[Callable[[], object]]:
     """What a user may ask of a table, beside its rows."""
     yield table.describe
     yield table.history
@@ -207,12 +207,12 @@ def test_a_list_of_files_that_leads_out_of_the_table(
     """Sealed by someone who knows how: no file outside of the table is read, and none inside is left out."""
     place, outside = _copied(whole, tmp_path / "things"), tmp_path / "outside"
     shutil.copytree(whole, outside, ignore=shutil.ignore_patterns("_*"))
-    for side in {manifest.parent for manifest in place.rglob("manifest-*.json")} | {place / "_hedgerow"}:
+    for side in {state.parent for state in place.rglob("state-*.json")} | {place / "_hedgerow"}:
         for path in side.glob("files-*.arrow"):
             known = KnownFiles.of_bytes(path.read_bytes(), "")
             names = [name.format(file=Path(n).name, outside=outside) for n in known.names]
             _put(path, replace(known, names=tuple(names)).to_bytes())
-        for path in (*side.glob("manifest-*.json"), *side.glob("delta-*.json")):
+        for path in side.glob("state-*.json"):
             _seal_again(path)
     assert _rows(_plain(attached, kind, place)) == right
     table = hr.table(attached, str(place))
@@ -228,7 +228,6 @@ def _put(path: Path, data: bytes) -> None:
 def _seal_again(path: Path) -> None:
     """With the digests that the files have now."""
     document = unsealed(path.read_bytes(), path.name)
-    for part in (document, *document.get("segments", ())):
-        seals = {n: digest((path.parent / n).read_bytes()) for n in part.get("seals", {}) if (path.parent / n).exists()}
-        part |= {"seals": seals} if "seals" in part else {}
+    for part in document["parts"]:
+        part["seals"] = {n: digest((path.parent / n).read_bytes()) for n in part["seals"] if (path.parent / n).exists()}
     _put(path, sealed(document))

@@ -21,13 +21,13 @@ from hedgerow.spark.start.session import in_own_session, is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
-from hedgerow.tables.base import LacksCapability, Table
-from hedgerow.tables.delta.rewrite import Plan, rewrite
-from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.delta.rewrite import rewrite
+from hedgerow.tables.formats import LacksCapability
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.replicas import replica_path
-from hedgerow.tables.parquet.table import ParquetTable
 from hedgerow.tables.parquet.write import create
+from hedgerow.tables.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @overload
 def apply(
     spark: SparkSession, source: str | Mapping[str, Any], layout: LearnedTables, *args: Any, **options: Any
-) -> dict[str, Table]: ...
+) -> dict[str, ManagedTable]: ...
 @overload
 def apply(
     spark: SparkSession,
@@ -44,7 +44,7 @@ def apply(
     layout: Layout | Learned,
     *args: Any,
     **options: Any,
-) -> Table: ...
+) -> ManagedTable: ...
 @in_own_session
 def apply(
     spark: SparkSession,
@@ -62,7 +62,7 @@ def apply(
     replica: str | None = None,
     statistics: int = MAX_DESCRIBED_ITEMS,
     others: Mapping[str, str] | None = None,
-) -> Table | dict[str, Table]:
+) -> ManagedTable | dict[str, ManagedTable]:
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
@@ -110,7 +110,7 @@ def apply(
             raise HedgerowError("a replica belongs to a table that Hedgerow wrote: name that table with to=")
         if is_delta(spark, to):
             raise LacksCapability("replicas", to)
-        copy_of = ParquetTable.open(spark, to.rstrip("/"))
+        copy_of = ManagedTable.open(spark, to)
         place = replica_path(copy_of.path, replica)
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     opened = open_source(spark, source, table or learned.table or None)
@@ -130,29 +130,19 @@ def apply(
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
     described = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, statistics)
-    how = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
+    writing = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
+    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, joins, where)
     if place is not None:
         if where is not None:
             raise LacksCapability("rewrite of a part", place)
-        create(
-            opened,
-            learned.layout,
-            place,
-            items=described,
-            provenance=provenance,
-            how=how,
-            overwrite=overwrite,
-            copy_of=copy_of,
-            joins=joins,
-        )
-        return ParquetTable.open(spark, place.rstrip("/") if copy_of is None else copy_of.path)
+        create(opened, plan, place, overwrite, None if copy_of is None else copy_of.state)
+        return ManagedTable.open(spark, place if copy_of is None else copy_of.path)
     if not isinstance(source, str) or not is_delta(spark, source):
         raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
     if isinstance(learned.layout, OverlapLayout):
         raise LacksCapability("overlap", opened.origin)
-    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, how, joins, where)
     rewrite(spark, source, plan, retries)
-    return DeltaTable.open(spark, source)
+    return ManagedTable.open(spark, source)
 
 
 def _applied(
@@ -162,7 +152,7 @@ def _applied(
     to: str | None,
     others: Mapping[str, str],
     **options: Any,
-) -> dict[str, Table]:
+) -> dict[str, ManagedTable]:
     """Writes several tables, each after those to which its foreign keys lead."""
     missing = [name for name in sources if name not in learned]
     if missing or not sources:

@@ -35,8 +35,7 @@ from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.base import Table
-from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class _Present:
     queries; `rewritten`: bytes of all rewrites in the period; `days_since_whole`: since the last of everything.
     `measured`: the speed, before it was scaled to what the log says. `too_soon`: why no other layout is looked for."""
 
-    managed: Table | None
+    managed: ManagedTable | None
     source: Source
     queries: Sequence[Query]
     workload: Workload
@@ -150,7 +149,7 @@ class _Present:
             self.price,
         )
 
-    def described(self, managed: Table) -> float | None:
+    def described(self, managed: ManagedTable) -> float | None:
         """The seconds of a query if the index of the present layout described what the queries ask."""
         try:
             found = scored(self.source, self.queries, managed.layout, None, 1, False)
@@ -177,7 +176,7 @@ class _Found:
         if self.learned is not None:
             return items_in(self.learned)
         managed = self.present.managed
-        return len(managed.newest_segment.entry.statistics) if isinstance(managed, DeltaTable) else 0
+        return 0 if managed is None else len(managed.newest.entry.statistics)
 
     @property
     def left(self) -> float:
@@ -357,7 +356,7 @@ class _Pilot:
             return f"since the last look queries took {since:,.0f} s, and the look itself {last.looked:,.0f} s"
         return None
 
-    def _managed(self) -> Table | None:
+    def _managed(self) -> ManagedTable | None:
         try:
             return open_table(self.spark, self.table)
         except HedgerowError:
@@ -378,12 +377,11 @@ class _Pilot:
             if learned is not None:
                 written = apply(self.spark, self.table, learned, to, where=names, table=learned.table)
             else:
-                assert isinstance(managed, DeltaTable)  # of no other is a part laid out without learning
+                assert managed is not None  # of no other table is a part laid out without learning
                 written = managed.lay_out(names or ())
             times = 1 + int(files.times[found.part].max())
             after = {"bytes": decision.facts["part"], "items": found.items, "times": times}
-            if isinstance(written, DeltaTable):
-                after["segment"] = written.newest_segment.id
+            after["part"] = written.newest.id
         seconds = round(perf_counter() - begun, 1)
         return replace(decision, done=True, after={"seconds": seconds, "path": written.path, **after})
 
@@ -395,13 +393,13 @@ class _Pilot:
 
 
 def _moved_lately(before: Sequence[Decision], period: float, cooldown: float) -> dict[str, float]:
-    """How often the rows of a segment were moved in the period; infinitely often, if that was a moment ago."""
+    """How often the rows of a part were moved in the period; infinitely often, if that was a moment ago."""
     moved: dict[str, float] = {}
     for d in before:
         age = days_since(d.at)
         match d.after:
-            case {"segment": str() as segment, "times": int() as times} if d.done and age <= period:
-                moved[segment] = times if age >= cooldown else np.inf
+            case {"part": str() as part, "times": int() as times} if d.done and age <= period:
+                moved[part] = times if age >= cooldown else np.inf
     return moved
 
 

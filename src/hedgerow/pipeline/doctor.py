@@ -81,7 +81,7 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
     made = f", by {facts['learner']}" if "learner" in facts else ""
     since = f", since {facts['created']}" if "created" in facts else ""
     yield Finding("layout", f"{facts['layout']}{made}{since}")
-    missing = 0 if "layout_files_left" in facts else len(facts["missing_files"])  # Delta's list of files is the truth
+    missing = 0 if table.format.is_shared else len(facts["missing_files"])  # else its own list of files is the truth
     yield _files(facts["files"], len(facts["unknown_files"]), missing)
     differs = difference(table.written_under, settings(spark))
     if differs is None:

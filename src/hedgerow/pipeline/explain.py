@@ -14,8 +14,8 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
 from hedgerow.sql.parts import parts_of
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.base import Table
 from hedgerow.tables.explained import Explained, Group
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +96,7 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, hints)
 
 
-def _query(table: Table, sql: str) -> Query:
+def _query(table: ManagedTable, sql: str) -> Query:
     """The query as the index sees it; WorkloadError if it does not read the table."""
     asked = Workload.from_sql([sql])
     bound = table.bound(asked)
@@ -117,7 +117,7 @@ def _not_understood(sql: str) -> list[str]:
     return [part for part in parts_of(sql) if is_lost(part)]
 
 
-def _without_match(table: Table, condition: str, found: Explained) -> int | None:
+def _without_match(table: ManagedTable, condition: str, found: Explained) -> int | None:
     """How many of the opened files hold no matching row; None if the condition cannot be asked of this table alone."""
     try:
         matching = table.rows_opened(found).where(condition)

@@ -14,12 +14,11 @@ from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
 from hedgerow.spark.compute.evaluate import needed
 from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
-from hedgerow.spark.storage.delta_log import Snapshot, delta_log
+from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.base import Table
-from hedgerow.tables.delta.snapshot_files import footers_and_terms
-from hedgerow.tables.delta.table import DeltaTable
+from hedgerow.tables.formats import Snapshot, footers_and_terms
+from hedgerow.tables.managed import ManagedTable
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Files:
         for query, files in self.opened:
             weight[files] += query.weight
         order = np.argsort(-weight, kind="stable")
-        return [self.snapshot.log.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
+        return [self.snapshot.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
 
     def left_by_newest(self) -> float:
         """The share of the files in the newest layout that a query opens: as much it would leave of other rows."""
@@ -75,35 +74,38 @@ class Files:
         names = self.names(part)
         if self.snapshot is None or names is None:
             return self.source
-        sizes = dict(
-            zip(map(self.snapshot.log.full_path, names), self.snapshot.files.sizes[part].tolist(), strict=True)
-        )
+        sizes = dict(zip(map(self.snapshot.full_path, names), self.snapshot.files.sizes[part].tolist(), strict=True))
         return replace(self.source, frame=self.snapshot.frame(names), sizes=sizes)
 
 
 def files_of(
-    source: Source, managed: Table | None, queries: Sequence[Query], workload: Workload, moved: Mapping[str, float]
+    source: Source,
+    managed: ManagedTable | None,
+    queries: Sequence[Query],
+    workload: Workload,
+    moved: Mapping[str, float],
 ) -> Files:
-    """The files of the newest version of a table; `moved`: how often the rows of some segments were, lately."""
+    """The files of the newest version of a table; `moved`: how often the rows of some parts were, lately."""
     if source.version is None:
         one = np.ones(1)
         return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one, np.zeros(1, bool))
-    log = managed.log if isinstance(managed, DeltaTable) else delta_log(source.frame.sparkSession, source.origin)
-    snapshot = log.snapshot()
-    count = len(snapshot.files.names)
+    snapshot = delta_log(source.frame.sparkSession, source.origin).snapshot() if managed is None else managed.snapshot()
+    count = len(snapshot.files)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
     times, newest = np.zeros(count), np.zeros(count, bool)
-    if not isinstance(managed, DeltaTable):
+    if managed is None:
         every = np.ones(count, bool)
         opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
         return Files(source, snapshot, sizes, opened, every, times, newest)
-    last = managed.newest_segment.id
-    for segment, (_, theirs) in zip(managed.segments, managed.places(snapshot), strict=True):
-        times[theirs] = np.maximum(times[theirs], moved.get(segment.id, 0))
-        newest[theirs] |= segment.id == last
-    is_new = ~managed.is_known(snapshot)
-    opened = _opened_by_footers(snapshot, managed.name, managed.opened(workload, snapshot), is_new)
-    return Files(source, snapshot, sizes, opened, is_new, times, newest)
+    last = managed.newest.id
+    for part in managed.parts:
+        theirs = snapshot.files.places_of(part.known.sizes_by_name)
+        times[theirs] = np.maximum(times[theirs], moved.get(part.id, 0))
+        newest[theirs] |= part.id == last
+    indexed = managed.indexed(snapshot=snapshot)
+    found = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
+    opened = _opened_by_footers(snapshot, managed.name, found, ~indexed.is_known)
+    return Files(source, snapshot, sizes, opened, ~indexed.is_known, times, newest)
 
 
 def _opened_by_footers(
@@ -123,18 +125,18 @@ def _opened_by_footers(
     return found
 
 
-def new_bytes(managed: Table | None) -> float:
+def new_bytes(managed: ManagedTable | None) -> float:
     """The bytes of a Delta table's files that no index describes, if they could get its newest layout as they are."""
-    if not isinstance(managed, DeltaTable):
+    if managed is None or not managed.format.is_shared:
         return 0.0
-    snapshot, segment = managed.snapshot(), managed.newest_segment
-    if dict(snapshot.columns) != dict(segment.entry.columns):
+    indexed = managed.indexed()
+    if indexed.snapshot.columns != managed.newest.columns:
         return 0.0
-    return float(snapshot.files.sizes[~managed.is_known(snapshot)].sum())
+    return float(indexed.snapshot.files.sizes[~indexed.is_known].sum())
 
 
 def seconds_in(
-    files: Files, managed: Table | None, queries: Sequence[Query], workload: Workload, speed: Speed
+    files: Files, managed: ManagedTable | None, queries: Sequence[Query], workload: Workload, speed: Speed
 ) -> Floats:
     """Of each file, what a query spends in it, in the mean."""
     if files.opened:

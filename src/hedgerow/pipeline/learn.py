@@ -38,7 +38,7 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
-from hedgerow.tables.base import Table
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +67,7 @@ def learn(
     recurrence: Recurrence = "auto",
     exact: bool | None = None,
     effort: Effort = "normal",
-    given: Sequence[str | Table] = (),
+    given: Sequence[str | ManagedTable] = (),
     keys: Keys | None = None,
     steps: int | None = None,
     **params: Any,
@@ -151,7 +151,7 @@ def learned_layout(
     queries: Sequence[Query],
     how: How,
     skipped: Sequence[str] = (),
-    given_tables: Sequence[Table] = (),
+    given_tables: Sequence[ManagedTable] = (),
     joins: Joins | None = None,
     speed: Speed | None = None,
 ) -> Learned:

@@ -6,39 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from hedgerow.core.errors import HedgerowError, warn
-from hedgerow.spark.start.session import is_remote
-from hedgerow.spark.storage.delta_log import is_delta
-from hedgerow.tables.base import Table
-from hedgerow.tables.delta.table import DeltaTable
-from hedgerow.tables.parquet.drafts import finish_appends
-from hedgerow.tables.parquet.stored import bring_back
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @overload
-def open_table(spark: SparkSession, path: str) -> Table: ...
+def open_table(spark: SparkSession, path: str) -> ManagedTable: ...
 @overload
-def open_table(spark: SparkSession, path: Mapping[str, str]) -> dict[str, Table]: ...
-def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | dict[str, Table]:
+def open_table(spark: SparkSession, path: Mapping[str, str]) -> dict[str, ManagedTable]: ...
+def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> ManagedTable | dict[str, ManagedTable]:
     """Open a table that `apply` wrote: a directory, or a Delta table by its path or name. Or several, by name."""
     if isinstance(path, Mapping):
         return {name: open_table(spark, place) for name, place in path.items()}
-    if not is_remote(spark) and is_delta(spark, path):
-        return DeltaTable.open(spark, path)
-    path = path.rstrip("/")
-    if is_remote(spark):
-        return ParquetTable.open(spark, path)
+    table = ManagedTable.open(spark, path)
     try:
-        table = ParquetTable.open(spark, path)
-    except HedgerowError:
-        if not bring_back(spark, path):
-            raise
-        table = ParquetTable.open(spark, path)
-    try:
-        finish_appends(table)
+        table.finish()
     except HedgerowError as error:  # who opens it may not write
         warn(f"not all rows of {path} can be read yet", [str(error)])
     return table

@@ -27,7 +27,7 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.base import Table, plain_facts
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,7 +77,7 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
     return Shown(
         Picture(
             title=f"{opened.name}: {opened.path}",
-            facts=tuple((n.replace("_", " "), f"{f:,}" if type(f) is int else str(f)) for n, f in plain_facts(opened)),
+            facts=tuple((n.replace("_", " "), f"{f:,}" if type(f) is int else str(f)) for n, f in opened.plain_facts()),
             queries=asked,
             files=files,
             tree=None if tree is None else _branches(tree, files, asked),
@@ -88,7 +88,7 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
     )
 
 
-def _sample(spark: SparkSession, table: Table, queries: Sequence[Query], seed: int) -> Sample | None:
+def _sample(spark: SparkSession, table: ManagedTable, queries: Sequence[Query], seed: int) -> Sample | None:
     """Some rows, to tell which share of them each query wants; None if no query can be asked of them."""
     predicates = [query.predicate(table.name) for query in queries]
     if not any(columns_of(p) for p in predicates):
@@ -97,7 +97,7 @@ def _sample(spark: SparkSession, table: Table, queries: Sequence[Query], seed: i
 
 
 def _asked(
-    table: Table, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
+    table: ManagedTable, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
 ) -> tuple[Asked, ...]:
     """What each query reads; `place`: the number of each file of the table itself."""
     predicates = [query.predicate(table.name) for query in queries]
@@ -110,7 +110,7 @@ def _asked(
     return tuple(asked)
 
 
-def _narrow(table: Table, queries: Sequence[Query], sample: Sample) -> list[tuple[str, float]]:
+def _narrow(table: ManagedTable, queries: Sequence[Query], sample: Sample) -> list[tuple[str, float]]:
     """Of each column that queries filter on, the mean share of rows that a search for one of its values reads."""
     columns = Counter(t for q in queries for t in terms_of(q.predicate(table.name)) if isinstance(t, Column))
     found = []

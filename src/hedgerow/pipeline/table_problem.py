@@ -38,7 +38,7 @@ from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
 from hedgerow.spark.optimizer.rule import steady
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import Source
-from hedgerow.tables.base import Table
+from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -166,7 +166,7 @@ class TableProblem:
     def with_block_rows(self, block_rows: int) -> TableProblem:
         return replace(self, problem=self.problem.with_block_rows(block_rows))
 
-    def learned(self, learner_name: str, params: Mapping[str, Any], given: Sequence[Table] = ()) -> Learned:
+    def learned(self, learner_name: str, params: Mapping[str, Any], given: Sequence[ManagedTable] = ()) -> Learned:
         """The layout that a learner makes, with the facts of its making."""
         how, learner = self.how, make_learner(learner_name, **params)
         predicates = tuple(q.predicate(self.source.name) for q in self.queries)
@@ -230,7 +230,7 @@ def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
     return replace(sample, rows=rows), left_out
 
 
-def best_of(given: Sequence[Table], predicates: Sequence[Predicate]) -> list[float]:
+def best_of(given: Sequence[ManagedTable], predicates: Sequence[Predicate]) -> list[float]:
     """For each predicate, the share of rows that it reads in the given table that serves it best."""
     return [min(reads) for reads in zip(*(t.rows_read(predicates) for t in given), strict=True)]
 

@@ -1,4 +1,4 @@
-"""Prunes one query over Spark Connect: a plain query over a managed table gets a condition that leaves files out.
+"""Leaves files out of a query over Spark Connect, where only plain conditions can be evaluated.
 
 SELECT id FROM orders WHERE day = DATE '2024-05-01'
 SELECT id FROM orders WHERE day = DATE '2024-05-01' AND _metadata.file_name NOT IN ('part-00001-...', ...)
@@ -6,6 +6,7 @@ SELECT id FROM orders WHERE day = DATE '2024-05-01' AND _metadata.file_name NOT 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,28 +14,50 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.source import schema_of
-from hedgerow.sql.plain import plain_query
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.sql.plain import plain_condition, plain_query
+from hedgerow.tables.parquet.folder import open_folder
+from hedgerow.tables.stored import StoredTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+def skipped_remotely(table: StoredTable, where: str | None) -> set[str]:
+    """Return the names of the files to leave out of a query with this condition."""
+    schema = table.schema
+    hides_metadata = any(name.lower() == "_metadata" for name in schema)  # hides Spark's own `_metadata`
+    p = None if where is None or hides_metadata else plain_condition(where, schema)
+    if p is None:
+        return set()
+    indexed = table.indexed()
+    opened = indexed.choose(p).opened
+    return {name for name, is_open in zip(indexed.snapshot.files.names, opened, strict=True) if not is_open}
+
+
+def read_remotely(table: StoredTable, where: str | None, columns: Sequence[str] | None) -> DataFrame:
+    """Return the matching rows, from just the files that may hold some."""
+    frame = table.format.rows()
+    skipped = ", ".join(map(quote_string, sorted(skipped_remotely(table, where))))
+    frame = frame.where(f"_metadata.file_name NOT IN ({skipped})") if skipped else frame
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*columns)
+
+
 def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
-    """The query's rows; a query that is not plain opens all files."""
+    """Return the query's rows; a query that is not plain opens all files."""
     query = plain_query(sql)
     table = _managed_table(spark, query.table) if query is not None else None
     if query is None or table is None:
         return spark.sql(sql)
-    skipped = ", ".join(map(quote_string, sorted(table.skipped_remotely(query.condition))))
+    skipped = ", ".join(map(quote_string, sorted(skipped_remotely(table, query.condition))))
     return spark.sql(query.with_condition(f"_metadata.file_name NOT IN ({skipped})") if skipped else sql)
 
 
-def _managed_table(spark: SparkSession, name: str) -> ParquetTable | None:
-    """The managed table of that name in a query, if it is one and has the columns that we wrote."""
+def _managed_table(spark: SparkSession, name: str) -> StoredTable | None:
+    """Return the managed table of that name in a query, if it is one and has the columns that we wrote."""
     try:
         path = name[9:-1] if name.lower().startswith("parquet.`") else _location(spark, name)
-        table = None if path is None else ParquetTable.open(spark, path.rstrip("/"))
+        table = None if path is None else StoredTable(*open_folder(spark, path.rstrip("/")))
         seen = schema_of(spark.table(name).schema)
     except HedgerowError:
         return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,11 @@ _COLUMN = "column:"
 def is_hidden(name: str) -> bool:
     """Whether plain readers do not see the file, because it lies in `_hedgerow`."""
     return name.startswith(f"{SIDE}/")
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Return the last part of each file's path, as in the column `_metadata.file_name`."""
+    return [unquote(name).rsplit("/", 1)[-1] for name in names]
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,11 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
+    @property
+    def rows_by_name(self) -> dict[str, int]:
+        """Each file's rows."""
+        return dict(zip(self.names, self.rows.tolist(), strict=True))
+
     @cached_property
     def visible(self) -> Bools:
         """The files that plain readers see; the hidden ones, inside `_hedgerow`, hold copies of their rows."""
@@ -77,15 +88,18 @@ class KnownFiles:
         columns = {name: sizes[at] for name, sizes in self.columns.items()}
         return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)
 
-    def __add__(self, more: KnownFiles) -> KnownFiles:
-        names = dict.fromkeys((*self.columns, *more.columns))
-        zeros, more_zeros = np.zeros(len(self), np.int64), np.zeros(len(more), np.int64)
+    @staticmethod
+    def concat(parts: Sequence[KnownFiles]) -> KnownFiles:
+        """Return the entries of all, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = dict.fromkeys(name for part in parts for name in part.columns)
         return KnownFiles(
-            self.names + more.names,
-            np.concatenate([self.sizes, more.sizes]),
-            np.concatenate([self.rows, more.rows]),
-            np.concatenate([self.blocks, more.blocks]),
-            {n: np.concatenate([self.columns.get(n, zeros), more.columns.get(n, more_zeros)]) for n in names},
+            tuple(name for part in parts for name in part.names),
+            np.concatenate([part.sizes for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.blocks for part in parts]),
+            {n: np.concatenate([p.columns.get(n, np.zeros(len(p), np.int64)) for p in parts]) for n in columns},
         )
 
     def to_bytes(self) -> bytes:

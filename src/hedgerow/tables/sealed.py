@@ -15,7 +15,7 @@ from hedgerow.core.errors import FormatError
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 
-FORMAT = 2  # of documents with a digest; 1 had none
+FORMAT = 1
 _DIGEST = "digest"
 
 
@@ -30,15 +30,15 @@ def sealed(document: Mapping[str, Any]) -> bytes:
 
 
 def unsealed(data: bytes, what: str) -> dict[str, Any]:
-    """The document that `sealed` made, in this version of Hedgerow or an earlier one; FormatError otherwise."""
+    """Return the document that `sealed` made; FormatError if it is damaged or of another format."""
     try:
         stored = json.loads(data)
-        found = stored.pop(_DIGEST, None)
-        version = stored.pop("version", None) or stored["format"]  # lists of segments had this word once
-        if version > FORMAT:
-            raise FormatError(f"{what} was written by a newer Hedgerow (format {version})")
-        if version >= 2 and found != _digest_of({"version": version, **stored}):
+        found, version = stored.pop(_DIGEST), stored["version"]
+        if version != FORMAT:
+            raise FormatError(f"{what} was written by another version of Hedgerow (format {version})")
+        if found != _digest_of(stored):
             raise FormatError(f"{what} is damaged")
+        del stored["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(f"{what} is damaged") from error
     document: dict[str, Any] = stored
@@ -50,11 +50,11 @@ def _digest_of(document: Mapping[str, Any]) -> str:
 
 
 def read_sealed(folder: Folder, name: str, seals: Mapping[str, str]) -> bytes:
-    """The bytes of a file; FormatError if they are not those that were written, where that is known."""
+    """Return the bytes of a file; FormatError if they are not those that were written."""
     try:
         data = folder.read(name)
     except spark_errors() as error:
         raise FormatError(f"{folder.root}/{name} cannot be read: {first_line(error)}") from error
-    if name in seals and digest(data) != seals[name]:
+    if digest(data) != seals.get(name):
         raise FormatError(f"{folder.root}/{name} is damaged")
     return data

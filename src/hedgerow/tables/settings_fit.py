@@ -22,9 +22,8 @@ from hedgerow.spark.start.session import OTHER_GRAMMAR, temporary_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_VERSION = "spark.version"
 # The program that runs the query; and letter case, because we compare column names as Spark does.
-_AS_MEANING = (_VERSION, "java.version", "spark.sql.caseSensitive")
+_AS_MEANING = ("spark.version", "java.version", "spark.sql.caseSensitive")
 
 
 def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str] | None:
@@ -32,8 +31,6 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
 
     None if all differences are harmless."""
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
-    if _VERSION not in written:  # an older Hedgerow stored few settings
-        differing = sorted({_VERSION, *(key for key in differing if key in now)})
     differing += [key for key in OTHER_GRAMMAR if written.get(key) == "true"]  # the index's texts are of the usual one
     kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
     for key, kind in kinds.items():

@@ -24,7 +24,7 @@ from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined import with_joined
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,14 @@ def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
     places = {s.other.lower(): (p, s.other) for j in stored for s, p in zip(j.joined.steps, j.places, strict=True)}
     others = {key: open_source(spark, place, name) for key, (place, name) in places.items()}
     return Joins(tuple(dict.fromkeys(j.joined for j in stored)), others)
+
+
+def joins_of(spark: SparkSession, stored: Sequence[StoredJoin], frame: DataFrame) -> Joins:
+    """Return the joined rows for new rows; HedgerowError if a table is missing or a key does not fit any more."""
+    joins = opened(spark, stored)
+    if stale(stored, joins):
+        joins.check(open_source(spark, frame, joins.joined[0].steps[0].table))
+    return joins
 
 
 def usable(joins: Callable[[], Joins]) -> Joins:

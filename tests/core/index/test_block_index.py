@@ -50,7 +50,7 @@ def test_an_empty_membership() -> None:
 
 def test_joined_indices() -> None:
     """The same three blocks once more, as blocks 3 to 5."""
-    index = concat_indexes(BlockIndex((BLOCKS, CELLS)), BlockIndex((BLOCKS, CELLS)))
+    index = concat_indexes([BlockIndex((BLOCKS,)), BlockIndex((BLOCKS,))])
     assert opened(index, ">=", 8) == [0, 1, 3, 4]
     assert opened(index, "=", 5) == [2, 5]
 

@@ -20,7 +20,7 @@ from hedgerow.pipeline.learn import learn
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import conditions, write_events
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_rows_of_a_file_follow_the_curve(spark: SparkSession, source: str, learn
     assert isinstance(learned.layout, CurveLayout)
     assert learned.layout.key_sql() is not None
 
-    def in_order(table: ParquetTable) -> list[bool]:
+    def in_order(table: ManagedTable) -> list[bool]:
         """Of each file, whether its keys never fall."""
         found = []
         for file in sorted(Path(table.path).glob("part-*.parquet")):

@@ -144,8 +144,8 @@ def test_conditions_that_were_not_for_grouping(spark: SparkSession, source: str,
         spark, source, hr.Workload.from_sql(asked), "range", 40, ROWS, table="notes", columns=["ip"], recurrence=1
     )
     table = hr.apply(spark, source, learned, str(tmp_path / "notes"))
-    held = set(table.stored_index.blocks.conditions)
-    known = held | set(table.stored_index.blocks.terms)
+    held = set(table.newest.stored_index.blocks.conditions)
+    known = held | set(table.newest.stored_index.blocks.terms)
     assert both in held and "(comment LIKE '% cluster %')" in held
     assert {"ip", "type"} <= known and any("info['courier']" in name for name in known)
     plain = spark.read.parquet(source)

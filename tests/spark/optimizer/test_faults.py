@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
-from hedgerow.tables.delta.table import DeltaTable
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import sealed, unsealed
 from tests.support.answers import Answer, Scan, answer, ask
 from tests.support.settings import set_to
@@ -68,21 +67,19 @@ LEARNED = (
 # and Parquet have themselves, do not answer it: where other files are skipped, it was the index.
 HARMLESS = "digits LIKE '%1995%'"
 
-Table = ParquetTable | DeltaTable
-
 
 @dataclass(frozen=True)
 class Laid:
     """A table that was laid out, its name in SQL, and what was asked of it so far."""
 
-    table: Table
+    table: ManagedTable
     name: str
     plain: dict[tuple[str, ...], Answer] = field(default_factory=dict)
     skipping: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def spark(self) -> SparkSession:
-        return self.table.spark if isinstance(self.table, ParquetTable) else self.table.log.spark
+        return self.table.spark
 
     def agrees(self, door: str, where: str, rows: int, **settings: str) -> None:
         """The rows of a condition by this door are the plain ones, of which there are `rows`."""
@@ -528,31 +525,24 @@ def test_15_files_of_another_schema(parquet: Laid, parquet_copy: Laid, tmp_path:
 # --- 16, and a damaged index: what we cannot read ---------------------------------------------------
 
 
-def a_list_of_another_name(table: Table) -> None:
-    kind = "manifest" if isinstance(table, ParquetTable) else "delta"
-    (Path(table.path) / "_hedgerow" / f"{kind}-old.json").write_text("{}")
+def a_list_of_another_name(table: ManagedTable) -> None:
+    (Path(table.path) / "_hedgerow" / "state-old.json").write_text("{}")
 
 
-def a_list_that_lacks_a_part(table: Table) -> None:
-    """A manifest without `schema`, a list of segments without `settings`."""
-    if isinstance(table, ParquetTable):
-        spoil_list(table, "manifest-", lambda found: found.pop("schema"))
-    else:
-        spoil_list(table, "delta-", lambda found: [segment.pop("settings") for segment in found["segments"]])
-
-
-def spoil_list(table: Table, kind: str, change: Callable[[dict[str, Any]], object]) -> None:
-    newest = max((Path(table.path) / "_hedgerow").glob(f"{kind}*.json"), key=lambda p: int(p.stem.rpartition("-")[2]))
-    found = unsealed(newest.read_bytes(), "the list")
-    change(found)
+def a_list_that_lacks_a_part(table: ManagedTable) -> None:
+    """A state whose parts have no `settings`."""
+    newest = max((Path(table.path) / "_hedgerow").glob("state-*.json"), key=lambda p: int(p.stem.rpartition("-")[2]))
+    found = unsealed(newest.read_bytes(), "the state")
+    for part in found["parts"]:
+        part.pop("settings")
     put(newest, sealed(found))
 
 
-def a_damaged_index(table: Table) -> None:
+def a_damaged_index(table: ManagedTable) -> None:
     put(next((Path(table.path) / "_hedgerow").glob("index-*")), b"no longer what it was")
 
 
-def a_damaged_list_of_files(table: Table) -> None:
+def a_damaged_list_of_files(table: ManagedTable) -> None:
     put(next((Path(table.path) / "_hedgerow").glob("files-*")), b"no longer what it was")
 
 
@@ -568,7 +558,7 @@ SPOILED = [a_list_of_another_name, a_list_that_lacks_a_part, a_damaged_index, a_
 @all_doors
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 def test_16_what_cannot_be_read_skips_nothing(
-    laid: Laid, copy: Laid, door: str, spoil: Callable[[Table], None]
+    laid: Laid, copy: Laid, door: str, spoil: Callable[[ManagedTable], None]
 ) -> None:
     """A query by SQL is answered as if there were no index. Who asks for our table by name may get a sentence."""
     spark, where = copy.spark, "number < 20"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import Answer, answer, answers, ask
 from tests.support.checked_table import World, forget, register
 from tests.support.things_table import COLUMNS, ROWS, by_id, write_things
@@ -131,7 +131,7 @@ def test_paths_that_differ_in_case_only(spark: SparkSession, tmp_path: Path) -> 
 # --- strings that do not compare as strings do -----------------------------------------------------
 
 
-def table_of(spark: SparkSession, tmp: Path, name: str, type_: str, learned: list[str]) -> ParquetTable:
+def table_of(spark: SparkSession, tmp: Path, name: str, type_: str, learned: list[str]) -> ManagedTable:
     """Its column `code` is of this type: A0, A1, ... in the first file, B0, B1, ... in the second."""
     letter = f"substr('ABCDEFGH', 1 + CAST(id * 8 / {ROWS} AS INT), 1)"
     spark.sql(f"CREATE TABLE {name} (id BIGINT, code {type_}) USING parquet LOCATION '{tmp}/{name}'")
@@ -140,7 +140,7 @@ def table_of(spark: SparkSession, tmp: Path, name: str, type_: str, learned: lis
 
 
 @pytest.fixture(scope="module")
-def padded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ParquetTable]:
+def padded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedTable]:
     yield table_of(spark, tmp_path_factory.mktemp("chars"), "padded", "CHAR(6)", ["code = 'B1'", "code LIKE '%1'"])
     spark.sql("DROP TABLE padded")
 
@@ -150,12 +150,12 @@ CHARS = ["code LIKE 'B%'", "code > 'B1'", "code = 'B1    '", "code = 'B1'", "cod
 
 
 @pytest.mark.parametrize("condition", CHARS)
-def test_chars(spark: SparkSession, padded: ParquetTable, condition: str) -> None:
+def test_chars(spark: SparkSession, padded: ManagedTable, condition: str) -> None:
     assert answer(padded.read(where=condition)) == answer(spark.table("padded").where(condition))
 
 
 @pytest.fixture(scope="module")
-def collated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ParquetTable]:
+def collated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedTable]:
     learned = ["code = 'B1'", "substring(code, 1, 1) = 'B'", "upper(code) = 'B1'"]
     yield table_of(spark, tmp_path_factory.mktemp("collated"), "collated", "STRING COLLATE UTF8_LCASE", learned)
     spark.sql("DROP TABLE collated")
@@ -166,5 +166,5 @@ COLLATIONS = ["id < 20", "code = 'b1'", "code LIKE 'b%'", "substring(code, 1, 1)
 
 
 @pytest.mark.parametrize("condition", COLLATIONS)
-def test_collations(spark: SparkSession, collated: ParquetTable, condition: str) -> None:
+def test_collations(spark: SparkSession, collated: ManagedTable, condition: str) -> None:
     assert answer(collated.read(where=condition)) == answer(spark.table("collated").where(condition))

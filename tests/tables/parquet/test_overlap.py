@@ -18,7 +18,9 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.spark.write.copies import COPIES, COPY
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.opening import Copies, Opening
+from hedgerow.tables.parquet.folder import ParquetFolder, copy_code
 from tests.support.answers import answer, answers, opened
 from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
@@ -58,7 +60,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def made(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ParquetTable:
+def made(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ManagedTable:
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
     learned = hr.learn(spark, source, workload, block_rows=N, overlap=True)
     assert isinstance(learned.layout, OverlapLayout)
@@ -67,34 +69,38 @@ def made(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def cross(made: ParquetTable, tmp_path: Path) -> ParquetTable:
+def cross(made: ManagedTable, tmp_path: Path) -> ManagedTable:
     """A copy that a test may spoil."""
     shutil.copytree(made.path, tmp_path / "arms")
-    return ParquetTable.open(made.spark, str(tmp_path / "arms"))
+    return ManagedTable.open(made.spark, str(tmp_path / "arms"))
 
 
-def check(table: ParquetTable) -> bool:
+def check(table: ManagedTable) -> bool:
     """Routed and plain rows are the same; whether copies were read."""
     plain = table.spark.read.parquet(table.path)
     assert [answer(table.read(c)) for c in ASKED] == answers(plain, ASKED)
     return any("_hedgerow" in name for c in ASKED for name in table.files(c))
 
 
-def rows(table: ParquetTable, condition: str) -> int:
+def opening(table: ManagedTable, condition: str) -> Opening:
+    return Copies.of(table).cheapest(about(condition, table.schema), None)
+
+
+def rows(table: ManagedTable, condition: str) -> int:
     """Read by Spark, not by the index, and before the condition is asked."""
-    opening = table.opening(about(condition, table.schema))
-    frame = table.with_copies(opening.files)
-    if opening.copied_cells is not None:
-        codes = [table.copy_code(block, cell) for block, cell in opening.copied_cells]
+    best = opening(table, condition)
+    assert isinstance(table.format, ParquetFolder)
+    frame = table.format.with_copies(best.files)
+    if best.copied_cells is not None:
+        codes = [copy_code(table.layout, block, cell) for block, cell in best.copied_cells]
         frame = frame.where(frame[COPY].isNull() | frame[COPY].isin(codes))
     return frame.count()
 
 
 @pytest.mark.long
-def test_fig4(spark: SparkSession, source: str, made: ParquetTable) -> None:
+def test_fig4(spark: SparkSession, source: str, made: ManagedTable) -> None:
     assert [rows(made, c) for c in CROSS] == [N + 3] * 4
-    openings = [made.opening(about(c, made.schema)) for c in CROSS]
-    assert all(sum(o.table.known.rows[o.opened]) == N + 3 for o in openings)
+    assert all(sum(o.known.rows[o.opened]) == N + 3 for o in (opening(made, c) for c in CROSS))
     assert rows(made, MIDDLE) == 3
     told = made.describe()
     assert (told["rows"], told["copied_rows"], told["blocks"], told["layout"]) == (4 * N + 3, 9, 4, "overlap")
@@ -103,7 +109,7 @@ def test_fig4(spark: SparkSession, source: str, made: ParquetTable) -> None:
     assert made.verify()["rows"] == 4 * N + 3
 
 
-def test_who_knows_nothing_of_copies(spark: SparkSession, source: str, made: ParquetTable) -> None:
+def test_who_knows_nothing_of_copies(spark: SparkSession, source: str, made: ManagedTable) -> None:
     assert answer(spark.read.parquet(made.path)) == answer(spark.read.parquet(source))
     assert pq.read_table(made.path).num_rows == 4 * N + 3
     assert made.files() == made.files("true") == [n for n in made.known.names if "/" not in n]
@@ -111,7 +117,7 @@ def test_who_knows_nothing_of_copies(spark: SparkSession, source: str, made: Par
 
 
 @pytest.mark.long
-def test_appended(spark: SparkSession, source: str, cross: ParquetTable) -> None:
+def test_appended(spark: SparkSession, source: str, cross: ManagedTable) -> None:
     assert check(cross)
     grown = cross.append(spark.read.parquet(source).where("z % 3 <> 1"))
     assert check(grown)
@@ -126,7 +132,7 @@ def test_appended(spark: SparkSession, source: str, cross: ParquetTable) -> None
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", ["added", "removed", "replaced", "a copy", "a strange copy"])
-def test_files_changed_by_others(cross: ParquetTable, what: str) -> None:
+def test_files_changed_by_others(cross: ManagedTable, what: str) -> None:
     own = [Path(cross.path, n) for n in cross.known.names if not n.startswith("_")]
     copies = sorted(Path(cross.path, COPIES).glob("part-*"))
     match what:
@@ -146,7 +152,7 @@ def test_files_changed_by_others(cross: ParquetTable, what: str) -> None:
         case "a strange copy":
             shutil.copy(copies[0], Path(cross.path, COPIES, "part-00000-strange.parquet"))
     used = check(cross)
-    assert check(ParquetTable.open(cross.spark, cross.path)) == used == (what == "a strange copy")
+    assert check(ManagedTable.open(cross.spark, cross.path)) == used == (what == "a strange copy")
     if what == "a strange copy":
         cross.verify()
     else:
@@ -154,21 +160,23 @@ def test_files_changed_by_others(cross: ParquetTable, what: str) -> None:
             cross.verify()
 
 
-def test_verify_looks_at_copies(cross: ParquetTable) -> None:
+def test_verify_looks_at_copies(cross: ManagedTable) -> None:
     copy = max(Path(cross.path, COPIES).glob("part-*"), key=lambda file: pq.read_table(file).num_rows)
     found = pq.read_table(copy)
     other = found.set_column(found.column_names.index("z"), "z", pa.array([7] * len(found)))
     pq.write_table(other, copy)
     Path(copy.parent, f".{copy.name}.crc").unlink()
-    sizes = cross.known.sizes.copy()
-    sizes[cross.known.names.index(f"{COPIES}/{copy.name}")] = copy.stat().st_size
-    cross.__dict__["known"] = replace(cross.known, sizes=sizes)
+    assert isinstance(cross.format, ParquetFolder)
+    (part,) = cross.parts
+    sizes = part.known.sizes.copy()
+    sizes[part.known.names.index(f"{COPIES}/{copy.name}")] = copy.stat().st_size
+    part.__dict__["known"] = replace(part.known, sizes=sizes)
     with pytest.raises(hr.HedgerowError, match="copies"):
         cross.verify()
 
 
 @pytest.mark.long
-def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
+def test_routed(spark: SparkSession, source: str, made: ManagedTable) -> None:
     ours, plain = f"parquet.`{made.path}`", f"parquet.`{source}`"
     for sql in (
         f"SELECT * FROM $T WHERE {CROSS[0]}",
@@ -188,7 +196,7 @@ def test_routed(spark: SparkSession, source: str, made: ParquetTable) -> None:
 
 
 @pytest.mark.long
-def test_a_view_of_some_files(spark: SparkSession, made: ParquetTable) -> None:
+def test_a_view_of_some_files(spark: SparkSession, made: ManagedTable) -> None:
     """Copies of rows that are in files which the view does not have are none of its rows."""
     own = made.files()
     for i in range(len(own)):
@@ -213,7 +221,7 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
     layout = OverlapLayout(TreeLayout(cuts, chain), (0, 1, 2, 0, 0, 0), ((), (), (), (1,), (1, 2), (2,)))
     table = hr.apply(spark, source, layout, str(tmp_path / "arms"))
     assert table.describe()["copied_rows"] == 100 + 200 + 103
-    assert table.opening(about("z >= 900", table.schema)).copied_cells == ((1, 3), (1, 4), (2, 5))
+    assert opening(table, "z >= 900").copied_cells == ((1, 3), (1, 4), (2, 5))
     assert rows(table, "z >= 900") == 303
     assert rows(table, "z >= 500") == 300 + 300 + 303
     for grown in (table, table.append(spark.read.parquet(source).where("z % 2 = 0"))):
@@ -287,7 +295,7 @@ def test_other_settings(events: World) -> None:
 
 
 @pytest.mark.long
-def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ParquetTable, tmp_path: Path) -> None:
+def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ManagedTable, tmp_path: Path) -> None:
     """The table is sorted, its replica overlaps; an append goes to both."""
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
     sorted_ = hr.learn(spark, source, workload, "range", 200, columns=["z"])

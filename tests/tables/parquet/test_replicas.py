@@ -6,15 +6,15 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import hedgerow as hr
-from hedgerow.tables.parquet import table as parquet
-from hedgerow.tables.parquet import write
-from hedgerow.tables.parquet.stored import StoredParquet
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables import managed
+from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.parquet import append, write
 from tests.support.answers import answer, answers
 from tests.support.checked_table import World, forget, register
 from tests.support.events_table import EVENTS, conditions, write_events
@@ -90,7 +90,7 @@ ASKED = ["id < 100", "price < 5", "price = 7 OR id = 7"]
 
 
 @pytest.fixture(scope="module")
-def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ParquetTable]:
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ManagedTable]:
     source = write_things(spark, str(tmp_path_factory.mktemp("plain") / "things.parquet"))
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
     first = hr.learn(spark, source, workload, "range", 250, ROWS, columns=["id"])
@@ -100,15 +100,15 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.fixture
-def pair(made: tuple[str, ParquetTable], tmp_path: Path) -> ParquetTable:
+def pair(made: tuple[str, ManagedTable], tmp_path: Path) -> ManagedTable:
     """A copy that a test may spoil."""
     shutil.copytree(made[1].path, tmp_path / "things")
-    return ParquetTable.open(made[1].spark, str(tmp_path / "things"))
+    return ManagedTable.open(made[1].spark, str(tmp_path / "things"))
 
 
-def read(table: ParquetTable) -> bool:
+def read(table: ManagedTable) -> bool:
     """Whether the replica is read; in any case the rows are those that plain Spark finds."""
-    again = ParquetTable.open(table.spark, table.path)
+    again = ManagedTable.open(table.spark, table.path)
     expected = answers(table.spark.read.parquet(table.path), ASKED)
     for opened in (table, again) if table.replicas else (again,):  # also whoever opened it before
         assert [answer(opened.read(c)) for c in ASKED] == expected
@@ -119,7 +119,7 @@ def read(table: ParquetTable) -> bool:
 
 
 @pytest.mark.long
-def test_a_layout_for_the_other_column(made: tuple[str, ParquetTable]) -> None:
+def test_a_layout_for_the_other_column(made: tuple[str, ManagedTable]) -> None:
     _, table = made
     assert read(table)
     assert all(INSIDE in n for n in table.files("price < 5"))
@@ -128,7 +128,7 @@ def test_a_layout_for_the_other_column(made: tuple[str, ParquetTable]) -> None:
     assert table.read("price < 5", ["id"]).count() == table.spark.read.parquet(table.path).where("price < 5").count()
 
 
-def test_an_append_goes_to_both(spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable) -> None:
+def test_an_append_goes_to_both(spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable) -> None:
     more = spark.read.parquet(made[0]).where("id < 300").selectExpr("id + 5000 AS id", "* EXCEPT (id)")
     grown = pair.append(more)
     assert read(grown)
@@ -138,63 +138,64 @@ def test_an_append_goes_to_both(spark: SparkSession, made: tuple[str, ParquetTab
 
 
 @pytest.mark.long
-def test_other_queries_for_the_index(pair: ParquetTable) -> None:
+def test_other_queries_for_the_index(pair: ManagedTable) -> None:
     relearned = pair.relearn(hr.Workload.from_sql([f"SELECT * FROM {pair.name} WHERE id % 7 = 3"]))
     assert read(relearned) and relearned.verify()["replicas"] == {"second": "as the table"}
 
 
 @pytest.mark.long
 def test_a_replica_that_fell_behind(
-    spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed between the two appends; then caught up."""
     more = spark.read.parquet(made[0]).where("id < 50")
     with monkeypatch.context() as patched:
-        patched.setattr(parquet, "catch_up", lambda table: ["died"])
+        patched.setattr(managed, "catch_up", lambda *of: ["died"])
         with pytest.warns(hr.HedgerowWarning, match="died"):
             pair.append(more)
     assert not read(pair)
-    assert ParquetTable.open(spark, pair.path).verify()["replicas"] == {"second": "not up to date, so not read"}
+    assert ManagedTable.open(spark, pair.path).verify()["replicas"] == {"second": "not up to date, so not read"}
     assert read(pair.refresh_replicas())
-    assert ParquetTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
+    assert ManagedTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
 
 
 @pytest.mark.long
 def test_a_catching_up_that_dies(
-    spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its files lie in the replica, and nobody knows them."""
     more = spark.read.parquet(made[0]).where("id < 50")
-    usual = write.commit_append
+    usual = append.update_state
 
-    def dying(table: StoredParquet, *args: object) -> bool:
-        if INSIDE in table.path:
-            shutil.copy(f"{table.path}/{table.known.names[0]}", f"{table.path}/part-00000-left-behind.parquet")
+    def dying(side: Folder, *args: Any) -> None:
+        if INSIDE in side.root:
+            place = Path(pair.path, INSIDE)
+            shutil.copy(next(place.glob("part-*")), place / "part-00000-left-behind.parquet")
             raise hr.HedgerowError("killed")
-        return usual(table, *args)  # type: ignore[arg-type]
+        usual(side, *args)
 
     with monkeypatch.context() as patched, pytest.warns(hr.HedgerowWarning, match="killed"):
-        patched.setattr(write, "commit_append", dying)
+        patched.setattr(append, "update_state", dying)
         pair.append(more)
     assert not read(pair)
     assert read(pair.refresh_replicas())
-    assert ParquetTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
+    assert ManagedTable.open(spark, pair.path).verify()["replicas"] == {"second": "as the table"}
 
 
 @pytest.mark.long
 def test_two_who_catch_up_at_once(
-    spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is done when our commit comes: nothing is copied twice."""
-    usual, others = write.commit, []
+    usual, others = append.update_state, list[str]()
 
-    def late(spark: SparkSession, path: str, *args: object) -> bool:
-        if path.endswith(INSIDE) and not others:
-            others.append(path)
-            ParquetTable.open(spark, pair.path).refresh_replicas()
-        return usual(spark, path, *args)  # type: ignore[arg-type]
+    def late(side: Folder, *args: Any) -> None:
+        if INSIDE in side.root and not others:
+            others.append(side.root)
+            ManagedTable.open(spark, pair.path).refresh_replicas()
+        usual(side, *args)
 
-    monkeypatch.setattr(write, "commit", late)
+    monkeypatch.setattr(append, "update_state", late)
     grown = pair.append(spark.read.parquet(made[0]).where("id < 50"))
     assert others
     assert read(grown)
@@ -202,7 +203,7 @@ def test_two_who_catch_up_at_once(
 
 
 @pytest.mark.parametrize("what", ["added", "removed", "replaced", "replica"])
-def test_files_changed_by_others(made: tuple[str, ParquetTable], pair: ParquetTable, what: str) -> None:
+def test_files_changed_by_others(made: tuple[str, ManagedTable], pair: ManagedTable, what: str) -> None:
     some = Path(pair.path, pair.known.names[3])
     match what:
         case "added":
@@ -217,7 +218,7 @@ def test_files_changed_by_others(made: tuple[str, ParquetTable], pair: ParquetTa
     assert not read(pair)
 
 
-def test_overwritten(spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable) -> None:
+def test_overwritten(spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable) -> None:
     half = spark.read.parquet(made[0]).where("id < 1000")
     fresh = hr.apply(spark, half, pair.layout, pair.path, overwrite=True, table="things")
     assert (fresh.replicas, fresh.read("price < 5").count()) == ({}, 50)
@@ -226,7 +227,7 @@ def test_overwritten(spark: SparkSession, made: tuple[str, ParquetTable], pair: 
 
 @pytest.mark.long
 def test_what_is_refused(
-    spark: SparkSession, made: tuple[str, ParquetTable], pair: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = spark.read.parquet(made[0])
     layout = pair.replicas["second"].layout
@@ -234,7 +235,7 @@ def test_what_is_refused(
     def refused(words: str, frame: object = source, name: str = "third", to: str = pair.path) -> None:
         with pytest.raises(hr.HedgerowError, match=words):
             hr.apply(spark, frame, layout, to, replica=name)  # type: ignore[arg-type]
-        assert sorted(pair.replicas) == sorted(ParquetTable.open(spark, pair.path).replicas) == ["second"]
+        assert sorted(pair.replicas) == sorted(ManagedTable.open(spark, pair.path).replicas) == ["second"]
         assert read(pair)
 
     refused("not the rows of", source.where("id < 1990"))
@@ -244,7 +245,7 @@ def test_what_is_refused(
     refused("made of letters", name="../../elsewhere")
     refused("no table that Hedgerow wrote", to=made[0])
     with monkeypatch.context() as patched:
-        patched.setattr(write, "commit", lambda *args: (_ for _ in ()).throw(hr.HedgerowError("killed")))
+        patched.setattr(write, "write_first_state", lambda *args: (_ for _ in ()).throw(hr.HedgerowError("killed")))
         refused("killed")
     again = hr.apply(spark, pair.path, layout, pair.path, replica="second", overwrite=True)
     assert read(again)

@@ -16,8 +16,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.tables.parquet.manifest import Manifest
-from hedgerow.tables.parquet.table import ParquetTable
+from hedgerow.tables.entry import Entry
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask
 from tests.support.settings import set_to
@@ -60,7 +60,7 @@ SETTINGS: list[tuple[dict[str, str], list[str], str]] = [
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ParquetTable:
+def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ManagedTable:
     with set_to(spark, session__timeZone="UTC"):
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), LEARNED)
 
@@ -68,7 +68,7 @@ def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.long
 @pytest.mark.parametrize("settings, conditions, other", SETTINGS, ids=[" ".join(s.values()) for s, _, _ in SETTINGS])
 def test_reading_under_other_settings(
-    spark: SparkSession, source: str, table: ParquetTable, settings: dict[str, str], conditions: list[str], other: str
+    spark: SparkSession, source: str, table: ManagedTable, settings: dict[str, str], conditions: list[str], other: str
 ) -> None:
     with set_to(spark, session__timeZone="UTC"):
         before = _answer_or_none(spark, source, other) if other else None
@@ -90,7 +90,7 @@ def _answer_or_none(spark: SparkSession, source: str, condition: str) -> Any:
         return None
 
 
-def test_the_index_is_used_where_it_holds(spark: SparkSession, table: ParquetTable) -> None:
+def test_the_index_is_used_where_it_holds(spark: SparkSession, table: ManagedTable) -> None:
     """Or all of the above would prove nothing."""
     with set_to(spark, session__timeZone="UTC"):
         for c in [*LEARNED[3:7], "number < 5", "text = 'a\tb' AND number < 500", LEARNED[9]]:
@@ -176,7 +176,7 @@ def test_a_function_that_became_another(spark: SparkSession, source: str, tmp_pa
 
 
 @pytest.fixture
-def copy(table: ParquetTable, tmp_path: Path) -> ParquetTable:
+def copy(table: ManagedTable, tmp_path: Path) -> ManagedTable:
     """The table again, to be spoiled."""
     shutil.copytree(table.path, tmp_path / "things")
     return hr.table(table.spark, str(tmp_path / "things"))
@@ -204,7 +204,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_foreign_files_are_always_read(spark: SparkSession, source: str, copy: ParquetTable, name: str) -> None:
+def test_foreign_files_are_always_read(spark: SparkSession, source: str, copy: ManagedTable, name: str) -> None:
     path = Path(copy.path) / name
     path.parent.mkdir(exist_ok=True)
     put(some_rows(source, range(50)), path)
@@ -214,7 +214,7 @@ def test_foreign_files_are_always_read(spark: SparkSession, source: str, copy: P
         assert answer(hr.route(spark, f"SELECT * FROM parquet.`{copy.path}` WHERE {c}")) == expected, c
 
 
-def test_foreign_files_and_the_skipped(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_foreign_files_and_the_skipped(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     put(some_rows(source, range(50)), Path(copy.path) / "more.parquet")
     again = hr.table(spark, copy.path)
     assert len(again.files(where="number < 20")) == 2
@@ -222,7 +222,7 @@ def test_foreign_files_and_the_skipped(spark: SparkSession, source: str, copy: P
     assert [scan.files for scan in opened] == [2]
 
 
-def test_as_many_foreign_files_as_skipped(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_as_many_foreign_files_as_skipped(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     put(some_rows(source, range(50)), Path(copy.path) / "more.parquet")
     _, opened = ask(hr.route(spark, f"SELECT * FROM parquet.`{copy.path}` WHERE number >= {ROWS // FILES}"))
     assert [scan.files for scan in opened] == [
@@ -230,7 +230,7 @@ def test_as_many_foreign_files_as_skipped(spark: SparkSession, source: str, copy
     ]
 
 
-def test_a_replaced_file_is_read(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_a_replaced_file_is_read(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     put(some_rows(source, range(1900, 1950)), Path(copy.path) / copy.known.names[0])
     again = hr.table(spark, copy.path)
     assert again.read(where="number >= 1900").count() == 150
@@ -246,10 +246,10 @@ def one_sentence(call: Callable[[], object], words: str) -> None:
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
-def test_a_killed_run(spark: SparkSession, source: str, table: ParquetTable, tmp_path: Path) -> None:
+def test_a_killed_run(spark: SparkSession, source: str, table: ManagedTable, tmp_path: Path) -> None:
     left = tmp_path / ".things.hedgerow-partial"
     shutil.copytree(table.path, left)
-    next((left / "_hedgerow").glob("manifest-*.json")).unlink()
+    next((left / "_hedgerow").glob("state-*.json")).unlink()
     (left / "_temporary").mkdir()
     one_sentence(lambda: hr.table(spark, str(tmp_path / "things")), "killed or failed")
     assert by_id(spark, source, str(tmp_path / "things"), ["number < 5"]).verify()["rows"] == ROWS
@@ -257,11 +257,9 @@ def test_a_killed_run(spark: SparkSession, source: str, table: ParquetTable, tmp
 
 
 @pytest.mark.long
-def test_a_run_killed_before_its_manifest(
-    spark: SparkSession, source: str, table: ParquetTable, tmp_path: Path
-) -> None:
+def test_a_run_killed_before_its_state(spark: SparkSession, source: str, table: ManagedTable, tmp_path: Path) -> None:
     shutil.copytree(table.path, tmp_path / "things")
-    next((tmp_path / "things" / "_hedgerow").glob("manifest-*.json")).unlink()
+    next((tmp_path / "things" / "_hedgerow").glob("state-*.json")).unlink()
     one_sentence(lambda: hr.table(spark, str(tmp_path / "things")), "killed or failed")
     assert by_id(spark, source, str(tmp_path / "things"), ["number < 5"]).verify()["rows"] == ROWS
 
@@ -270,7 +268,7 @@ def test_a_run_killed_before_its_manifest(
 def test_a_failing_apply_leaves_nothing(
     spark: SparkSession,
     source: str,
-    table: ParquetTable,
+    table: ManagedTable,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     overwrite: bool,
@@ -281,7 +279,7 @@ def test_a_failing_apply_leaves_nothing(
     def broken(*_: object, **named: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.write.write_first_state", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         hr.apply(spark, source, table.layout, str(tmp_path / "things"), overwrite=overwrite)
     assert [p.name for p in tmp_path.iterdir()] == (["things"] if overwrite else [])
@@ -289,14 +287,14 @@ def test_a_failing_apply_leaves_nothing(
         assert hr.table(spark, str(tmp_path / "things")).verify()["rows"] == ROWS
 
 
-def test_an_apply_that_spark_fails_leaves_nothing(spark: SparkSession, table: ParquetTable, tmp_path: Path) -> None:
+def test_an_apply_that_spark_fails_leaves_nothing(spark: SparkSession, table: ManagedTable, tmp_path: Path) -> None:
     rows = spark.range(ROWS).selectExpr("id", "IF(id = 77, raise_error('no'), CAST(id AS INT)) AS number")
     one_sentence(lambda: hr.apply(spark, rows, table.layout, str(tmp_path / "things")), "could not be written")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_last_copy_is_never_thrown_away(
-    spark: SparkSession, copy: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, copy: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stuck(*_: object) -> None:
         raise hr.HedgerowError("cannot be moved")
@@ -318,7 +316,7 @@ def added(spark: SparkSession, source: str, start: int) -> Any:
 
 
 @pytest.mark.long
-def test_appends_by_two_who_opened_before(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_appends_by_two_who_opened_before(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     first, second = hr.table(spark, copy.path), hr.table(spark, copy.path)
     first.append(added(spark, source, 10_000))
     grown = second.append(added(spark, source, 20_000))
@@ -328,7 +326,7 @@ def test_appends_by_two_who_opened_before(spark: SparkSession, source: str, copy
     assert len(grown.files(where="number >= 20000")) == FILES
 
 
-def test_appends_at_the_same_time(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_appends_at_the_same_time(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     """Whoever fails says so, and its rows are not there; the rows of the others are, and indexed."""
     failed: list[int] = []
 
@@ -350,7 +348,7 @@ def test_appends_at_the_same_time(spark: SparkSession, source: str, copy: Parque
 
 
 def test_an_append_that_fails(
-    spark: SparkSession, source: str, copy: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, source: str, copy: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = added(spark, source, 10_000).selectExpr(
         "id", "IF(id = 23, raise_error('no'), number) AS number", "* EXCEPT (id, number)"
@@ -370,19 +368,19 @@ def test_an_append_that_fails(
 
 
 def test_an_append_whose_commit_fails(
-    spark: SparkSession, source: str, copy: ParquetTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, source: str, copy: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **named: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.parquet.write.commit", broken)
+    monkeypatch.setattr("hedgerow.tables.parquet.append.update_state", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     assert hr.table(spark, copy.path).read().count() == ROWS
 
 
 @pytest.mark.long
-def test_appending_to_the_last_block_only(spark: SparkSession, source: str, copy: ParquetTable) -> None:
+def test_appending_to_the_last_block_only(spark: SparkSession, source: str, copy: ManagedTable) -> None:
     rows = added(spark, source, 10_000)
     for start in (10_000, 20_000, 30_000):
         copy = copy.append(rows.select((rows["id"] + start).alias("id"), *rows.columns[1:]))
@@ -392,15 +390,15 @@ def test_appending_to_the_last_block_only(spark: SparkSession, source: str, copy
 # --- verify ----------------------------------------------------------------------------------------
 
 
-def lose_a_file(table: ParquetTable) -> None:
+def lose_a_file(table: ManagedTable) -> None:
     (Path(table.path) / table.known.names[3]).unlink()
 
 
-def add_a_file(table: ParquetTable) -> None:
+def add_a_file(table: ManagedTable) -> None:
     shutil.copy(Path(table.path) / table.known.names[3], Path(table.path) / "more.parquet")
 
 
-def change_a_value(table: ParquetTable) -> None:
+def change_a_value(table: ManagedTable) -> None:
     """The file keeps its name, and in the list of files its size: as if the change had not moved a byte."""
     path = Path(table.path) / table.known.names[3]
     rows = rows_of(path)
@@ -409,17 +407,16 @@ def change_a_value(table: ParquetTable) -> None:
         rows.set_column(rows.schema.get_field_index("number"), "number", pa.array([*numbers[:-1], 751], pa.int32())),
         path,
     )
-    sizes = table.known.sizes.copy()
-    sizes[3] = path.stat().st_size
-    known = type(table.known)(table.known.names, sizes, table.known.rows, table.known.blocks, table.known.columns)
-    rewrite(table, "files", known.to_bytes())
+    known = table.newest.known
+    sizes = known.sizes.copy()
+    sizes[known.names.index(path.name)] = path.stat().st_size
+    rewrite(table, "files", replace(known, sizes=sizes).to_bytes())
     seal_again(table)
 
 
-def swap_two_rows_of_the_index(table: ParquetTable) -> None:
+def swap_two_rows_of_the_index(table: ManagedTable) -> None:
     """The index says of the first file what holds for the second, and the other way round."""
-    path = Path(table.path) / "_hedgerow" / table.manifest.index
-    index = index_of_bytes(path.read_bytes())
+    index = index_of_bytes(path_of(table, "index").read_bytes())
     for term in index.blocks.terms.values():
         for values in (term.low, term.high):
             values.setflags(write=True)
@@ -428,29 +425,39 @@ def swap_two_rows_of_the_index(table: ParquetTable) -> None:
     seal_again(table)
 
 
-def change_the_checksum(table: ParquetTable) -> None:
-    store(table, replace(table.manifest, checksum=replace(table.manifest.checksum, low=5)))
+def change_the_checksum(table: ManagedTable) -> None:
+    entry = table.newest.entry
+    assert entry.checksum is not None
+    store(table, replace(entry, checksum=replace(entry.checksum, low=5)))
 
 
-def seal_again(table: ParquetTable) -> None:
+def seal_again(table: ManagedTable) -> None:
     """As if what is there now had been written by Hedgerow."""
-    side = Path(table.path) / "_hedgerow"
-    store(table, replace(table.manifest, seals={n: digest((side / n).read_bytes()) for n in table.manifest.seals}))
+    side, entry = Path(table.path) / "_hedgerow", table.newest.entry
+    store(table, replace(entry, seals={n: digest((side / n).read_bytes()) for n in entry.seals}))
 
 
-def store(table: ParquetTable, manifest: Manifest) -> None:
-    newest(table).write_bytes(manifest.to_bytes())
-    newest(table).with_name(f".{newest(table).name}.crc").unlink(missing_ok=True)
+def store(table: ManagedTable, entry: Entry) -> None:
+    put_bytes(newest(table), replace(table.state, parts=(entry,)).to_bytes())
 
 
-def rewrite(table: ParquetTable, what: str, data: bytes) -> None:
-    path = Path(table.path) / "_hedgerow" / getattr(table.manifest, what)
+def rewrite(table: ManagedTable, what: str, data: bytes) -> None:
+    put_bytes(path_of(table, what), data)
+
+
+def put_bytes(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
-def newest(table: ParquetTable) -> Path:
-    return Path(table.path) / "_hedgerow" / f"manifest-{table.manifest.number}.json"
+def path_of(table: ManagedTable, what: str) -> Path:
+    """The file of the table's only part whose name begins so."""
+    (name,) = (name for name in table.newest.entry.names if name.startswith(what))
+    return Path(table.path) / "_hedgerow" / name
+
+
+def newest(table: ManagedTable) -> Path:
+    return Path(table.path) / "_hedgerow" / "state-1.json"
 
 
 @pytest.mark.parametrize(
@@ -458,25 +465,24 @@ def newest(table: ParquetTable) -> Path:
     [
         (lose_a_file, "missing"),
         (add_a_file, "more.parquet is not Hedgerow's"),
-        (change_a_value, "rows are not the source's"),
+        (change_a_value, "rows are not those that were written"),
         (swap_two_rows_of_the_index, "statistics of .* are wrong"),
-        (change_the_checksum, "rows are not the source's"),
+        (change_the_checksum, "rows are not those that were written"),
     ],
 )
 def test_verify_catches(
-    spark: SparkSession, copy: ParquetTable, spoil: Callable[[ParquetTable], None], words: str
+    spark: SparkSession, copy: ManagedTable, spoil: Callable[[ManagedTable], None], words: str
 ) -> None:
     assert copy.verify()["rows"] == ROWS
     spoil(copy)
     one_sentence(lambda: hr.table(spark, copy.path).verify(), words)
 
 
-@pytest.mark.parametrize("what", ["index", "files", "manifest"])
+@pytest.mark.parametrize("what", ["index", "files", "state"])
 @pytest.mark.parametrize("data", [b"", b"{}", b"no longer what it was"])
-def test_damaged(spark: SparkSession, copy: ParquetTable, what: str, data: bytes) -> None:
-    if what == "manifest":
-        newest(copy).write_bytes(data)
-        newest(copy).with_name(f".{newest(copy).name}.crc").unlink(missing_ok=True)
+def test_damaged(spark: SparkSession, copy: ManagedTable, what: str, data: bytes) -> None:
+    if what == "state":
+        put_bytes(newest(copy), data)
     else:
         rewrite(copy, what, data)
         assert len(hr.table(spark, copy.path).files(where="number < 5")) == FILES, "all are opened"

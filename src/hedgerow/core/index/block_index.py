@@ -34,11 +34,6 @@ class Membership:
         offsets = np.cumsum([0, *map(len, blocks_of)], dtype=np.int64)
         return Membership(offsets, np.array([b for of in blocks_of for b in of], np.int64))
 
-    def followed_by(self, more: Membership, n: int) -> Membership:
-        """The entries of both; block i of `more` becomes block `n + i`."""
-        offsets = np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]])
-        return Membership(offsets, np.concatenate([self.blocks, more.blocks + n]))
-
 
 @dataclass(frozen=True)
 class View:
@@ -114,12 +109,13 @@ class BlockIndex:
         return choose_files(needed, parts, self.whole_places, self.blocks.rows if costs is None else costs)
 
 
-def concat_indexes(first: BlockIndex, more: BlockIndex) -> BlockIndex:
-    """One index over the blocks of both; the blocks of `more` come after those of `first`."""
-    n = len(first.blocks)
+def concat_indexes(indexes: Sequence[BlockIndex]) -> BlockIndex:
+    """Return one index over the blocks of all, one after the other; the views of all are of the same kinds."""
+    if len(indexes) == 1:
+        return indexes[0]
+    sizes = [len(index.blocks) for index in indexes]
     views = []
-    for a, b in zip(first.views, more.views, strict=True):
-        parts = a.parts and b.parts and a.parts.followed_by(b.parts, n)
-        members = a.membership and b.membership and a.membership.followed_by(b.membership, n)
-        views.append(View(concat([a.stats, b.stats]), members, parts))
+    for same_kind in zip(*(index.views for index in indexes), strict=True):
+        parts = CellParts.concat([view.parts for view in same_kind if view.parts is not None], sizes)
+        views.append(View(concat([view.stats for view in same_kind]), parts=parts))
     return BlockIndex(tuple(views))

@@ -15,7 +15,7 @@ A place is a number: b is the home in block b, ~b (negative) are the copies in b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -35,10 +35,14 @@ class CellParts:
     place: Ints
     file: Ints
 
-    def followed_by(self, more: CellParts, n: int) -> CellParts:
-        """The parts of both; file i of `more` becomes file `n + i`."""
-        file = np.concatenate([self.file, more.file + n])
-        return CellParts(np.concatenate([self.cell, more.cell]), np.concatenate([self.place, more.place]), file)
+    @staticmethod
+    def concat(parts: Sequence[CellParts], files: Sequence[int]) -> CellParts | None:
+        """Return the parts of several indexes, each of which has so many files; None if there are no parts."""
+        if not parts:
+            return None
+        starts = np.cumsum([0, *files[:-1]])
+        file = np.concatenate([p.file + start for p, start in zip(parts, starts, strict=True)])
+        return CellParts(np.concatenate([p.cell for p in parts]), np.concatenate([p.place for p in parts]), file)
 
     def whole_places(self, rows: Ints) -> WholePlaces:
         """For each cell: the places that hold all its rows, that is, as many rows as its home."""

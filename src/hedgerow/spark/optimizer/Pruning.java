@@ -6,7 +6,7 @@
  *       Relation(files listed by Spark or Delta)  ->    Relation(the same list without the files to skip)
  *
  * Spark has parsed the query; the rule only reads the plan. It sends the condition as JSON to Python, which answers
- * with the files to open (`tables/session_pruning.py`). All other indexed files are left out, by name and size.
+ * with the files to open (`tables/answers.py`). All other indexed files are left out, by name and size.
  * Settings, expressions and reader options are unknown unless `spark/judged.py` lists them. If anything is unknown or
  * fails, all files stay in place, and the reason is reported.
  */
@@ -300,7 +300,7 @@ public class Pruning extends Rule {
         FileIndex location = files.location();
         boolean isDelta = isDelta(location);
         String root = isDelta ? call(location, "path").toString() : rootOf((PartitioningAwareFileIndex) location);
-        Side side = root == null ? null : Side.of(root, isDelta ? "delta-" : "manifest-", files);
+        Side side = root == null ? null : Side.of(root, files);
         return side == null ? null : new Scan(root, side, relation, files, location, isDelta);
     }
 
@@ -631,16 +631,14 @@ public class Pruning extends Rule {
             Object snapshot = call(call(scan.location, "preparedScan"), "scannedSnapshot");
             deltaSchema = (String) call(call(snapshot, "metadata"), "schemaString");
         }
-        String key = scan.root + "\n" + scan.side.list + scan.side.time + "\n" + settings + "\n" + schema + "\n" + deltaSchema;
+        String key = scan.root + "\n" + scan.side.state + " " + scan.side.time + "\n" + settings + "\n" + schema + "\n" + deltaSchema;
         Known known = (Known) remembered.get(key);
         if (known != null) {
             return known;
         }
         StringBuilder request = new StringBuilder("{\"open\":");
         quote(scan.root, request);
-        request.append(",\"list\":");
-        quote(scan.side.list, request);
-        request.append(",\"settings\":").append(settings).append(",\"schema\":").append(schema);
+        request.append(",\"state\":").append(scan.side.state).append(",\"settings\":").append(settings).append(",\"schema\":").append(schema);
         if (scan.isDelta) {
             request.append(",\"delta\":").append(deltaSchema);
         }
@@ -971,18 +969,18 @@ public class Pruning extends Rule {
 
     /** The folder `_hedgerow` of a managed table: its newest list, and whether other files may be read for its own. */
     public static class Side {
-        final String list;
+        final long state; // the number of the newest state
         final long time; // a table that is written anew starts with number 1 again
         final boolean hasMore;
 
-        private Side(String list, long time, boolean hasMore) {
-            this.list = list;
+        private Side(long state, long time, boolean hasMore) {
+            this.state = state;
             this.time = time;
             this.hasMore = hasMore;
         }
 
-        /** Null if the table is not managed; `kind` is the prefix of the lists' names. */
-        static Side of(String root, String kind, HadoopFsRelation files) throws Exception {
+        /** Null if the table is not managed. */
+        static Side of(String root, HadoopFsRelation files) throws Exception {
             Path side = new Path(root, "_hedgerow");
             FileStatus[] found;
             try {
@@ -996,16 +994,15 @@ public class Pruning extends Rule {
             for (int i = 0; i < found.length; i++) {
                 String name = found[i].getPath().getName();
                 hasMore |= name.equals("replicas") || name.equals("copies");
-                if (name.startsWith(kind) && name.endsWith(".json")) {
-                    String number = name.substring(kind.length(), name.length() - 5);
-                    if (number.matches("[0-9]{1,18}") && Long.parseLong(number) > most) {
-                        most = Long.parseLong(number);
+                if (name.matches("state-[0-9]{1,18}\\.json")) {
+                    long number = Long.parseLong(name.substring(6, name.length() - 5));
+                    if (number > most) {
+                        most = number;
                         newest = found[i];
                     }
                 }
             }
-            return newest == null
-                ? null : new Side(newest.getPath().getName(), newest.getModificationTime(), hasMore);
+            return newest == null ? null : new Side(most, newest.getModificationTime(), hasMore);
         }
     }
 

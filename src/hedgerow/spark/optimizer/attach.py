@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _RULE_CLASS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
 # The class that answers the rule is in a layer above this one, so it is imported by name.
-_ANSWERS = "hedgerow.tables.session_pruning", "Answers"
+_ANSWERS = "hedgerow.tables.answers", "Answers"
 
 
 @dataclass(frozen=True, slots=True)

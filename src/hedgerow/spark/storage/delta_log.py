@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,14 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name, quote_string
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
+from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.present_files import PresentFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +48,6 @@ FEATURES = frozenset(
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
 # Delta keeps minimum and maximum of these types only.
 _MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
-_IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
@@ -57,30 +58,6 @@ _PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 class Conflict(HedgerowError):
     """Another transaction changed data that a rewrite had read; the rewrite changed nothing."""
-
-
-@dataclass(frozen=True)
-class Files:
-    """The data files of one snapshot; `rows` excludes deleted rows and is -1 where the log has no count."""
-
-    names: tuple[str, ...]
-    sizes: Ints
-    rows: Ints
-    deleted: Ints
-
-    @cached_property
-    def place(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
-
-    def place_of(self, name: str, size: int) -> int | None:
-        """The place of the file, if it is there with this size."""
-        at = self.place.get(name)
-        return at if at is not None and int(self.sizes[at]) == size else None
-
-    def untouched(self, name: str, size: int) -> bool:
-        """Whether the file is there with this size, and none of its rows was deleted."""
-        at = self.place_of(name, size)
-        return at is not None and not self.deleted[at]
 
 
 @dataclass(frozen=True)
@@ -181,18 +158,35 @@ class Snapshot:
         return named | {f.name() for f in as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
 
     @cached_property
-    def files(self) -> Files:
+    def files(self) -> PresentFiles:
         rows = "coalesce(CAST(get_json_object(stats, '$.numRecords') AS BIGINT), -1) AS rows"
         deleted = "coalesce(deletionVector.cardinality, 0) AS deleted"
         frame = _as_frame(self.log.spark, self.java.allFiles().toDF())
         listed = frame.selectExpr("path", "size", rows, deleted).toArrow()
         rows_, gone = listed["rows"].to_numpy(), listed["deleted"].to_numpy()
         names = tuple(listed["path"].to_pylist())
-        return Files(names, listed["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
+        return PresentFiles(names, listed["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
         """All rows of these files (None: of all files), read under this version's schema."""
         return self._frame_of(self.log._jvm.org.apache.spark.api.python.PythonUtils.toSeq(self._adds(names)), why)
+
+    def footers(
+        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+    ) -> list[Footer]:
+        """Return the footers of files, with the table's own names of columns; see `footers_of`."""
+        names = {quote_name(p): quote_name(name) for p, name in self.physical.items()}
+        of_sets, of_words = ({p for p, name in names.items() if name in some} for some in (sets_of, words_of))
+        paths = {self.log.full_path(n): size for n, size in sizes.items()}
+        found = footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words)
+
+        def renamed(by_column: Mapping[str, Any]) -> dict[str, Any]:
+            return {names[p]: value for p, value in by_column.items() if p in names}
+
+        return [replace(f, columns=renamed(f.columns), values=renamed(f.values)) for f in found]
+
+    def full_path(self, name: str) -> str:
+        return self.log.full_path(name)
 
     def _frame_of(self, adds: Any, why: str) -> DataFrame:
         some = self.log._jvm.scala.Option.apply(why)
@@ -481,23 +475,6 @@ def _conflict(error: BaseException, path: str) -> Conflict | None:
     kind = str(java.getClass().getSimpleName()).removesuffix("Exception")
     operation = (match[1] or match[2]).upper() if match else kind
     return Conflict(f"{path} was not changed: meanwhile another {operation} changed it ({kind}); apply again")
-
-
-def column_identities(fields: Sequence[Any]) -> dict[str, str]:
-    """Each top-level column's type and identity in data files: equal texts mean the same column in two versions."""
-    return {quote_name(field["name"]): json.dumps(_identity(field), sort_keys=True) for field in fields}
-
-
-def _identity(value: Any) -> Any:
-    match value:
-        case {"metadata": dict() as metadata, **rest}:
-            kept = {k: v for k, v in metadata.items() if _IDENTITY.match(k)}
-            return {**{k: _identity(v) for k, v in rest.items() if k != "nullable"}, "metadata": kept}
-        case dict():
-            return {k: _identity(v) for k, v in value.items() if k not in ("containsNull", "valueContainsNull")}
-        case list():
-            return [_identity(v) for v in value]
-    return value
 
 
 def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:

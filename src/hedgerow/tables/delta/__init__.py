@@ -1,5 +1,4 @@
-"""How is a managed Delta table indexed and changed?
+"""How are the files of a managed Delta table listed, rewritten and put back?
 
-`table` has the class that users hold, `segments` stores the index of each write, `segment_list` the list of them,
-`rewrite` changes the table, and `snapshot_files` describes the files of one version.
+`files` is the table as its format sees it; `rewrite` has all that commits. Imports what both formats share.
 """

@@ -1,6 +1,6 @@
 """Changes a Delta table in Delta's own transactions: rewrites its files, appends to it, rolls the last rewrite back.
 
-    read -> write -> inspect the new files -> list the segment -> commit
+    read -> write -> inspect the new files -> list the part -> commit
 
 Only the commit is visible to others. A run that is killed before it leaves files that no version has, for VACUUM.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
@@ -21,64 +21,45 @@ from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
-from hedgerow.spark.compute.checksum import Checksum, observed, same_rows
+from hedgerow.spark.compute.checksum import observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
 from hedgerow.spark.compute.evaluate import Item
-from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
-from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
+from hedgerow.spark.storage.delta_log import Conflict, Snapshot, Written, delta_log, type_text
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
-from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList
-from hedgerow.tables.delta.segments import (
-    Segment,
-    operation,
-    update_list,
-    with_segment,
-    without_segment,
-    write_segment,
-)
-from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
-from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, stale, to_store
+from hedgerow.tables.delta.files import DeltaFiles
+from hedgerow.tables.entry import Entry, Fields
+from hedgerow.tables.formats import footers_and_terms, schema_at
+from hedgerow.tables.known_files import KnownFiles, file_names
+from hedgerow.tables.part import Part, parts_of, write_layout, write_part
+from hedgerow.tables.plan import Plan
+from hedgerow.tables.state import TableState, operation, update_state
+from hedgerow.tables.stored_joins import joins_of, to_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MAX_DEAD_PARTS = 10  # parts without a file that still exists, kept for older versions of the table
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The plan of a rewrite; `where`: the files, as a condition on partitions or as names; None: all files."""
-
-    layout: Layout
-    name: str
-    predicates: Sequence[Predicate]
-    items: Sequence[Item]
-    provenance: Mapping[str, Any]
-    how: Writing
-    joins: Joins = NO_JOINS
-    where: str | Sequence[str] | None = None
-
-
 def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> None:
-    """Rewrites a Delta table in place, or some of its partitions or files.
+    """Rewrite a Delta table in place, or some of its partitions or files.
 
     Raises Conflict if another transaction changed those files meanwhile, after `retries` further attempts. Then nothing
     is changed.
     """
-    log = delta_log(spark, target)
+    table = DeltaFiles(delta_log(spark, target))
     while True:
         try:
-            _rewrite(log, plan)
+            _rewrite(table, plan)
             return
         except Conflict:
             if retries <= 0:
@@ -86,14 +67,15 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
             retries -= 1
 
 
-def _rewrite(log: DeltaLog, plan: Plan) -> None:
-    snapshot = _prepared_snapshot(log, plan)
+def _rewrite(table: DeltaFiles, plan: Plan) -> None:
+    log = table.log
+    snapshot = _prepared_snapshot(table, plan)
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
     transaction = snapshot.rewrite()
     written: Written | None = None
-    segment: SegmentEntry | None = None
+    listed: Entry | None = None
     try:
         with (
             step(log.spark, "writing"),
@@ -102,7 +84,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         ):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
-                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.how))
+                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.writing))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
             footers, known = footers_and_terms(snapshot, written.sizes, items)
@@ -110,40 +92,62 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known, plan.joins)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
         files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
-        segment = added = write_segment(log, _entry(plan, snapshot, went_in), plan.layout, stats, files)
-        done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
-        update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
+        index = BlockIndex((View(stats),))
+        entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
+        entry = replace(write_layout(table.side, entry, plan.layout), checksum=went_in)
+        listed = added = write_part(table.side, entry, index, files)
+        done = operation("apply", None, added, **_workload_cost(plan.predicates, index))
+        _list_part(table, plan.name, added, snapshot, done)
     except BaseException as error:
-        _undo(log, written, segment)
+        _undo(table, written, listed)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
     try:
         version = transaction.commit(written, old, {"hedgerow": added.id})
     except Conflict:
-        _undo(log, written, segment)
+        _undo(table, written, listed)
         raise
     except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    update_list(log, lambda m: _with_version(m, added.id, version))
+    update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
 
 
-def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
-    """The snapshot to rewrite, after Delta was set to keep statistics of the queried columns."""
-    options_of(plan.how)
-    snapshot = log.snapshot()
+def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, object]) -> None:
+    """List one more part in the state; of parts without any file that exists, only the newest are kept."""
+
+    def with_part(state: TableState, _: int) -> TableState:
+        dead = [part.id for part in parts_of(table.side, state.parts) if not _is_there(part, snapshot)]
+        kept = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
+        return replace(state, name=state.name or name, parts=kept).with_part(entry, done)
+
+    update_state(table.side, "delta", with_part)
+
+
+def _is_there(part: Part, snapshot: Snapshot) -> bool:
+    return any(name in snapshot.files.place for name in part.known.names)
+
+
+def fields_of(snapshot: Snapshot) -> Fields:
+    return tuple(snapshot.fields.values())
+
+
+def _prepared_snapshot(table: DeltaFiles, plan: Plan) -> Snapshot:
+    """Return the snapshot to rewrite, after Delta was set to keep statistics of the queried columns."""
+    options_of(plan.writing)
+    snapshot = table.snapshot()
     snapshot.refuse()
     schema = schema_at(snapshot)
     snapshot.cover(sorted({term_text(c) for p in plan.predicates for c in columns_of(p) if term_text(c) in schema}))
-    return log.snapshot()
+    return table.snapshot()
 
 
-def _undo(log: DeltaLog, written: Written | None, segment: SegmentEntry | None) -> None:
-    if segment is not None:
-        update_list(log, lambda m: without_segment(m, segment.id))
+def _undo(table: DeltaFiles, written: Written | None, listed: Entry | None) -> None:
+    if listed is not None:
+        update_state(table.side, "delta", lambda state, _: state.without_part(listed.id))
     if written is not None:
         written.delete()
 
@@ -153,9 +157,9 @@ def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
     return exact_writing(snapshot.log.spark, schema_at(snapshot), physical)
 
 
-def _with_version(listed: SegmentList, segment_id: str, version: int) -> SegmentList:
-    done = ({**o, "version": version} if o.get("segment") == segment_id else o for o in listed.operations)
-    return replace(listed, operations=tuple(done))
+def _with_version(state: TableState, part: str, version: int) -> TableState:
+    done = ({**o, "version": version} if o.get("part") == part else o for o in state.operations)
+    return replace(state, operations=tuple(done))
 
 
 def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list[str]:
@@ -170,9 +174,9 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
 
 
 def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
-    least = plan.provenance.get("block_rows") or _mean_rows(snapshot)
+    least = plan.origin.get("block_rows") or _mean_rows(snapshot)
     rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least), plan.joins)
-    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.how)
+    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.writing)
 
 
 def _mean_rows(snapshot: Snapshot) -> int:
@@ -185,29 +189,6 @@ def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, ho
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
-def _entry(plan: Plan, snapshot: Snapshot, went_in: Checksum) -> SegmentEntry:
-    """The entry of a segment that has no id yet."""
-    items = _indexed_items(plan, snapshot)
-    joined = to_store(plan.joins, (*items, *plan.layout.features))
-    return SegmentEntry(
-        id="",
-        layout="",
-        columns=snapshot.columns,
-        schema=_stored_schema(snapshot, joined),
-        settings=settings(snapshot.log.spark),
-        writing=plan.how,
-        statistics=tuple(items),
-        joined=joined,
-        hashed=tuple(snapshot.fields),
-        checksum=went_in,
-        origin=plan.provenance,
-    )
-
-
-def _stored_schema(snapshot: Snapshot, joined: Sequence[StoredJoin]) -> dict[str, str]:
-    return {key: str(kind) for key, kind in {**schema_at(snapshot), **schema_of_joins(joined)}.items()}
-
-
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
     """The items to index for each file: those of the plan, and the partition columns.
 
@@ -218,13 +199,13 @@ def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
     return [item for item in (*plan.items, *partitions) if not mentions(item, zoned)]
 
 
-def _workload_cost(predicates: Sequence[Predicate], stats: Stats) -> dict[str, float]:
-    """The shares of rows and blocks that the learned queries read of the written files."""
-    index, total = BlockIndex((View(stats),)), max(1, int(stats.rows.sum()))
+def _workload_cost(predicates: Sequence[Predicate], index: BlockIndex) -> dict[str, float]:
+    """Return the shares of rows and blocks that the learned queries read of the written files."""
+    total = max(1, int(index.blocks.rows.sum()))
     opened = [index.to_open(p) for p in predicates]
     if not opened:
         return {}
-    rows = float(np.mean([stats.rows[o].sum() / total for o in opened]))
+    rows = float(np.mean([index.blocks.rows[o].sum() / total for o in opened]))
     return {"rows_read": round(rows, 4), "blocks_read": round(float(np.mean([o.mean() for o in opened])), 4)}
 
 
@@ -241,33 +222,48 @@ def options_of(how: Writing) -> dict[str, str]:
 # --- in the newest layout, and back ---
 
 
-def lay_out(log: DeltaLog, segment: Segment, name: str, files: Sequence[str]) -> None:
-    """Rewrites some files in the layout of a segment, and describes the new ones as that does."""
-    entry = segment.entry
-    joins = _joins_of(log, segment, log.snapshot().frame(list(files)))
-    rewrite(
-        log.spark,
-        log.path,
-        Plan(segment.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files),
-    )
+def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> None:
+    """Rewrite some files in the layout of a part, and describe the new ones as that does."""
+    entry = part.entry
+    joins = joins_of(table.spark, entry.joined, table.snapshot().frame(list(files)))
+    plan = Plan(part.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files)
+    rewrite(table.spark, table.path, plan)
 
 
-def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
-    """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
-    check_grammar(log.spark)
-    snapshot = log.snapshot()
-    schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
-    joins = _joins_of(log, segment, frame)
+def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
+    """Write new rows through the layout of a part, in an append of Delta's own, and index the new files."""
+    check_grammar(table.spark)
+    joins = joins_of(table.spark, part.entry.joined, frame)
+    version = _appended(table, part, frame, joins)
+    after, before = table.snapshot(version), table.snapshot(version - 1)
+    new = after.files.sizes_of([name for name in after.files.names if name not in before.files.place])
+    if not new:
+        return
+    items = part.entry.statistics
+    footers, known = footers_and_terms(after, new, items)
+    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
+    joined = to_store(joins, (*items, *part.layout.features))
+    now = settings(table.spark)
+    entry = replace(part.entry, fields=fields_of(after), settings=now, checksum=None, joined=joined)
+    files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+    added = write_part(table.side, entry, BlockIndex((View(stats),)), files)
+    _list_part(table, "", added, after, operation("append", version, added))
+
+
+def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> int:
+    """Write the rows; return the version of the table that has them."""
+    log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
+    partitions, writing = snapshot.partition_columns, part.entry.writing
     try:
         with (
             log.committing(),
             _exact_writing(snapshot),
-            configured(log.spark, **settings_for(segment.layout)),
+            configured(log.spark, **settings_for(part.layout)),
         ):
-            least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(frame, segment.layout, schema, partitions, least, joins)
-            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
-            options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
+            least = int(part.entry.origin.get("block_rows") or _mean_rows(snapshot))
+            rows = placed(frame, part.layout, schema_at(snapshot), partitions, least, joins)
+            rows = _sorted_rows(rows, partitions, part.layout, writing)
+            options = {**options_of(writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
@@ -277,44 +273,20 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
             f"the append to {log.path} is not in its history, where another process may have taken its place: "
             "look whether the rows are there"
         )
-    after, before = log.snapshot(row[0]), log.snapshot(row[0] - 1)
-    new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
-    if new:
-        items = segment.entry.statistics
-        footers, known = footers_and_terms(after, new, items)
-        stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
-        joined = to_store(joins, (*items, *segment.layout.features))
-        entry = replace(
-            segment.entry,
-            schema=_stored_schema(after, joined),
-            settings=settings(log.spark),
-            columns=after.columns,
-            checksum=None,
-            joined=joined,
-        )
-        files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
-        added = write_segment(log, entry, None, stats, files)
-        update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
+    return int(row[0])
 
 
-def _joins_of(log: DeltaLog, segment: Segment, frame: DataFrame) -> Joins:
-    """The joined rows that a layout speaks of; HedgerowError if a table is missing or a key does not fit any more."""
-    joins = opened(log.spark, segment.entry.joined)
-    if stale(segment.entry.joined, joins):
-        joins.check(open_source(log.spark, frame, joins.joined[0].steps[0].table))
-    return joins
-
-
-def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -> None:
-    """Puts back the files that the last rewrite replaced; rows appended since then stay."""
-    done = [o for o in listed.operations if o["operation"] == "apply" and "version" in o]
+def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
+    """Put back the files that the last rewrite replaced; rows appended since then stay."""
+    log = table.log
+    done = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
     if not done:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
     last, snapshot = done[-1], log.snapshot()
-    segment = next((s for s in segments if s.id == last["segment"]), None)
-    sizes = {} if segment is None else segment.known.sizes_by_name
+    part = next((p for p in parts if p.id == last["part"]), None)
+    sizes = {} if part is None else part.known.sizes_by_name
     ours = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
-    if segment is None or len(ours) < len(segment.known):
+    if part is None or len(ours) < len(part.known):
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back, for others changed its files since then: "
             f"RESTORE TABLE {log.sql_name} TO VERSION AS OF {last['version'] - 1} would undo their work too"
@@ -325,16 +297,16 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = snapshot.rewrite()
     try:
-        version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
+        version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {part.id}"})
     except spark_errors() as error:
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    done_now = {**operation("rollback", version, None), "to": last["version"] - 1}
+    done_now = operation("rollback", version, to=last["version"] - 1)
 
-    def with_rollback(listed: SegmentList) -> SegmentList:
-        kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in listed.operations]
-        return replace(listed, operations=(*kept, done_now))
+    def with_rollback(state: TableState, _: int) -> TableState:
+        kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in state.operations]
+        return replace(state, operations=(*kept, done_now))
 
-    update_list(log, with_rollback)
+    update_state(table.side, "delta", with_rollback)

@@ -1,5 +1,5 @@
-"""How is a managed Parquet table stored and changed?
+"""How are the files of a managed Parquet table listed, written and copied?
 
-`manifest` is what a table stores about its state, `stored` reads its files, `write` changes them, `replicas` keeps full
-copies in other layouts, `verify` checks the table, and `table` has the class that users hold.
+`folder` is the table as its format sees it, `write` makes a new one, `append` adds rows, `replicas` keeps full copies
+in other layouts. Imports what both formats share.
 """

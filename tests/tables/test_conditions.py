@@ -16,7 +16,7 @@ from hedgerow.core.pruning.block_stats import Stats, collect
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.spark.compute.assign_blocks import BLOCK
 from hedgerow.spark.write.partition_files import _ROWS, FILE, numbered
-from hedgerow.tables.session_pruning import _ConditionReader
+from hedgerow.tables.conditions import ConditionReader
 from tests.support.workload_conditions import where
 
 SCHEMA = {
@@ -37,7 +37,7 @@ ITEMS = [where("length(word) = 3"), Expr("length(word)", (col("word"),)), Opaque
 
 
 def _read(where: Any) -> Any:
-    return normalise(_ConditionReader(SCHEMA, ITEMS).read(where))
+    return normalise(ConditionReader(SCHEMA, ITEMS).read(where))
 
 
 def read(where: Any) -> str:

@@ -1,0 +1,229 @@
+"""Answers the optimizer rule of a session: for a table and a condition, the files to open.
+
+The rule (`spark/optimizer/Pruning.java`) sends two kinds of requests. To `open` a table, it sends the session's
+settings and the columns that the query sees. The answer lists the indexed files and the SQL texts of the index's
+expressions, which Spark parses. To `ask`, it sends a query's condition as JSON: columns and indexed expressions against
+literals in Spark's internal form, whose meaning no setting changes. Any other part of a condition is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.predicates.nodes import (
+    Cast,
+    Column,
+    Expr,
+    Opaque,
+    Predicate,
+    atoms_of,
+    columns_in,
+    conjunction,
+    terms_of,
+)
+from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.storage.column_identity import column_identities
+from hedgerow.spark.storage.delta_changes import changed_keys
+from hedgerow.spark.write.copies import COPY
+from hedgerow.sql.joined import outside, struct_of
+from hedgerow.tables.conditions import ConditionReader, Json
+from hedgerow.tables.entry import schema_of_fields
+from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
+from hedgerow.tables.parquet.folder import folder_of, side_of
+from hedgerow.tables.part import join_parts, parts_of
+from hedgerow.tables.settings_fit import difference
+from hedgerow.tables.state import read_state
+from hedgerow.tables.stored import StoredTable
+from hedgerow.tables.stored_joins import schema_of_joins
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
+
+
+class Answers:
+    """Answers the rule of one session; Java calls `apply`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._opened: dict[str, tuple[OpenedTable, ConditionReader]] = {}
+        self._numbers = count()
+        self._changed: dict[tuple[str, str, str, str], list[tuple[int, int]] | None] = {}
+
+    class Java:
+        implements: ClassVar = ["java.util.function.Function"]
+
+    def apply(self, request_json: str) -> str:
+        """Answer a request, JSON to JSON; an error becomes a `reason` to open all files."""
+        try:
+            request = json.loads(request_json)
+            return json.dumps(self._open(request) if "open" in request else self._ask(request))
+        except Exception as error:
+            return json.dumps({"reason": f"{type(error).__name__}: {' '.join(str(error).split())}", "again": True})
+
+    def _open(self, request: Json) -> dict[str, Any]:
+        table = _open_table(self._spark, request)
+        if isinstance(table, str):
+            return {"reason": table}
+        if len(self._opened) >= MAX_OPENED_TABLES:
+            self._opened.clear()
+        handle = str(next(self._numbers))
+        is_exact = request["settings"]["spark.sql.caseSensitive"] == "true"
+        self._opened[handle] = table, ConditionReader(table.schema, table.items, is_exact)
+        texts, joined = _texts(table)
+        files = list(table.files)
+        return {"handle": handle, "name": table.name, "files": files, "items": texts, "joined": joined}
+
+    def _ask(self, request: Json) -> dict[str, Any]:
+        opened = self._opened.get(request["ask"])
+        if opened is None:
+            return {"reason": "too many tables were opened meanwhile", "forget": True}
+        table, reader = opened
+        own = [reader.read(request["where"]), *self._by_partners(table, request.get("partners", ()))]
+        return table.answer(
+            RowCondition(conjunction(*own), _joined(table, reader, request.get("joined", ())), self.changed), request
+        )
+
+    def changed(self, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
+        """Return the keys whose rows may differ between two versions of a table; None if that is not known."""
+        key = root, before, now, column
+        if key not in self._changed:
+            if len(self._changed) >= MAX_REMEMBERED_CHANGES:
+                self._changed.clear()
+            self._changed[key] = changed_keys(self._spark, root, before, now, column)
+        return self._changed[key]
+
+    def _by_partners(self, table: OpenedTable, partners: Sequence[Json]) -> Iterator[Predicate]:
+        """Yield conditions that rows satisfy if they have a partner in the files that the query opens of other tables."""
+        for partner in partners:
+            other, reader = self._opened.get(partner["ask"], (None, None))
+            if other is None or reader is None:
+                continue
+            condition = RowCondition(
+                reader.read(partner["where"]), _joined(other, reader, partner["joined"]), self.changed
+            )
+            for mine, theirs, kind in partner["columns"]:
+                column = quote_name(mine)
+                if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):
+                    yield other.within(condition, Column((theirs,)), Column((mine,)))
+
+
+def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
+    """Return the table in the state that the rule names, or the reason why its index cannot be used."""
+    path, now, is_delta = request["open"], request["settings"], "delta" in request
+    state, side = read_state(side_of(spark, path), int(request["state"])), side_of(spark, path)
+    if is_delta != (state.kind == "delta"):
+        return f"its index was written while it was a {state.kind.capitalize()} table"
+    parts = parts_of(side, state.parts)
+    differing = [difference(part.entry.settings, now) for part in parts]
+    if differing and all(d is not None and d[0] == "reading" for d in differing):
+        return next(d[1] for d in differing if d is not None)
+    fields = tuple(request["delta" if is_delta else "schema"]["fields"])
+    seen = {name.lower(): kind for name, kind in schema_of_fields(fields).items()}
+    schema = {n: kind for part in parts for n, kind in part.own_schema.items() if seen.get(n.lower()) == kind}
+    joined = [j for part in parts for j in part.entry.joined]
+    names = {*schema, *schema_of_joins(joined), *(quote_name(j.name) for j in joined)}
+    items = dict.fromkeys(item for part in parts for item in _spark_items(part.entry.statistics))
+    copies = None if is_delta or COPY in seen else StoredTable(folder_of(spark, path, state), state)
+    return OpenedTable(
+        state.name,
+        join_parts(parts, now, column_identities(fields) if is_delta else parts[-1].columns),
+        {**schema, **schema_of_joins(joined)},
+        [item for item in items if _column_names(item) <= names],
+        joined,
+        copies,
+        now,
+    )
+
+
+def _schema(json_of_spark: Json) -> dict[str, Type]:
+    return schema_of_fields(tuple(json_of_spark["fields"]))
+
+
+def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
+    """The items for Spark to parse, numbered: those over the table's own columns, and those over joined rows by key.
+
+    An item over columns of several tables is not recognised in queries."""
+    own: list[tuple[int, str]] = []
+    by_struct: dict[str, list[tuple[int, str]]] = {}
+    names = {j.name for j in table.joined}
+    for number, item in enumerate(table.items):
+        struct = struct_of(item)
+        if struct in names:
+            by_struct.setdefault(struct, []).append((number, sql_of(outside(item))))
+        elif not any(c.path[0] in names for c in columns_in(item)):
+            own.append((number, sql_of(item)))
+
+    def below(steps: tuple[Reference, ...]) -> list[Json]:
+        found: dict[tuple[Reference, str], Json] = {}
+        for j in table.joined:
+            at = len(steps)
+            if len(j.joined.steps) > at and j.joined.steps[:at] == steps:
+                step = j.joined.steps[at]
+                name = Joined((*steps, step)).name
+                if (step, j.versions[at]) not in found:
+                    found[step, j.versions[at]] = {
+                        "name": name,
+                        "number": _ways(table).index((*steps, step)),
+                        "columns": step.columns,
+                        "others": step.other_columns,
+                        "version": j.versions[at],
+                        "items": by_struct.get(name, []),
+                        "joined": below((*steps, step)),
+                    }
+        return list(found.values())
+
+    return own, below(())
+
+
+def _ways(table: OpenedTable) -> list[tuple[Reference, ...]]:
+    """The chains of keys that the index describes, and their beginnings: the rule sends their numbers."""
+    chains = [j.joined.steps[:n] for j in table.joined for n in range(1, len(j.joined.steps) + 1)]
+    return list(dict.fromkeys(chains))
+
+
+def _joined(
+    table: OpenedTable,
+    reader: ConditionReader,
+    nodes: Sequence[Json],
+    versions: tuple[str, ...] = (),
+    roots: tuple[str, ...] = (),
+) -> list[JoinedCondition]:
+    """The conditions on joined rows, those of the last tables on the way too."""
+    found = []
+    for node in nodes:
+        at, places = (*versions, node["version"]), (*roots, node["root"])
+        joined = Joined(_ways(table)[node["number"]])
+        condition = replace(reader, struct=joined.name).read(node["where"])
+        seen = {name.lower(): kind for name, kind in _schema(node["schema"]).items()}
+        found.append(JoinedCondition(joined, at, places, seen, condition))
+        found += _joined(table, reader, node["joined"], at, places)
+    return found
+
+
+def _spark_items(items: Sequence[Item]) -> list[Item]:
+    """The expressions and opaque conditions in the items, which Spark parses from their texts."""
+    parsed: dict[Item, None] = {}
+    for item in items:
+        if isinstance(item, Predicate):
+            parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
+            parsed.update(dict.fromkeys(a for a in atoms_of(item) if isinstance(a, Opaque)))
+        elif not isinstance(item, Column):
+            parsed[item] = None
+    return list(parsed)
+
+
+def _column_names(item: Item) -> set[str]:
+    """The names of an expression's columns, and of the structs around them."""
+    own = (item.column,) if isinstance(item, Cast) else item.columns if isinstance(item, Expr | Opaque) else ()
+    return {term_text(Column(c.path[:n])) for c in own for n in range(1, len(c.path) + 1)}

@@ -1,0 +1,72 @@
+"""Describes a table: its facts, the origin of its layout, and how much of the layout is still in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.tables.indexed_files import IndexedFiles
+from hedgerow.tables.stored import StoredTable
+
+_SHOWN = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
+
+
+def facts_of(table: StoredTable) -> dict[str, Any]:
+    """Return the table's facts as plain values."""
+    indexed, origin = table.indexed(), table.newest.entry.origin
+    snapshot, files, now = indexed.snapshot, indexed.files, settings(table.spark)
+    own = files.take(np.flatnonzero(files.visible).tolist())
+    blocks = sorted(_rows_of_blocks(table, indexed).values()) or [0]
+    stored = [part.stored_index.blocks for part in table.parts]
+    return {
+        "path": table.path,
+        "table": table.name,
+        "format": table.format.kind,
+        **({} if snapshot.version is None else {"version": snapshot.version}),
+        **{key: origin[key] for key in _SHOWN if key in origin},
+        "layout": table.layout.kind,
+        "blocks": len(blocks),
+        "rows": int(own.rows.sum()),
+        "copied_rows": int(files.rows.sum() - own.rows.sum()),
+        "rows_per_block": {"least": blocks[0], "median": blocks[len(blocks) // 2], "most": blocks[-1]},
+        "files": len(own),
+        "bytes": int(files.sizes.sum()),
+        **_still_in_place(table, indexed),
+        "statistics": sorted({name for stats in stored for name in stats.terms}),
+        "features": len({name for stats in stored for name in stats.conditions}),
+        "steady_only": any(now != part.entry.settings for part in table.parts),
+    }
+
+
+def _rows_of_blocks(table: StoredTable, indexed: IndexedFiles) -> Counter[tuple[str, int, str]]:
+    """Return the rows of each block of each layout; a file whose name tells no block is one by itself."""
+    rows, here = Counter[tuple[str, int, str]](), indexed.files.rows_by_name
+    for part in table.parts:
+        known = part.known
+        for i in np.flatnonzero(known.visible & (known.rows > 0)).tolist():
+            name, block = known.names[i], int(known.blocks[i])
+            if indexed.snapshot.files.place_of(name, int(known.sizes[i])) is not None:
+                rows[part.entry.layout, block, name if block < 0 else ""] += here[name]
+    return rows
+
+
+def _still_in_place(table: StoredTable, indexed: IndexedFiles) -> dict[str, Any]:
+    """Return what is left of the last completed write, and which files are not indexed.
+
+    `layout_files` and `layout_files_left` are the numbers of files that this write wrote and that still exist.
+    `unknown_rows` is the share of the table's rows that are in files without an index.
+    """
+    files, known = indexed.files, table.newest.known.sizes_by_name
+    missing = sorted(n for n, size in known.items() if indexed.snapshot.files.place_of(n, size) is None)
+    unknown = np.flatnonzero(~indexed.is_known & indexed.is_visible)
+    rows = max(1, int(files.rows[files.visible].sum()))
+    return {
+        "layout_files": len(known),
+        "layout_files_left": len(known) - len(missing),
+        "missing_files": missing,
+        "unknown_files": sorted(files.names[i] for i in unknown.tolist()),
+        "unknown_rows": round(float(files.rows[unknown].sum() / rows), 4),
+    }

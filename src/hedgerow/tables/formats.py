@@ -1,0 +1,117 @@
+"""The protocol of a table's format: it lists the files of a table and reads them.
+
+A commit is made by `parquet/append` and `delta/rewrite`; all else is the same for both formats (`tables/managed`). If a
+format lacks a capability, the call raises `LacksCapability`, in one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.core.pruning.words import searched_for_words
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import Footer, known_terms
+from hedgerow.spark.storage.present_files import PresentFiles
+from hedgerow.tables.entry import schema_of_fields
+from hedgerow.tables.state import Kind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Capability = Literal["rollback", "rewrite of a part", "replicas", "overlap", "older versions"]
+
+_INSTEAD: dict[Capability, str] = {
+    "rollback": "a Parquet table keeps no replaced files, so {path} cannot be rolled back: apply the old layout again",
+    "rewrite of a part": "a Parquet table is always written as a whole, so no part of {path} is rewritten alone",
+    "replicas": "a Delta table cannot have replicas, so {path} gets none: only a Parquet table can",
+    "overlap": "a Delta table cannot keep a row in several files, so {path} is left as it is: learn without overlap, "
+    "or write a Parquet directory with to=",
+    "older versions": "a Parquet table has no older versions, so {path} can be read as it is now only",
+}
+
+
+class LacksCapability(HedgerowError):
+    """The table's format cannot do this."""
+
+    def __init__(self, capability: Capability, path: str) -> None:
+        super().__init__(_INSTEAD[capability].format(path=path))
+
+
+class Snapshot(Protocol):
+    """The files of a table at one moment. `version`: None where the format counts none."""
+
+    @property
+    def version(self) -> int | None: ...
+
+    @property
+    def files(self) -> PresentFiles: ...
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The columns by name, each as Spark's JSON."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The identity of each column."""
+
+    @property
+    def partition_columns(self) -> Sequence[str]: ...
+
+    def frame(self, names: Sequence[str] | None = None) -> DataFrame:
+        """Return all rows of these files; None: of all files."""
+
+    def full_path(self, name: str) -> str:
+        """Return the full path of a file."""
+
+    def footers(
+        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+    ) -> list[Footer]:
+        """Return the footers of files with these sizes, by the table's names of columns; see `footers_of`."""
+
+
+class Format(Protocol):
+    """A table as its format sees it. `is_shared`: others may change its files, and its log tells how."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def is_shared(self) -> bool: ...
+
+    @property
+    def spark(self) -> SparkSession: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def side(self) -> Folder:
+        """The folder with the table's state."""
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Return the table as it is, or an older version of it."""
+
+    def rows(self, version: int | None = None) -> DataFrame:
+        """Return all rows, as a query would read them."""
+
+    def file_names(self, paths: Sequence[str], files: PresentFiles) -> list[str]:
+        """Return the names of files that are given by the paths that Spark lists."""
+
+
+def schema_at(snapshot: Snapshot) -> dict[str, Type]:
+    return schema_of_fields(tuple(snapshot.fields.values()))
+
+
+def footers_and_terms(
+    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Item]
+) -> tuple[list[Footer], dict[str, TermStats]]:
+    """Return the footers of files, and the statistics of those items that they are certain of."""
+    wanted = set(map(sql_of, items))
+    footers = snapshot.footers(sizes, wanted, searched_for_words(items))
+    return footers, known_terms(footers, schema_at(snapshot), wanted)

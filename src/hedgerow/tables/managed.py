@@ -1,0 +1,261 @@
+"""A managed table as `hedgerow.table` opens it: every verb is written once, for Parquet and Delta tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import HedgerowError, assert_never, warn
+from hedgerow.core.html import html_table
+from hedgerow.core.learning.score import QueryScore, Score, read_columns
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.workload.queries import Workload
+from hedgerow.spark.optimizer.attach import routed
+from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
+from hedgerow.spark.storage.delta_log import is_delta
+from hedgerow.tables.connect_pruning import read_remotely, skipped_remotely
+from hedgerow.tables.delta import rewrite as delta
+from hedgerow.tables.delta.files import DeltaFiles, open_delta
+from hedgerow.tables.describe import facts_of
+from hedgerow.tables.explained import Explained
+from hedgerow.tables.formats import LacksCapability, Snapshot
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
+from hedgerow.tables.opening import Copies
+from hedgerow.tables.parquet.append import append, drafts, finish_appends
+from hedgerow.tables.parquet.folder import ParquetFolder, bring_back, open_folder
+from hedgerow.tables.parquet.replicas import catch_up, describe_replicas, is_current, replicas_of
+from hedgerow.tables.relearn import relearn, repair
+from hedgerow.tables.stored import StoredTable
+from hedgerow.tables.stored_joins import bound_with_joins
+from hedgerow.tables.verify import report, same_rows_as, verify_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class ManagedTable(StoredTable):
+    """A table that `apply` wrote; open it with `hedgerow.table`."""
+
+    format: ParquetFolder | DeltaFiles
+
+    @staticmethod
+    def open(spark: SparkSession, target: str) -> ManagedTable:
+        """Open a table in its newest state: a directory, or a Delta table by its path or name."""
+        if not is_remote(spark) and is_delta(spark, target):
+            return ManagedTable(*open_delta(spark, target))
+        path = target.rstrip("/")
+        try:
+            return ManagedTable(*open_folder(spark, path))
+        except HedgerowError:
+            if is_remote(spark) or not bring_back(spark, path):
+                raise
+            return ManagedTable(*open_folder(spark, path))
+
+    def finish(self) -> None:
+        """Bring appends to their end that were killed on the way."""
+        if isinstance(self.format, ParquetFolder) and not is_remote(self.spark):
+            finish_appends(self.format)
+
+    def _again(self) -> ManagedTable:
+        return ManagedTable.open(self.spark, self.path)
+
+    @property
+    def written_under(self) -> Mapping[str, str]:
+        """The settings of the session that wrote the table."""
+        return self.newest.entry.settings
+
+    def stale_joins(self) -> set[str]:
+        """Return the joined rows of which the newest part tells nothing, because other tables have changed."""
+        return self.stale(self.newest)
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Return the files of the table as it is, or of an older version of a Delta table."""
+        return self.format.snapshot(version)
+
+    # --- reading ---
+
+    def files(self, where: str | None = None, version: int | None = None) -> list[str]:
+        """Return the names of the files that a query with this condition opens, unindexed files included."""
+        files = self.snapshot(version).files
+        if is_remote(self.spark):
+            skipped = skipped_remotely(self, where)
+            return [name for name in files.names if name not in skipped]
+        return self.format.file_names(self.read(where, version=version).inputFiles(), files)
+
+    def read(
+        self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
+    ) -> DataFrame:
+        """Return the matching rows, from just the files that may hold some; of an older version if one is given."""
+        if is_remote(self.spark):
+            return read_remotely(self, where, columns)
+        frame = self.format.rows(version)
+        if where is not None:
+            frame = frame.where(where)
+        return routed(self.spark, frame.select(*columns) if columns is not None else frame)
+
+    def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
+        """Tell why a query for these columns of the rows on which `p` is TRUE opens or skips each file."""
+        best = Copies.of(self).cheapest(p, columns)
+        replica = None if best.table is self else best.table.path.rpartition("/")[2]
+        return Explained.of(best.indexed.groups(p, best.opened), best.indexed.untold(p), replica)
+
+    def rows_opened(self, found: Explained) -> DataFrame:
+        """Return all rows of the files that are opened."""
+        read = self if found.replica is None else self.replicas[found.replica]
+        return read.format.snapshot().frame(found.opened)
+
+    # --- measuring ---
+
+    def bound(self, workload: Workload) -> Workload:
+        """Return the queries with the table's types; those that cannot be bound are left out with a warning."""
+        joined = self.newest.entry.joined
+        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
+        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+        return bound
+
+    def score(self, workload: Workload) -> Score:
+        """Return the workload's exact cost, from the index alone; the share of matching rows would need a scan."""
+        copies, scores, weights = Copies.of(self), [], []
+        own = copies.tables[0][1].files
+        for query in self.bound(workload):
+            p, columns = query.predicate(self.name), query.columns(self.name)
+            best, read = copies.cheapest(p, columns), read_columns(columns, p)
+            # The share is of this table's bytes, whichever copy is read.
+            byte_share = best.known.bytes_read(read, best.opened) / max(1, own.total(read))
+            scores.append(QueryScore(query.id, best.rows_read, float(best.opened.mean()), byte_share, None))
+            weights.append(query.weight)
+        return Score.mean(scores, weights, len(own))
+
+    def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
+        """Return for each predicate the share of the rows that it reads, in the copy that serves it best."""
+        copies = Copies.of(self)
+        return [min(opening.rows_read for opening in copies.openings(p)) for p in predicates]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the table's facts and the origin of its layout, as plain values."""
+        match self.format:
+            case ParquetFolder() as folder:
+                replicas = describe_replicas(self, folder.snapshot().files)
+                return {**facts_of(self), "replicas": replicas, "drafts": drafts(folder)}
+            case DeltaFiles():
+                return facts_of(self)
+            case other:
+                assert_never(other)
+
+    def plain_facts(self) -> list[tuple[str, str | int]]:
+        """Return what `describe` tells in single words and numbers."""
+        return [(name, fact) for name, fact in self.describe().items() if isinstance(fact, str) or type(fact) is int]
+
+    def _repr_html_(self) -> str:
+        return html_table(self.plain_facts())
+
+    @in_own_session
+    def verify(self, seed: int = 0) -> dict[str, Any]:
+        """Check the rows of every write whose files are all unchanged, and the statistics of some files.
+
+        Returns a report of what was checked; HedgerowError names a difference.
+        """
+        needs_jvm(self.spark, "verify")
+        found = report(verify_files(self, seed), facts_of(self))
+        if isinstance(self.format, ParquetFolder):
+            found["replicas"] = {name: self._verified_replica(name, r, seed) for name, r in self.replicas.items()}
+        return found
+
+    def _verified_replica(self, name: str, replica: StoredTable, seed: int) -> str:
+        if not is_current(self, replica, self.snapshot().files):
+            return "not up to date, so not read"
+        verify_files(replica, seed)
+        if not same_rows_as(self, replica):
+            raise HedgerowError(f"the replica {name} of {self.path} has other rows than the table")
+        return "as the table"
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return Hedgerow's operations on the table, the newest first, each with the table's version.
+
+        The version is None where a run was killed right after its commit.
+        """
+        done = [o for o in self.state.operations if "version" in o or self.was_committed(o.get("part", ""))]
+        return [{"version": None, **o} for o in reversed(done)]
+
+    # --- writing ---
+
+    @in_own_session
+    def append(self, frame: DataFrame) -> ManagedTable:
+        """Write new rows through the newest layout into new files and index them; old files stay as they are."""
+        needs_jvm(self.spark, "append")
+        match self.format:
+            case ParquetFolder() as folder:
+                append(folder, self.newest, frame)
+            case DeltaFiles() as files:
+                delta.append(files, self.newest, frame)
+            case other:
+                assert_never(other)
+        try:
+            grown = self._again()
+        except HedgerowError as error:
+            raise HedgerowError(f"rows were appended to {self.path}, but it cannot be opened again: {error}") from error
+        warn(f"{self.path} has grown, but not all of its replicas", grown.catch_up())
+        return grown
+
+    @in_own_session
+    def repair(self) -> ManagedTable:
+        """Collect again what the index says of other tables' rows, after these tables changed."""
+        needs_jvm(self.spark, "repair")
+        repair(self)
+        return self._again()
+
+    @in_own_session
+    def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ManagedTable:
+        """Let the index describe what other queries ask for; no row moves."""
+        needs_jvm(self.spark, "relearn")
+        relearn(self, [query.predicate(self.name) for query in self.bound(workload)], statistics)
+        return self._again()
+
+    @in_own_session
+    def lay_out(self, names: Sequence[str]) -> ManagedTable:
+        """Rewrite some files, such as those that others appended, in the newest layout."""
+        match self.format:
+            case ParquetFolder():
+                raise LacksCapability("rewrite of a part", self.path)
+            case DeltaFiles() as files:
+                delta.lay_out(files, self.newest, self.name, names)
+            case other:
+                assert_never(other)
+        return self._again()
+
+    @in_own_session
+    def rollback(self) -> ManagedTable:
+        """Put back the files that the last rewrite replaced; rows appended since then stay."""
+        match self.format:
+            case ParquetFolder():
+                raise LacksCapability("rollback", self.path)
+            case DeltaFiles() as files:
+                delta.roll_back(files, self.state, self.parts)
+            case other:
+                assert_never(other)
+        return self._again()
+
+    # --- replicas ---
+
+    @property
+    def replicas(self) -> dict[str, StoredTable]:
+        """Full copies in other layouts, by name, as they are now; only a Parquet table has any."""
+        return replicas_of(self.spark, self.path) if isinstance(self.format, ParquetFolder) else {}
+
+    @in_own_session
+    def refresh_replicas(self) -> ManagedTable:
+        """Bring stale replicas up to the newest state of the table; HedgerowError if one cannot be."""
+        needs_jvm(self.spark, "refresh replicas")
+        if not isinstance(self.format, ParquetFolder):
+            raise LacksCapability("replicas", self.path)
+        table = self._again()
+        failed = table.catch_up()
+        if failed:
+            raise HedgerowError(failed[0])
+        return table
+
+    def catch_up(self) -> list[str]:
+        """Append the table's new rows to each replica; return a sentence for each replica where that failed."""
+        return catch_up(self.format, self.state) if isinstance(self.format, ParquetFolder) else []

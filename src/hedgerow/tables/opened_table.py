@@ -1,0 +1,131 @@
+"""A managed table as the optimizer rule asks it: under certain settings, with the columns that a query sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.core.index.values_in import values_in
+from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Predicate, conjunction, disjunction, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.workload.references import Joined
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.write.copies import COPY
+from hedgerow.tables.conditions import Json
+from hedgerow.tables.known_files import is_hidden
+from hedgerow.tables.opening import Copies
+from hedgerow.tables.parquet.folder import copy_code
+from hedgerow.tables.part import JoinedParts
+from hedgerow.tables.stored import StoredTable
+from hedgerow.tables.stored_joins import StoredJoin
+
+Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
+NO_BOOLS = np.zeros(0, bool)
+
+
+@dataclass(frozen=True)
+class JoinedCondition:
+    """A condition on joined rows; `versions` and `roots` are of the tables on the way that the query reads, `seen` the
+    columns and types that it sees in the last one."""
+
+    joined: Joined
+    versions: tuple[str, ...]
+    roots: tuple[str, ...]
+    seen: Mapping[str, Type]
+    condition: Predicate
+
+
+@dataclass(frozen=True)
+class RowCondition:
+    """The condition of a query on a table's rows: on its own columns, and on the rows that they join."""
+
+    own: Predicate
+    joined: Sequence[JoinedCondition]
+    changed: Changed
+
+    def fitting(self, stored: Sequence[StoredJoin]) -> Predicate:
+        """Return the whole condition for an index that describes these joined rows, perhaps in older versions."""
+        known = {j.joined: j for j in stored}
+        on_joined = [self._weakened(c, known[c.joined]) for c in self.joined if c.joined in known]
+        return normalise(conjunction(self.own, *on_joined))
+
+    def _weakened(self, on: JoinedCondition, stored: StoredJoin) -> Predicate:
+        """Return the condition, or that a key on the way is one of those whose rows have changed since."""
+        if any(str(on.seen.get(name.lower())) != kind for name, kind in stored.fields.items()):
+            return TRUE  # the query reads the same files with other types
+        ways = [on.condition]
+        for place, (before, now, root) in enumerate(zip(stored.versions, on.versions, on.roots, strict=True)):
+            if before != now:
+                ranges = self.changed(root, before, now, stored.joined.steps[place].other_columns[0])
+                if ranges is None:
+                    return TRUE
+                key = stored.joined.key_of(place)
+                ways += [And((Compare(key, ">=", lit(low)), Compare(key, "<=", lit(high)))) for low, high in ranges]
+        return disjunction(*ways)
+
+
+@dataclass(frozen=True)
+class OpenedTable:
+    """A managed table under certain settings, with the columns that a query sees.
+
+    Args:
+        parts: the table's parts, joined where they tell of the same versions of other tables.
+        schema: the columns that the query sees with the types that a part knows, and the fields of joined rows.
+        items: the index's expressions, and its conditions that only Spark understands, without plain columns.
+        joined: the rows of other tables that the index describes, in all versions for which it does.
+        stored: a Parquet table, which may have copies that can be read instead.
+    """
+
+    name: str
+    parts: Sequence[JoinedParts]
+    schema: Mapping[str, Type]
+    items: Sequence[Item]
+    joined: Sequence[StoredJoin]
+    stored: StoredTable | None
+    settings: Mapping[str, str]
+
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """The names and sizes of the indexed files."""
+        return [file for part in self.parts for file in zip(part.known.names, part.known.sizes.tolist(), strict=True)]
+
+    def _opened(self, condition: RowCondition) -> list[Bools]:
+        return [part.index.choose_files(condition.fitting(part.joined), copies=False).opened for part in self.parts]
+
+    def within(self, condition: RowCondition, column: Column, seen_as: Column) -> Predicate:
+        """Return what the values of a column satisfy in the files to open; `seen_as`: its name in the predicate."""
+        indexes = [part.index for part in self.parts]
+        return values_in(list(zip(indexes, self._opened(condition), strict=True)), column, seen_as)
+
+    def answer(self, condition: RowCondition, request: Json) -> dict[str, Any]:
+        """Return the files to open: bits for `files`, or other files instead."""
+        other = (
+            None if self.stored is None or request.get("own", True) else self._instead(self.stored, condition, request)
+        )
+        return (
+            {"instead": other} if other else {"bits": _bit_text(np.concatenate([*self._opened(condition), NO_BOOLS]))}
+        )
+
+    def _instead(self, stored: StoredTable, condition: RowCondition, request: Json) -> dict[str, Any] | None:
+        """Return the files of a replica, or of copies, if these are read cheaper; None: the table's own files are."""
+        reads = request["columns"]
+        columns = None if reads is None else [quote_name(name) for name in reads]
+        best = Copies.of(stored, self.settings).cheapest(normalise(condition.own), columns)
+        if best.table is stored and not any(map(is_hidden, best.files)):
+            return None
+        sizes, path = best.known.sizes_by_name, best.table.path
+        found: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in best.files]}
+        if best.copied_cells is not None:
+            codes = [copy_code(best.table.layout, block, cell) for block, cell in best.copied_cells]
+            found |= {"codes": codes, "column": COPY}
+        return found
+
+
+def _bit_text(opened: Bools) -> str:
+    return (opened.astype(np.uint8) + ord("0")).tobytes().decode()

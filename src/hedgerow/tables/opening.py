@@ -1,0 +1,82 @@
+"""Picks the copy of a table that a query reads cheapest: the table itself, or one of its replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hedgerow.core.learning.score import read_columns
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.tables.indexed_files import IndexedFiles
+from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.parquet.folder import ParquetFolder
+from hedgerow.tables.parquet.replicas import current_replicas
+from hedgerow.tables.stored import StoredTable
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The files that a query opens, of the table itself or of one of its replicas. `opened`: for each file, is it?
+
+    `copied_cells`: (block, cell) pairs to read of opened copies; None: all."""
+
+    table: StoredTable
+    indexed: IndexedFiles
+    opened: Bools
+    copied_cells: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that are opened."""
+        return tuple(name for name, chosen in zip(self.known.names, self.opened, strict=True) if chosen)
+
+    @property
+    def known(self) -> KnownFiles:
+        """All files, with rows and bytes."""
+        return self.indexed.files
+
+    @property
+    def rows_read(self) -> float:
+        """The share of the table's rows in the files that are opened."""
+        return float(self.known.rows[self.opened].sum() / max(1, self.known.rows[self.known.visible].sum()))
+
+
+@dataclass(frozen=True)
+class Copies:
+    """A table and its current replicas, each with its index under the same settings."""
+
+    tables: Sequence[tuple[StoredTable, IndexedFiles]]
+
+    @staticmethod
+    def of(table: StoredTable, now: Mapping[str, str] | None = None) -> Copies:
+        """Return a table and its current replicas. `now`: the settings of the query, by default the session's.
+
+        A query whose settings are given asks for no joined rows."""
+        indexed, replicas = table.indexed(now), dict[str, StoredTable]()
+        if isinstance(table.format, ParquetFolder):
+            replicas = current_replicas(table, indexed.snapshot.files)
+        return Copies([(table, indexed), *((replica, replica.indexed(now)) for replica in replicas.values())])
+
+    def openings(self, p: Predicate) -> list[Opening]:
+        """Return the files to open for rows on which `p` is TRUE, in each copy of the table."""
+        openings = []
+        for table, indexed in self.tables:
+            choice = indexed.choose(p)
+            openings.append(Opening(table, indexed, choice.opened, choice.copied_cells))
+        return openings
+
+    def cheapest(self, p: Predicate, columns: Sequence[str] | None) -> Opening:
+        """Return the opening that reads the fewest bytes of these columns (None: all), or rows if bytes are unknown.
+
+        The first one wins a tie."""
+        openings = self.openings(p)
+        if len(openings) == 1:
+            return openings[0]
+        read = read_columns(columns, p)
+        by_bytes = read is None or all(o.known.columns or not len(o.known) for o in openings)
+
+        def cost(o: Opening) -> int:
+            return o.known.bytes_read(read, o.opened) if by_bytes else int(o.known.rows[o.opened].sum())
+
+        return min(openings, key=cost)

@@ -1,0 +1,123 @@
+"""Appends to a Parquet table: the files wait in a hidden folder until the state that lists them is written.
+
+    _hedgerow/append-<id>/part-00000-....parquet  ->  part-00000-....parquet
+
+So an append is done or not done when its state is there or not. Files that a killed run left waiting are moved by
+whoever opens the table next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.entry import Entry, total
+from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.parquet.folder import ParquetFolder, open_folder
+from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, write_files
+from hedgerow.tables.part import Part, write_part
+from hedgerow.tables.settings_fit import check_settings, settings_as_written
+from hedgerow.tables.state import TableState, operation, update_state
+from hedgerow.tables.stored_joins import joins_of, to_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_DRAFT = "append-"
+
+
+def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableState | None = None) -> None:
+    """Write the rows into a draft, list them in a new state, and then move the files into the table.
+
+    With `copy_of`, the table is a replica that then has to have exactly the rows of that state."""
+    draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/{_DRAFT}{uuid4().hex[:8]}", folder.fields)
+    names, was = tuple[str, ...](), part.entry
+    try:
+        frame = fitting_rows(folder.fields, frame)
+        with settings_as_written(folder.spark, was.settings):
+            now = settings(folder.spark)
+            check_settings(f"nothing can be appended to {folder.path}", was.settings, now)
+            joins = joins_of(folder.spark, was.joined, frame)
+            went_in, index, files = write_files(draft, frame, part.layout, was.writing, was.statistics, joins)
+        names = files.names
+        joined = to_store(joins, (*was.statistics, *part.layout.features))
+        entry = replace(was, settings=now, checksum=went_in, joined=joined)
+        _commit(folder, write_part(folder.side, entry, index, files), copy_of)
+    except BaseException as error:
+        _give_up(folder, draft, names)
+        if isinstance(error, spark_errors()):
+            raise HedgerowError(f"nothing could be appended to {folder.path}: {first_line(error)}") from error
+        raise
+    _move_in(folder, draft, names)
+    folder.spark.catalog.refreshByPath(folder.path)  # else a cached frame lacks the new rows
+
+
+def _commit(folder: ParquetFolder, entry: Entry, copy_of: TableState | None) -> None:
+    """List the part after the newest state, which may be a concurrent writer's."""
+
+    def with_part(state: TableState, number: int) -> TableState:
+        if not state.parts or state.parts[0].id != folder.parts[0].id:
+            raise HedgerowError(f"another table took the place of {folder.path} meanwhile, so nothing is changed")
+        changed = state.with_part(entry, operation("append", number, entry, rows=total((*state.parts, entry)).rows))
+        if copy_of is None:
+            return changed
+        if state.ids != tuple(part.id for part in folder.parts):
+            raise Overtaken
+        check_same_rows(copy_of, total(changed.parts))
+        return replace(changed, copy_of=copy_of.ids)
+
+    update_state(folder.side, "parquet", with_part)
+
+
+class Overtaken(Exception):
+    """Another writer appended to the replica first."""
+
+
+def _move_in(folder: ParquetFolder, draft: ParquetFolder, names: Sequence[str]) -> None:
+    """Move these files of the draft into the table, and delete the draft; another process may do the same."""
+    root = Folder(folder.spark, folder.path)
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+    place = draft.path.removeprefix(f"{folder.path}/")
+    for name in names:
+        try:
+            root.move(f"{place}/{name}", name)
+        except failures as error:
+            if not root.exists(name):
+                raise HedgerowError(
+                    f"rows were appended to {folder.path}, but the file {name} cannot be moved to the others: "
+                    f"open the table again, which finishes it ({first_line(error)})"
+                ) from error
+    root.delete(place)
+
+
+def _give_up(folder: ParquetFolder, draft: ParquetFolder, names: Collection[str]) -> None:
+    """Delete the draft of an append that failed, if it is certain that no state lists its files."""
+    with suppress(HedgerowError, *spark_errors()):
+        now, _ = open_folder(folder.spark, folder.path)
+        if not set(names) & _listed(now):
+            Folder(folder.spark, draft.path).delete()
+
+
+def finish_appends(folder: ParquetFolder) -> None:
+    """Move the files of appends that were killed after their state was written."""
+    for place in drafts(folder):
+        draft = ParquetFolder(folder.spark, f"{folder.path}/{place}", folder.fields)
+        waiting = [*draft.data_files(), *draft.hidden_files()]
+        if waiting and set(waiting) <= _listed(folder):
+            _move_in(folder, draft, waiting)
+
+
+def _listed(folder: ParquetFolder) -> set[str]:
+    return {name for part in folder.parts for name in part.known.names}
+
+
+def drafts(folder: ParquetFolder) -> list[str]:
+    """Return the folders of appends that are at work, or were killed."""
+    return sorted(f"{SIDE}/{n}" for n, size in folder.side.sizes().items() if size < 0 and n.startswith(_DRAFT))

@@ -1,0 +1,200 @@
+"""The format of a Parquet table: a folder of Parquet files, which only Hedgerow changes.
+
+    orders/  part-00000-....parquet ...          any engine reads these
+             _hedgerow/state-2.json  ...         see `tables/state`
+                       copies/...                rows that other blocks have as well
+                       replicas/...              full copies in other layouts
+
+Files that the state does not name were written by others and are always read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.spark.judged import V1_SOURCES
+from hedgerow.spark.start.session import configured, is_remote
+from hedgerow.spark.storage.column_identity import column_identities
+from hedgerow.spark.storage.folder import Folder, escape_glob
+from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.present_files import PresentFiles
+from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.tables.entry import Fields, struct_of
+from hedgerow.tables.formats import LacksCapability
+from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.part import Part, parts_of
+from hedgerow.tables.state import TableState, newest_state, read_state
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class ParquetFolder:
+    """A folder of Parquet files with certain columns. `parts`: those whose hidden files belong to the table."""
+
+    spark: SparkSession
+    path: str
+    fields: Fields
+    parts: tuple[Part, ...] = ()
+    kind: Literal["parquet"] = "parquet"
+    is_shared: bool = False
+
+    @cached_property
+    def side(self) -> Folder:
+        return side_of(self.spark, self.path)
+
+    def snapshot(self, version: int | None = None) -> ParquetSnapshot:
+        if version is not None:
+            raise LacksCapability("older versions", self.path)
+        return ParquetSnapshot(self)
+
+    def rows(self, version: int | None = None) -> DataFrame:
+        if version is not None:
+            raise LacksCapability("older versions", self.path)
+        return self.spark.read.schema(struct_of(self.fields)).parquet(escape_glob(self.path))
+
+    def file_names(self, paths: Sequence[str], files: PresentFiles) -> list[str]:
+        inside = self.path.rstrip("/") + "/"
+        plain = (unquote(path).removeprefix("file://").removeprefix("file:") for path in paths)
+        return sorted(path.rpartition(inside)[2] for path in plain)
+
+    def frame(self, names: Sequence[str]) -> DataFrame:
+        """Return all rows of these files."""
+        return self._read(names, struct_of(self.fields)) if names else self.rows().limit(0)
+
+    def with_copies(self, names: Sequence[str]) -> DataFrame:
+        """Return all rows of these files of copies, with one more column: the number of block and cell."""
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        return self._read(names, StructType([*struct_of(self.fields).fields, StructField(COPY, LongType())]))
+
+    def _read(self, names: Sequence[str], schema: Any) -> DataFrame:
+        # Above a threshold Spark would list the paths in a job, but each path is a file: there is nothing to list.
+        reader_settings = {
+            "sources__parallelPartitionDiscovery__threshold": len(names) + 32,
+            "sources__useV1SourceList": V1_SOURCES,
+        }
+        with configured(self.spark, **reader_settings):
+            return self.spark.read.schema(schema).parquet(*(escape_glob(f"{self.path}/{n}") for n in names))
+
+    def data_files(self) -> dict[str, int]:
+        """Return the sizes of the files that Spark reads as the table's; there are no partitions, so no folders."""
+        return _data_files(self.spark, self.path)
+
+    def hidden_files(self) -> dict[str, int]:
+        """Return the sizes of the files with copies."""
+        return {f"{COPIES}/{name}": size for name, size in _data_files(self.spark, f"{self.path}/{COPIES}").items()}
+
+
+@dataclass(frozen=True)
+class ParquetSnapshot:
+    """The files of a Parquet table, as they were when they were first asked for."""
+
+    folder: ParquetFolder
+    version: None = None
+    partition_columns: tuple[str, ...] = ()
+
+    @cached_property
+    def files(self) -> PresentFiles:
+        """All data files, indexed or not; of the hidden files, the indexed ones only."""
+        sizes = dict(sorted(self.folder.data_files().items()))
+        known = [part.known for part in self.folder.parts]
+        if not is_remote(self.folder.spark) and not all(files.visible.all() for files in known):
+            names = {name for files in known for name in files.names}
+            sizes |= {n: size for n, size in sorted(self.folder.hidden_files().items()) if n in names}
+        return PresentFiles.of_sizes(sizes)
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        return {field["name"]: field for field in self.folder.fields}
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        return column_identities(self.folder.fields)
+
+    def frame(self, names: Sequence[str] | None = None) -> DataFrame:
+        return self.folder.rows() if names is None else self.folder.frame(names)
+
+    def full_path(self, name: str) -> str:
+        return f"{self.folder.path}/{name}"
+
+    def footers(
+        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+    ) -> list[Footer]:
+        return footers_of(Folder(self.folder.spark, self.folder.path), sizes, sets_of, words_of)
+
+
+def side_of(spark: SparkSession, path: str) -> Folder:
+    return Folder(spark, f"{path}/{SIDE}")
+
+
+def open_folder(spark: SparkSession, path: str, number: int = 0) -> tuple[ParquetFolder, TableState]:
+    """Open a table in its newest state, or in that of the given number."""
+    side = side_of(spark, path)
+    number = number or newest_state(side)
+    if not number:
+        raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
+    state = read_state(side, number)
+    if state.kind != "parquet" or not state.parts:
+        raise HedgerowError(f"{path} is no Parquet table that Hedgerow wrote")
+    return folder_of(spark, path, state), state
+
+
+def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolder:
+    """Return the folder of a table in this state."""
+    return ParquetFolder(spark, path, state.parts[-1].fields, parts_of(side_of(spark, path), state.parts))
+
+
+def copy_code(layout: Any, block: int, cell: int) -> int:
+    """Return the number that copies of a cell carry in a block."""
+    assert isinstance(layout, OverlapLayout)
+    return layout.code(block, cell)
+
+
+def partial_place(path: str) -> tuple[str, str]:
+    """Return the folder around a table, and the temporary name in it under which the table is written."""
+    parent, _, last = path.rstrip("/").rpartition("/")
+    return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
+
+
+def old_place(last: str) -> str:
+    """Return the temporary name, in the folder around a table, of what another table replaces."""
+    return f".{last}.hedgerow-old"
+
+
+def bring_back(spark: SparkSession, path: str) -> bool:
+    """Give a table its name again if a run was killed while it replaced it; return whether that was so."""
+    around, old = Folder(spark, partial_place(path)[0]), old_place(path.rstrip("/").rpartition("/")[2])
+    if Folder(spark, path).exists() or not around.exists(old):
+        return False
+    around.move(old, path.rstrip("/").rpartition("/")[2])
+    return True
+
+
+def is_half_done(spark: SparkSession, path: str) -> bool:
+    """True if a write began here and never ended: the layout is written first, and the state last."""
+    names = side_of(spark, path).sizes()
+    return any(n.startswith("layout-") for n in names) and not any(n.startswith("state-") for n in names)
+
+
+def _why_not(spark: SparkSession, path: str) -> str:
+    if is_remote(spark):
+        return "there is no _hedgerow folder with a state in it"
+    around, partial = partial_place(path)
+    if Folder(spark, around).exists(partial) or is_half_done(spark, path):
+        return "a run that wrote it was killed or failed before the end, so apply again"
+    if not Folder(spark, path).exists():
+        return "there is nothing at that path"
+    tables = [name for name in Folder(spark, path).folders() if Folder(spark, f"{path}/{name}").exists(SIDE)]
+    return f"name one of the tables in it, {', '.join(tables)}" if tables else "there is no layout of Hedgerow in it"
+
+
+def _data_files(spark: SparkSession, path: str) -> dict[str, int]:
+    return {n: size for n, size in Folder(spark, path).sizes().items() if size >= 0 and not n.startswith(("_", "."))}

@@ -1,0 +1,156 @@
+"""Reads and writes the parts of a table, and joins their indexes, so that a query is decided by one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+from hedgerow.core.index.block_index import BlockIndex, concat_indexes
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.index.without_columns import without_columns
+from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.types import Type
+from hedgerow.spark.start.session import is_remote
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.entry import Entry, schema_of_fields
+from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.sealed import digest, read_sealed
+from hedgerow.tables.settings_fit import difference, fitting_index
+from hedgerow.tables.stored_joins import StoredJoin, schema_of_joins
+
+_MAX_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """The files of one write, with their index and layout, as they are read from the side folder."""
+
+    side: Folder
+    entry: Entry
+
+    @property
+    def id(self) -> str:
+        return self.entry.id
+
+    @cached_property
+    def known(self) -> KnownFiles:
+        return KnownFiles.of_bytes(self._read(self.entry.names[1]), self.side.root)
+
+    @cached_property
+    def stored_index(self) -> BlockIndex:
+        return index_of_bytes(self._read(self.entry.names[0]), f"the index of {self.side.root}")
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_from_json(self._read(self.entry.names[2]))
+
+    def _read(self, name: str) -> bytes:
+        return read_sealed(self.side, name, self.entry.seals)
+
+    @cached_property
+    def own_schema(self) -> dict[str, Type]:
+        """The types of the columns."""
+        return schema_of_fields(self.entry.fields)
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        return self.entry.columns
+
+    def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
+        """Return the part of the index that holds under these settings and for these columns (name -> identity)."""
+        replaced = {name.lower() for name, identity in self.columns.items() if columns.get(name) != identity}
+        for j in self.entry.joined:  # joined over a column that was replaced
+            keys = j.joined.steps[0].columns
+            if not replaced.isdisjoint({*map(str.lower, keys), *(quote_name(key).lower() for key in keys)}):
+                replaced.add(j.name.lower())
+        differs = difference(self.entry.settings, now)
+        seen = {**self.own_schema, **schema_of_joins(self.entry.joined)}
+        index = fitting_index(self.stored_index, seen, differs and differs[0])
+        return without_columns(index, self.entry.statistics, replaced)
+
+
+@dataclass(frozen=True)
+class JoinedParts:
+    """Some parts of a table with one index over all their files. `joined`: the joined rows of which it tells."""
+
+    known: KnownFiles
+    index: BlockIndex
+    joined: Sequence[StoredJoin]
+
+
+def join_parts(
+    parts: Sequence[Part],
+    now: Mapping[str, str],
+    columns: Mapping[str, str],
+    lost: Callable[[Part], Collection[str]] | None = None,
+) -> list[JoinedParts]:
+    """Join the parts whose indexes can be asked the same, under these settings and for these columns.
+
+    `lost`: the joined rows of which a part tells nothing any more; then all parts are asked the same. Without it, those
+    that speak of the same versions of other tables are. Parts of a layout with copies are joined with their like only.
+    """
+    _load(parts)
+    groups: dict[Any, list[tuple[Part, BlockIndex]]] = {}
+    for part in parts:
+        index = part.index(now, columns)
+        if lost is not None:
+            index = without_columns(index, part.entry.statistics, lost(part))
+        layout = None if index.overlap is None else part.entry.layout
+        spoken_of = () if lost is not None else part.entry.joined
+        versions = tuple((j.joined, j.versions, tuple(j.fields.items())) for j in spoken_of)
+        groups.setdefault((layout, versions), []).append((part, index))
+    return [
+        JoinedParts(
+            KnownFiles.concat([part.known for part, _ in group]),
+            concat_indexes([index for _, index in group]),
+            group[0][0].entry.joined,
+        )
+        for group in groups.values()
+    ]
+
+
+def _load(parts: Sequence[Part]) -> None:
+    """Read the files of several parts at the same time."""
+    if len(parts) > 1 and not is_remote(parts[0].side.spark):
+        with ThreadPoolExecutor(_MAX_THREADS) as pool:
+            list(pool.map(lambda part: (part.known, part.stored_index), parts))
+
+
+def new_id() -> str:
+    return uuid4().hex[:12]
+
+
+def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles) -> Entry:
+    """Write the index and the list of files of a new part; return its entry with their ids and digests."""
+    own = new_id()
+    entry = replace(entry, id=own, index=own)
+    index_name, files_name, layout_name = entry.names
+    written = {index_name: index_bytes(index), files_name: files.to_bytes()}
+    for name, data in written.items():
+        side.write(name, data)
+    seals = {layout_name: entry.seals[layout_name], **{name: digest(data) for name, data in written.items()}}
+    return replace(entry, seals=seals)
+
+
+def write_layout(side: Folder, entry: Entry, layout: Layout) -> Entry:
+    """Write a new layout; return the entry with its id and digest."""
+    entry, data = replace(entry, layout=new_id()), layout_to_json(layout).encode()
+    side.write(entry.names[2], data)
+    return replace(entry, seals={entry.names[2]: digest(data)})
+
+
+def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
+    """Write another index of a part's files; return the changed entry. `described`: what it describes."""
+    entry, data = replace(part.entry, index=new_id(), **described), index_bytes(index)
+    part.side.write(entry.names[0], data)
+    seals = {name: seal for name, seal in entry.seals.items() if name in entry.names}
+    return replace(entry, seals={**seals, entry.names[0]: digest(data)})
+
+
+def parts_of(side: Folder, entries: Iterable[Entry]) -> tuple[Part, ...]:
+    return tuple(Part(side, entry) for entry in entries)

@@ -1,0 +1,42 @@
+"""The plan of a rewrite: the layout, what the index describes, and how rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.entry import Entry, Fields
+from hedgerow.tables.stored_joins import to_store
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `apply` writes.
+
+    Args:
+        name: the table's name in workloads.
+        predicates: the conditions of the queries that the layout was learned from.
+        items: the expressions and conditions that the index describes.
+        joins: the rows of other tables that the layout and the index speak of.
+        where: in place, the files to rewrite, as a condition on partitions or as names; None: all files.
+    """
+
+    layout: Layout
+    name: str
+    predicates: Sequence[Predicate]
+    items: Sequence[Item]
+    origin: Mapping[str, Any]
+    writing: Writing
+    joins: Joins = NO_JOINS
+    where: str | Sequence[str] | None = None
+
+    def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Item]) -> Entry:
+        """Return the entry of a part that has no id and no files yet."""
+        joined = to_store(self.joins, (*items, *self.layout.features))
+        return Entry("", "", "", fields, settings, self.writing, tuple(items), joined=joined, origin=self.origin)

@@ -1,0 +1,134 @@
+"""Lets the index describe other things, or the same again after other tables changed; no row moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.without_columns import only, with_columns, without_columns
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.pruning.block_stats import Stats, concat, regroup
+from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.evaluate import Item
+from hedgerow.spark.compute.joins import Joins
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.footers import known_terms
+from hedgerow.spark.storage.source import open_source
+from hedgerow.tables.entry import Entry
+from hedgerow.tables.formats import Snapshot, schema_at
+from hedgerow.tables.items_to_index import items_of_new_queries, without_words
+from hedgerow.tables.known_files import file_names
+from hedgerow.tables.part import Part, write_index
+from hedgerow.tables.settings_fit import check_settings, settings_as_written
+from hedgerow.tables.state import TableState, operation, update_state
+from hedgerow.tables.stored import StoredTable
+from hedgerow.tables.stored_joins import opened, stale, to_store
+
+ItemsOf = Callable[[Part, Joins], tuple[Sequence[Item], set[str]]]
+
+
+def repair(table: StoredTable) -> None:
+    """Collect the statistics of joined rows again for the files that still exist."""
+
+    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+        return part.entry.statistics, {j.name.lower() for j in part.entry.joined}
+
+    _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair")
+
+
+def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> None:
+    """Collect what these queries ask for and the index does not describe yet."""
+    if any(part.stored_index.overlap is not None for part in table.parts):
+        raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
+
+    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+        entry = part.entry
+        joined = [j.joined for j in entry.joined]
+        known = part.stored_index.blocks
+        items = items_of_new_queries(part.layout, predicates, known, entry.statistics, joined, limit)
+        return items, stale(entry.joined, joins)
+
+    _describe(table, table.parts, items_of, "relearn")
+
+
+def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb: str) -> None:
+    """Give each part an index of these items; what mentions a lost joined row is looked at again."""
+    snapshot, side, kind = table.format.snapshot(), table.format.side, table.format.kind
+    written = {o["part"]: o["version"] for o in table.state.operations if "part" in o and "version" in o}
+    entries: dict[str, Entry] = {}
+    for part in parts:
+        joins = opened(table.spark, part.entry.joined)
+        items, lost = items_of(part, joins)
+        at = _as_written(table, written.get(part.id)) or snapshot
+        with step(table.spark, "collecting statistics"):
+            index = _described(table, part, snapshot, at, joins, items, lost, verb)
+        joined = to_store(joins, (*items, *part.layout.features))
+        entries[part.id] = write_index(part, index, statistics=tuple(items), joined=joined)
+    if not entries:
+        return
+    old = {part.id: part.entry.index for part in parts}
+
+    def exchanged(state: TableState, number: int) -> TableState:
+        kept = tuple(entries[e.id] if old.get(e.id) == e.index else e for e in state.parts)
+        version = number if snapshot.version is None else snapshot.version
+        return replace(state, parts=kept, operations=(*state.operations, operation(verb, version)))
+
+    update_state(side, kind, exchanged)
+
+
+def _as_written(table: StoredTable, version: int | None) -> Snapshot | None:
+    """Return the table as it was when a part was written; None if that version is gone."""
+    try:
+        return None if version is None else table.format.snapshot(version)
+    except HedgerowError:
+        return None
+
+
+def _described(
+    table: StoredTable,
+    part: Part,
+    snapshot: Snapshot,
+    at: Snapshot,
+    joins: Joins,
+    items: Sequence[Item],
+    lost: set[str],
+    verb: str,
+) -> BlockIndex:
+    known, was = part.known, part.entry
+    # Older versions of the table have rows that were deleted since, so files are read as they were written (`at`);
+    # where that is not possible any more, files that lost rows stay unknown.
+    places = [
+        i
+        for i, file in enumerate(known.sizes_by_name.items())
+        if at.files.untouched(*file) and snapshot.files.place_of(*file) is not None
+    ]
+    if dict(at.columns) != was.columns:
+        places = []  # a column of the same name may be another one now
+    index = only(without_columns(part.stored_index, was.statistics, lost), items)
+    searched = without_words(items, index.blocks)
+    described = {*index.blocks.terms, *index.blocks.conditions} - searched
+    missing = [item for item in items if sql_of(item) not in described]
+    if not (places and missing):
+        return index
+    files = [known.names[i] for i in places]
+    if was.joined:
+        joins.check(open_source(table.spark, at.frame(), was.joined[0].joined.steps[0].table))
+    with settings_as_written(table.spark, was.settings):
+        check_settings(f"{table.path} cannot be {verb}ed", was.settings, settings(table.spark))
+        sizes = {name: known.sizes_by_name[name] for name in files} if searched else {}
+        told = known_terms(at.footers(sizes, searched, searched), schema_at(at), searched)
+        fresh = collect_files(at.frame(files), missing, schema_at(at), file_names(files), told, joins)
+    return with_columns(index, _spread(fresh, places, len(known)))
+
+
+def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
+    """Return the statistics of some entries as those of all, where nothing is known of the rest."""
+    rest = sorted(set(range(size)) - set(places))
+    unknown = Stats(np.ones(len(rest), np.int64), {}, {})
+    return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)

@@ -1,0 +1,168 @@
+"""Stores the state of a managed table: its parts and what was done to it, in `_hedgerow/state-<n>.json`.
+
+    state-3.json                                             the newest state; names all the rest
+    files-<id>.arrow  index-<id>.arrow  layout-<id>.json     a part: the files of one write
+
+A state is written after all that it names, and only if no other writer took its number. So a table is in the old state
+or in the new one, whenever a run is killed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.spark.start.session import first_line, spark_errors
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.entry import Entry
+from hedgerow.tables.sealed import sealed, unsealed
+
+Kind = Literal["parquet", "delta"]
+_MAX_KEPT_STATES = 10  # for readers that still use an older one
+_DAY_SECONDS = 24 * 3600
+_OF_PARTS = re.compile(r"(?:index|files|layout)-\w+\.(?:arrow|json)")
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What Hedgerow knows of a table.
+
+    Args:
+        kind: the format of the table when this was written; a Parquet table may become a Delta table.
+        name: the table's name in workloads.
+        parts: the newest last.
+        operations: all operations so far, each as `history` shows it.
+        copy_of: for a replica, the ids of the table's parts whose rows it has.
+    """
+
+    kind: Kind
+    name: str = ""
+    parts: tuple[Entry, ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()
+    copy_of: tuple[str, ...] | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(entry.id for entry in self.parts)
+
+    def with_part(self, entry: Entry, operation: Mapping[str, Any]) -> TableState:
+        """Return the state with one more part; the same if it has the part, for a write may be tried twice."""
+        if entry.id in self.ids:
+            return self
+        return replace(self, parts=(*self.parts, entry), operations=(*self.operations, operation))
+
+    def without_part(self, part: str) -> TableState:
+        """Return the state without the part of a failed write and its operation."""
+        kept = tuple(entry for entry in self.parts if entry.id != part)
+        done = tuple(o for o in self.operations if o.get("part") != part)
+        return replace(self, parts=kept, operations=done)
+
+    def to_bytes(self) -> bytes:
+        parts, copy_of = [entry.to_dict() for entry in self.parts], {}
+        if self.copy_of is not None:
+            copy_of = {"copy_of": list(self.copy_of)}
+        return sealed(
+            {"kind": self.kind, "name": self.name, "parts": parts, "operations": list(self.operations), **copy_of}
+        )
+
+    @staticmethod
+    def of_bytes(data: bytes, place: str) -> TableState:
+        """Return the state that `to_bytes` wrote; FormatError if it did not."""
+        stored = unsealed(data, f"the state of {place}")
+        try:
+            copy_of = stored.get("copy_of")
+            kinds: dict[str, Kind] = {"parquet": "parquet", "delta": "delta"}
+            return TableState(
+                kinds[stored["kind"]],
+                str(stored["name"]),
+                tuple(map(Entry.from_dict, stored["parts"])),
+                tuple({**o, "operation": str(o["operation"])} for o in stored["operations"]),
+                None if copy_of is None else tuple(map(str, copy_of)),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise FormatError(f"the state of {place} is damaged") from error
+
+
+def newest_state(side: Folder) -> int:
+    """Return the number of the newest state in a side folder, 0 if there is none."""
+    return max(side.numbers("state"), default=0)
+
+
+def read_state(side: Folder, number: int) -> TableState:
+    return TableState.of_bytes(_read(side, number), side.root.rpartition("/")[0])
+
+
+def _read(side: Folder, number: int) -> bytes:
+    try:
+        return side.read(state_name(number))
+    except spark_errors() as error:
+        raise FormatError(f"{side.root}/{state_name(number)} cannot be read: {first_line(error)}") from error
+
+
+def state_name(number: int) -> str:
+    return f"state-{number}.json"
+
+
+def write_first_state(side: Folder, state: TableState) -> None:
+    """Write the state of a new table."""
+    side.write(state_name(1), state.to_bytes())
+
+
+def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], TableState]) -> None:
+    """Write a changed state after the newest one; start again if another writer takes its number first.
+
+    `change` gets the newest state, an empty one for a table of another kind, and the number of the next one.
+    HedgerowError if another table takes the folder's place meanwhile."""
+    while True:
+        number = newest_state(side)
+        before = _read(side, number) if number else b""
+        state = TableState.of_bytes(before, side.root.rpartition("/")[0]) if number else TableState(kind)
+        changed = change(state if state.kind == kind else TableState(kind), number + 1)
+        if side.write(state_name(number + 1), changed.to_bytes(), new=True):
+            break
+    if number:
+        _check_follows(side, number, before)
+    _clean(side, number + 1, changed)
+
+
+def _check_follows(side: Folder, number: int, before: bytes) -> None:
+    """Take the new state back unless the one that it follows is still there."""
+    try:
+        is_same = _read(side, number) == before
+    except HedgerowError:
+        is_same = False
+    if not is_same:
+        side.delete(state_name(number + 1))
+        place = side.root.rpartition("/")[0]
+        raise HedgerowError(f"another table took the place of {place} meanwhile, so nothing is changed")
+
+
+def _clean(side: Folder, number: int, state: TableState) -> None:
+    """Delete old states, and files that no part has any more."""
+    used = {name for entry in state.parts for name in entry.names}
+    for name in side.sizes():
+        match = re.fullmatch(r"state-(\d{1,18})\.json", name)
+        if match:
+            is_old = int(match[1]) <= number - _MAX_KEPT_STATES
+        else:  # left by a killed run; a younger file may belong to a run that will still list it, or to a reader
+            is_old = bool(_OF_PARTS.fullmatch(name)) and name not in used and side.age(name) > _DAY_SECONDS
+        if is_old:
+            side.delete(name)
+
+
+def utc_now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def operation(verb: str, version: int | None, entry: Entry | None = None, **facts: Any) -> dict[str, Any]:
+    """Return an operation for the table's history."""
+    made: dict[str, Any] = {"operation": verb, "time": utc_now()}
+    if version is not None:
+        made["version"] = version
+    if entry is not None:
+        made |= {"part": entry.id, **{k: entry.origin[k] for k in ("learner", "workload") if k in entry.origin}}
+    return {**made, **facts}

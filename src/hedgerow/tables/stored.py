@@ -1,0 +1,109 @@
+"""A table in one stored state: its parts, the files that it has now, and the files that a query opens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.predicates.types import Type
+from hedgerow.spark.compute.joins import Joins
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.tables.formats import Format, Snapshot, schema_at
+from hedgerow.tables.indexed_files import IndexedFiles
+from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.part import JoinedParts, Part, join_parts, parts_of
+from hedgerow.tables.state import TableState
+from hedgerow.tables.stored_joins import opened as opened_joins
+from hedgerow.tables.stored_joins import stale, usable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table that Hedgerow wrote, in the state of one `_hedgerow/state-<n>.json`."""
+
+    format: Format
+    state: TableState
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.format.spark
+
+    @property
+    def path(self) -> str:
+        return self.format.path
+
+    @property
+    def name(self) -> str:
+        """The table's name in the workload that it was learned from."""
+        return self.state.name
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts, the newest last."""
+        return parts_of(self.format.side, self.state.parts)
+
+    @property
+    def newest(self) -> Part:
+        """The part of the last write that was completed."""
+        return next((part for part in reversed(self.parts) if self.was_committed(part.id)), self.parts[-1])
+
+    def was_committed(self, part: str) -> bool:
+        """True if the write's version is listed or its files exist: it may have been killed before the listing."""
+        if any(o.get("part") == part and "version" in o for o in self.state.operations):
+            return True
+        here = self.format.snapshot().files.place
+        return any(name in here for p in self.parts if p.id == part for name in p.known.names)
+
+    @property
+    def layout(self) -> Layout:
+        return self.newest.layout
+
+    @property
+    def schema(self) -> dict[str, Type]:
+        return schema_at(self.format.snapshot())
+
+    @property
+    def known(self) -> KnownFiles:
+        """The indexed files that still exist."""
+        return self.indexed().known
+
+    def indexed(self, now: Mapping[str, str] | None = None, snapshot: Snapshot | None = None) -> IndexedFiles:
+        """Return the files of a snapshot (by default the newest) with the index as it holds under these settings.
+
+        Without settings, those of the session count. A query whose settings are given asks for no joined rows."""
+        snapshot, lost = snapshot or self.format.snapshot(), self.stale if now is None else all_joined
+        now = settings(self.spark) if now is None else now
+        key = lost is all_joined, tuple(sorted(now.items())), tuple(sorted(snapshot.columns.items()))
+        if key not in self._joined:
+            self._joined[key] = join_parts(self.parts, now, snapshot.columns, lost)
+        return IndexedFiles(snapshot, self._joined[key])
+
+    @cached_property
+    def _joined(self) -> dict[Any, list[JoinedParts]]:
+        return {}
+
+    def stale(self, part: Part) -> set[str]:
+        """Return the joined rows of which a part tells nothing, because other tables have changed."""
+        if part.id not in self._stale_names:
+            self._stale_names[part.id] = stale(part.entry.joined, self.joins) if part.entry.joined else set()
+        return self._stale_names[part.id]
+
+    @cached_property
+    def _stale_names(self) -> dict[str, set[str]]:
+        return {}
+
+    @cached_property
+    def joins(self) -> Joins:
+        """The rows of other tables that the index speaks of, as they are now; none if a table cannot be read."""
+        return usable(lambda: opened_joins(self.spark, [j for part in self.parts for j in part.entry.joined]))
+
+
+def all_joined(part: Part) -> set[str]:
+    """Return all joined rows of which a part tells."""
+    return {j.name.lower() for j in part.entry.joined}

@@ -1,0 +1,163 @@
+"""Verifies a table: the rows of every write whose files are all unchanged, and the statistics of some files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.index.without_columns import mentions, without_columns
+from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.pruning.block_stats import Ints, Stats, agree, concat, repeat
+from hedgerow.spark.compute.checksum import checksum
+from hedgerow.spark.compute.collect_stats import collect_files, with_words
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.write.copies import copied
+from hedgerow.tables.entry import Entry, total
+from hedgerow.tables.formats import Snapshot, schema_at
+from hedgerow.tables.known_files import file_names, is_hidden
+from hedgerow.tables.parquet.folder import ParquetFolder
+from hedgerow.tables.part import Part
+from hedgerow.tables.settings_fit import settings_as_written
+from hedgerow.tables.stored import StoredTable
+from hedgerow.tables.stored_joins import opened, usable
+
+_MAX_CHECKED_FILES = 8  # whose statistics are collected again
+T = TypeVar("T")
+
+
+def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
+    """Compare a table with what was written; return how much was compared. HedgerowError names a difference."""
+    snapshot = table.format.snapshot()
+    if not table.format.is_shared:
+        _raise_first(table, _changed_files(table, snapshot))
+    same = [part for part in table.parts if _has_same_columns(part, snapshot)]
+    rows = _compare_rows(table, same, snapshot)
+    if isinstance(table.format, ParquetFolder):
+        _raise_first(table, _wrong_copies(table, table.format))
+    return {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
+
+
+def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
+    """Return a sentence for each file that was added or is missing, where only Hedgerow may do that."""
+    listed = {name: size for part in table.parts for name, size in part.known.sizes_by_name.items()}
+    files = snapshot.files
+    strange = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
+    missing = [n for n in listed if n not in files.place]
+    return [*(f"the file {n} is not Hedgerow's" for n in strange), *(f"the file {n} is missing" for n in missing)]
+
+
+def _has_same_columns(part: Part, snapshot: Snapshot) -> bool:
+    return all(snapshot.columns.get(name) == identity for name, identity in part.columns.items())
+
+
+def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:
+    """Compare all rows of the parts whose files are untouched; return how many. Parts of the same columns at once."""
+    files, compared = snapshot.files, 0
+
+    def is_whole(part: Part) -> bool:
+        return part.entry.checksum is not None and all(files.untouched(*f) for f in part.known.sizes_by_name.items())
+
+    whole = [part for part in parts if is_whole(part)]
+    for group in grouped(whole, lambda part: tuple(sorted(part.columns))):
+        names = [name for part in group for name in part.known.names if not is_hidden(name)]
+        columns = [quote_name(field["name"]) for field in group[0].entry.fields]
+        with step(table.spark, "comparing all rows"):
+            found = checksum(snapshot.frame(names).select(*columns))
+        expected = total([part.entry for part in group])
+        if found != expected:
+            _raise_first(table, [f"its rows are not those that were written: {found}, but {expected} went in"])
+        compared += expected.rows
+    return compared
+
+
+def _wrong_copies(table: StoredTable, folder: ParquetFolder) -> list[str]:
+    """Return a sentence if the stored copies differ from copies that are made again from the table's own rows."""
+    names = [name for part in table.parts for name in part.known.names]
+    hidden = [name for name in names if is_hidden(name)]
+    if not hidden:
+        return []
+    layout = table.layout
+    assert isinstance(layout, OverlapLayout)
+    own = folder.frame([name for name in names if not is_hidden(name)])
+    with step(table.spark, "comparing copies"), settings_as_written(table.spark, table.newest.entry.settings):
+        same = checksum(copied(own, layout, table.schema)) == checksum(folder.with_copies(hidden))
+    return [] if same else ["the copies in several blocks are not of the rows that they should be"]
+
+
+def _compare_statistics(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot, seed: int) -> int:
+    """Collect the statistics of some files again and compare them with the stored ones; return of how many files."""
+    files = snapshot.files
+    there = [
+        (number, i)
+        for number, part in enumerate(parts)
+        for i, file in enumerate(part.known.sizes_by_name.items())
+        if files.untouched(*file)
+    ]
+    some = sorted(random.Random(seed).sample(there, min(_MAX_CHECKED_FILES, len(there))))
+    chosen = [(part, np.array([i for n, i in some if n == number])) for number, part in enumerate(parts)]
+    with step(table.spark, "comparing statistics"):
+        for group in grouped([(part, at) for part, at in chosen if len(at)], lambda c: described_alike(c[0].entry)):
+            _raise_first(table, _wrong_statistics(table, group, snapshot))
+    return len(some)
+
+
+def described_alike(entry: Entry) -> Hashable:
+    """Return a key: the files of parts with the same one can be described together."""
+    joined = tuple((j.joined, j.places, j.versions, tuple(j.fields.items())) for j in entry.joined)
+    return entry.layout, tuple(sorted(entry.settings.items())), entry.statistics, joined, tuple(entry.columns.items())
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Return the items in lists, one for each key."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], snapshot: Snapshot) -> list[str]:
+    """Return a sentence for each of these files whose stored statistics differ from freshly collected ones."""
+    part = chosen[0][0]
+    items, lost = part.entry.statistics, table.stale(part)
+    names = [part.known.names[i] for part, places in chosen for i in places]
+    stored = concat([_stored(part, places, lost) for part, places in chosen])
+    described = {*stored.terms, *stored.conditions}
+    with settings_as_written(table.spark, part.entry.settings):
+        fresh = collect_files(
+            snapshot.frame(names),
+            [i for i in items if sql_of(i) in described and not mentions(i, lost)],
+            schema_at(snapshot),
+            file_names(names),
+            joins=usable(lambda: opened(table.spark, part.entry.joined)),
+        )
+        fresh = with_words(fresh, snapshot.frame(names), stored, file_names(names))
+    same = agree(stored, fresh) | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
+    return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
+
+
+def _stored(part: Part, places: Ints, lost: set[str]) -> Stats:
+    return repeat(without_columns(part.stored_index, part.entry.statistics, lost).blocks, places)
+
+
+def _raise_first(table: StoredTable, differences: Sequence[str]) -> None:
+    if differences:
+        more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
+        raise HedgerowError(f"{table.path} is not as it was written: {differences[0]}{more}")
+
+
+def same_rows_as(table: StoredTable, replica: StoredTable) -> bool:
+    """True if both were written with the same rows."""
+    return total(table.state.parts) == total(replica.state.parts)
+
+
+def report(compared: dict[str, int], facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what was checked, with the table's facts from `describe`."""
+    shown = ("path", "version", "rows", "files", "layout_files", "layout_files_left", "unknown_rows")
+    counted = {key: len(facts[key]) for key in ("missing_files", "unknown_files")}
+    return {**{key: facts[key] for key in shown if key in facts}, **compared, **counted}
