@@ -104,14 +104,13 @@ class Answers:
         return self._changed[key]
 
     def _by_partners(self, table: OpenedTable, partners: Sequence[Json]) -> Iterator[Predicate]:
-        """Yield conditions that rows satisfy if they have a partner in the files that the query opens of other tables."""
+        """Yield the conditions of rows with a partner in those files of other tables that the query opens."""
         for partner in partners:
             other, reader = self._opened.get(partner["ask"], (None, None))
             if other is None or reader is None:
                 continue
-            condition = RowCondition(
-                reader.read(partner["where"]), _joined(other, reader, partner["joined"]), self.changed
-            )
+            on_joined = _joined(other, reader, partner["joined"])
+            condition = RowCondition(reader.read(partner["where"]), on_joined, self.changed)
             for mine, theirs, kind in partner["columns"]:
                 column = quote_name(mine)
                 if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):

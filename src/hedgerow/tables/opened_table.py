@@ -105,12 +105,11 @@ class OpenedTable:
 
     def answer(self, condition: RowCondition, request: Json) -> dict[str, Any]:
         """Return the files to open: bits for `files`, or other files instead."""
-        other = (
-            None if self.stored is None or request.get("own", True) else self._instead(self.stored, condition, request)
-        )
-        return (
-            {"instead": other} if other else {"bits": _bit_text(np.concatenate([*self._opened(condition), NO_BOOLS]))}
-        )
+        if self.stored is not None and not request.get("own", True):
+            other = self._instead(self.stored, condition, request)
+            if other is not None:
+                return {"instead": other}
+        return {"bits": _bit_text(np.concatenate([*self._opened(condition), NO_BOOLS]))}
 
     def _instead(self, stored: StoredTable, condition: RowCondition, request: Json) -> dict[str, Any] | None:
         """Return the files of a replica, or of copies, if these are read cheaper; None: the table's own files are."""

@@ -275,7 +275,7 @@ def test_what_goes_wrong_prunes_nothing(
 
     hr.attach(spark)
     try:
-        monkeypatch.setattr("hedgerow.tables.answers.normalise", broken)
+        monkeypatch.setattr("hedgerow.tables.opened_table.normalise", broken)
         assert opened(spark, sql) == FILES
         assert "the lights" in (hr.last_query(spark)[0].reason or "")
         monkeypatch.undo()
