@@ -24,9 +24,11 @@ class Entry:
     """All that is stored of a part beside its index, its list of files and its layout.
 
     Args:
-        id: the name of the write, in `files-<id>.arrow`.
+        id: the id in the name of its list of files, `files-<id>.arrow`.
+        writes: the ids of the writes whose files it has, in the order of its list, with their numbers of files. An
+            append may be joined to earlier ones.
         index: the id in the name of its index, which `repair` and `relearn` write anew.
-        layout: the id in the name of its layout; an append shares the layout of an earlier part.
+        layout: the id in the name of its layout, its own where a rewrite wrote it; an append shares that of a rewrite.
         fields: the table's columns when the files were written, as Spark's JSON.
         settings: the settings of the session that wrote the files.
         statistics: the expressions and conditions that the index describes.
@@ -47,6 +49,16 @@ class Entry:
     joined: tuple[StoredJoin, ...] = ()
     seals: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
+    writes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def files(self) -> int:
+        """The number of its files."""
+        return sum(files for _, files in self.writes)
+
+    @property
+    def was_appended(self) -> bool:
+        return self.id != self.layout
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -72,6 +84,7 @@ class Entry:
             "joined": [j.to_dict() for j in self.joined],
             "seals": dict(self.seals),
             "origin": dict(self.origin),
+            "writes": [list(write) for write in self.writes],
         }
 
     @staticmethod
@@ -91,6 +104,7 @@ class Entry:
             joined=tuple(map(StoredJoin.from_dict, stored["joined"])),
             seals=dict(stored["seals"]),
             origin=dict(stored["origin"]),
+            writes=tuple((str(write), int(files)) for write, files in stored["writes"]),
         )
 
 

@@ -21,6 +21,7 @@ from hedgerow.tables.entry import Entry, schema_of_fields
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
+from hedgerow.tables.state import TableState
 from hedgerow.tables.stored_joins import StoredJoin, schema_of_joins
 
 _MAX_THREADS = 8
@@ -127,8 +128,8 @@ def new_id() -> str:
 
 def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles) -> Entry:
     """Write the index and the list of files of a new part; return its entry with their ids and digests."""
-    own = new_id()
-    entry = replace(entry, id=own, index=own)
+    own = entry.id or new_id()
+    entry = replace(entry, id=own, index=own, writes=entry.writes or ((own, len(files)),))
     index_name, files_name, layout_name = entry.names
     written = {index_name: index_bytes(index), files_name: files.to_bytes()}
     for name, data in written.items():
@@ -138,10 +139,37 @@ def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles)
 
 
 def write_layout(side: Folder, entry: Entry, layout: Layout) -> Entry:
-    """Write a new layout; return the entry with its id and digest."""
-    entry, data = replace(entry, layout=new_id()), layout_to_json(layout).encode()
+    """Write the layout of a rewrite; return the entry with its id and digest."""
+    own, data = new_id(), layout_to_json(layout).encode()
+    entry = replace(entry, id=own, layout=own)
     side.write(entry.names[2], data)
     return replace(entry, seals={entry.names[2]: digest(data)})
+
+
+def with_joined_appends(side: Folder, state: TableState) -> TableState:
+    """Join the newest part to earlier appends that are described alike, so that parts grow with the log of appends.
+
+    Parts of like size are joined. So a file is rewritten into as many lists as there are doublings."""
+    *parts, newest = state.parts
+    while parts and _can_join(parts[-1], newest):
+        older = parts.pop()
+        both = parts_of(side, (older, newest))
+        if any(part.stored_index.overlap is not None for part in both):
+            return state
+        checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
+        entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes))
+        index = concat_indexes([part.stored_index for part in both])
+        newest = write_part(side, entry, index, KnownFiles.concat([part.known for part in both]))
+    return replace(state, parts=(*parts, newest))
+
+
+def _can_join(older: Entry, newer: Entry) -> bool:
+    def described(entry: Entry) -> Entry:
+        """Return the entry without its own files and rows."""
+        return replace(entry, id="", index="", checksum=None, seals={}, writes=())
+
+    alike = older.was_appended and newer.was_appended and described(older) == described(newer)
+    return alike and older.files < 2 * newer.files and (older.checksum is None) == (newer.checksum is None)
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:

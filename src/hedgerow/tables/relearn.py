@@ -65,7 +65,7 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
     for part in parts:
         joins = opened(table.spark, part.entry.joined)
         items, lost = items_of(part, joins)
-        at = _as_written(table, written.get(part.id)) or snapshot
+        at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
         with step(table.spark, "collecting statistics"):
             index = _described(table, part, snapshot, at, joins, items, lost, verb)
         joined = to_store(joins, (*items, *part.layout.features))

@@ -36,7 +36,7 @@ class TableState:
         name: the table's name in workloads.
         parts: the newest last.
         operations: all operations so far, each as `history` shows it.
-        copy_of: for a replica, the ids of the table's parts whose rows it has.
+        copy_of: for a replica, the ids of the table's writes whose rows it has.
     """
 
     kind: Kind
@@ -46,12 +46,13 @@ class TableState:
     copy_of: tuple[str, ...] | None = None
 
     @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(entry.id for entry in self.parts)
+    def writes(self) -> tuple[str, ...]:
+        """The ids of all writes whose files the table has."""
+        return tuple(write for entry in self.parts for write, _ in entry.writes)
 
     def with_part(self, entry: Entry, operation: Mapping[str, Any]) -> TableState:
         """Return the state with one more part; the same if it has the part, for a write may be tried twice."""
-        if entry.id in self.ids:
+        if entry.id in self.writes:
             return self
         return replace(self, parts=(*self.parts, entry), operations=(*self.operations, operation))
 

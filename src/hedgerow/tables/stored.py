@@ -51,14 +51,15 @@ class StoredTable:
     @property
     def newest(self) -> Part:
         """The part of the last write that was completed."""
-        return next((part for part in reversed(self.parts) if self.was_committed(part.id)), self.parts[-1])
+        committed = (part for part in reversed(self.parts) if self.was_committed(part.entry.writes[-1][0]))
+        return next(committed, self.parts[-1])
 
-    def was_committed(self, part: str) -> bool:
+    def was_committed(self, write: str) -> bool:
         """True if the write's version is listed or its files exist: it may have been killed before the listing."""
-        if any(o.get("part") == part and "version" in o for o in self.state.operations):
+        if any(o.get("part") == write and "version" in o for o in self.state.operations):
             return True
         here = self.format.snapshot().files.place
-        return any(name in here for p in self.parts if p.id == part for name in p.known.names)
+        return any(name in here for part in self.parts if part.id == write for name in part.known.names)
 
     @property
     def layout(self) -> Layout:

@@ -31,6 +31,7 @@ from hedgerow.core.pruning.value_codes import (
     is_rankable_type,
     merge_values,
     one_chunk,
+    places_of,
     rank_rows,
     recode_tables,
 )
@@ -344,10 +345,11 @@ def concat(parts: Sequence[Stats]) -> Stats:
 
 def _concat_term(parts: Sequence[TermStats]) -> TermStats:
     values = merge_values(*(t.values for t in parts))
+    places = places_of(values)
     lows, highs = [], []
     sets: list[tuple[DistinctSets | None, int]] = []
     for t in parts:
-        low, high = recode_tables(t.values, values)
+        low, high = recode_tables(t.values, values, places)
         lows.append(np.where(t.has_value, low[np.minimum(t.low, len(low) - 1)], 1))
         highs.append(np.where(t.has_value, high[np.minimum(t.high, len(high) - 1)], 0))
         sets.append((t.sets.recoded(low) if t.sets else None, len(t.low)))

@@ -10,7 +10,7 @@ all types are compared as small integers, and a literal needs one bisection inst
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,9 +54,13 @@ def thresholds(values: Sequence[Value], breaks: Sequence[Break]) -> tuple[Codes,
     return low, high
 
 
-def recode_tables(old: Sequence[Value], new: Sequence[Value]) -> tuple[Codes, Codes]:
-    """Tables from codes over `old` to codes over its superset `new`: one for lower bounds, one for upper bounds."""
-    index: dict[Any, int] = {v: i for i, v in enumerate(new)}
+def recode_tables(
+    old: Sequence[Value], new: Sequence[Value], places: Mapping[Any, int] | None = None
+) -> tuple[Codes, Codes]:
+    """Tables from codes over `old` to codes over its superset `new`: one for lower bounds, one for upper bounds.
+
+    `places`: the place of each new value, for callers with many tables over the same ones."""
+    index = places_of(new) if places is None else places
     odd = np.fromiter((2 * index[v] + 1 for v in old), np.int32, len(old))
     low = np.zeros(2 * len(old) + 1, np.int32)
     high = np.full(2 * len(old) + 1, 2 * len(new), np.int32)
@@ -64,6 +68,11 @@ def recode_tables(old: Sequence[Value], new: Sequence[Value]) -> tuple[Codes, Co
     low[2::2] = odd + 1  # the lowest gap above the value below
     high[0:-1:2] = odd - 1  # the highest gap below the value above
     return low, high
+
+
+def places_of(values: Sequence[Value]) -> dict[Any, int]:
+    """Return the place of each value."""
+    return {v: i for i, v in enumerate(values)}
 
 
 def merge_values(*lists: Sequence[Value]) -> list[Value]:

@@ -38,7 +38,7 @@ from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.entry import Entry, Fields
 from hedgerow.tables.formats import footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
-from hedgerow.tables.part import Part, parts_of, write_layout, write_part
+from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored_joins import joins_of, to_store
@@ -122,7 +122,8 @@ def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, d
     def with_part(state: TableState, _: int) -> TableState:
         dead = [part.id for part in parts_of(table.side, state.parts) if not _is_there(part, snapshot)]
         kept = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
-        return replace(state, name=state.name or name, parts=kept).with_part(entry, done)
+        changed = replace(state, name=state.name or name, parts=kept).with_part(entry, done)
+        return with_joined_appends(table.side, changed)
 
     update_state(table.side, "delta", with_part)
 
@@ -244,7 +245,7 @@ def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
     stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
     joined = to_store(joins, (*items, *part.layout.features))
     now = settings(table.spark)
-    entry = replace(part.entry, fields=fields_of(after), settings=now, checksum=None, joined=joined)
+    entry = replace(part.entry, id="", writes=(), fields=fields_of(after), settings=now, checksum=None, joined=joined)
     files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
     added = write_part(table.side, entry, BlockIndex((View(stats),)), files)
     _list_part(table, "", added, after, operation("append", version, added))

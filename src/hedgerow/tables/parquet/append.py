@@ -22,7 +22,7 @@ from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.parquet.folder import ParquetFolder, open_folder
 from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, write_files
-from hedgerow.tables.part import Part, write_part
+from hedgerow.tables.part import Part, with_joined_appends, write_part
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored_joins import joins_of, to_store
@@ -48,7 +48,7 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
             went_in, index, files = write_files(draft, frame, part.layout, was.writing, was.statistics, joins)
         names = files.names
         joined = to_store(joins, (*was.statistics, *part.layout.features))
-        entry = replace(was, settings=now, checksum=went_in, joined=joined)
+        entry = replace(was, id="", writes=(), settings=now, checksum=went_in, joined=joined)
         _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)
@@ -66,12 +66,13 @@ def _commit(folder: ParquetFolder, entry: Entry, copy_of: TableState | None) -> 
         if not state.parts or state.parts[0].id != folder.parts[0].id:
             raise HedgerowError(f"another table took the place of {folder.path} meanwhile, so nothing is changed")
         changed = state.with_part(entry, operation("append", number, entry, rows=total((*state.parts, entry)).rows))
+        changed = with_joined_appends(folder.side, changed)
         if copy_of is None:
             return changed
-        if state.ids != tuple(part.id for part in folder.parts):
+        if state.writes != tuple(write for part in folder.parts for write, _ in part.entry.writes):
             raise Overtaken
         check_same_rows(copy_of, total(changed.parts))
-        return replace(changed, copy_of=copy_of.ids)
+        return replace(changed, copy_of=copy_of.writes)
 
     update_state(folder.side, "parquet", with_part)
 

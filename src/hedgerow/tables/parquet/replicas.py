@@ -2,7 +2,7 @@
 
     orders/  part-00000-....parquet ...
              _hedgerow/replicas/second/  part-00000-....parquet ...
-                                         _hedgerow/state-1.json     "copy_of": the ids of the table's parts
+                                         _hedgerow/state-1.json     "copy_of": the ids of the table's writes
 
 A replica is a managed table of its own that plain readers do not see. It is current, and so may be read instead of the
 table, while it is a copy of all parts that the table's newest state lists and their files are unchanged. A crash
@@ -62,7 +62,7 @@ def current_replicas(table: StoredTable, present: PresentFiles) -> dict[str, Sto
 
 def is_current(table: StoredTable, replica: StoredTable, present: PresentFiles) -> bool:
     """True if the replica has exactly the rows of the table; `present`: the table's files now."""
-    if replica.state.copy_of != table.state.ids or not _is_whole(table, present):
+    if replica.state.copy_of != table.state.writes or not _is_whole(table, present):
         return False
     now = replica.format.snapshot().files
     return all(now.place_of(name, size) is not None for name, size in _listed(replica).items())
@@ -96,7 +96,7 @@ def _catch_up(table: StoredTable, name: str) -> None:
     for _ in range(_MAX_TRIES):
         folder, state = open_folder(table.spark, replica_path(table.path, name))
         finish_appends(folder)
-        if state.copy_of == table.state.ids:
+        if state.copy_of == table.state.writes:
             return
         new = table.format.snapshot().frame(_missing(table, state))
         try:
@@ -110,10 +110,13 @@ def _catch_up(table: StoredTable, name: str) -> None:
 def _missing(table: StoredTable, replica: TableState) -> list[str]:
     """Return the files of the table that were added after the replica was written; they hold the appended rows."""
     copied = set(replica.copy_of or ())
-    if not copied <= set(table.state.ids) or not _is_whole(table, table.format.snapshot().files):
+    if not copied <= set(table.state.writes) or not _is_whole(table, table.format.snapshot().files):
         raise HedgerowError("the table's files were changed by others: apply it again")
-    new = [part for part in table.parts if part.id not in copied]
-    return [name for part in new for name in part.known.names if not is_hidden(name)]
+    names = []
+    for part in table.parts:
+        owner = [write for write, files in part.entry.writes for _ in range(files)]
+        names += [name for name, write in zip(part.known.names, owner, strict=True) if write not in copied]
+    return [name for name in names if not is_hidden(name)]
 
 
 def describe_replicas(table: StoredTable, present: PresentFiles) -> list[dict[str, Any]]:

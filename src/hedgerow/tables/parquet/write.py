@@ -129,7 +129,7 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
         check_same_rows(copy_of, went_in)
     entry = write_part(folder.side, replace(entry, checksum=went_in), index, files)
     done = operation("apply", 1, entry, rows=went_in.rows)
-    state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.ids)
+    state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)
 
 

@@ -83,7 +83,7 @@ def test_after_an_append_and_through_a_file(random: Random) -> None:
     more = some_rows(random, table)
     layout = an_overlap(random, table)
     lots = [sample_of(table), sample_of(more)]
-    whole = index_of_bytes(index_bytes(concat_indexes(layout.index(lots[0].rows), layout.index(lots[1].rows))))
+    whole = index_of_bytes(index_bytes(concat_indexes([layout.index(lot.rows) for lot in lots])))
     p = a_predicate(random, table)
     found = whole.choose_files(p)
     for n, (rows, sample) in enumerate(zip((table, more), lots, strict=True)):
