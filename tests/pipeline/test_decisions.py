@@ -12,7 +12,7 @@ import pytest
 from hedgerow.pipeline.autopilot import _moved_lately, _real_runs
 from hedgerow.pipeline.decisions import Decision, noted
 
-AFTER = {"seconds": 3.5, "path": "/t", "bytes": 5e6, "items": 3, "times": 1, "segment": "s1"}
+AFTER = {"seconds": 3.5, "path": "/t", "bytes": 5e6, "items": 3, "times": 1, "part": "s1"}
 FACTS = {"queries": 10.0, "now": 2.0, "then": 1.0, "fixed": 0.0, "rate": 1e-8}
 SPEED = {"query": 0.1, "file": 0.01, "byte": 1e-9, "unskipped": 0.5}
 AT = "2026-01-01T10:00:00.000+00:00"

@@ -91,7 +91,7 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
     """The answer of `describe` as lines of text."""
     rows, versions = facts["rows_per_block"], facts.get("versions", {})
     unknown, missing, copied = facts["unknown_files"], facts["missing_files"], facts.get("copied_rows")
-    left = facts.get("layout_files_left")  # of a Delta table, whose files others may compact
+    left = facts["layout_files_left"] if facts["format"] == "delta" else None  # others may compact its files
     return {
         "table": f"{facts['table']} in {facts['path']}" + (f", version {facts['version']}" if left is not None else ""),
         "source": facts.get("source"),

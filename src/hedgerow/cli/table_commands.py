@@ -22,7 +22,7 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
     """
     with spark_of(ctx) as spark:
         report = hedgerow.table(spark, directory).verify()
-    count = report.get("rows_compared", report["rows"])
+    count = report["rows_compared"]
     compared = all_or(count, report["rows"])
     said = "is as it was written" if count or not report["rows"] else "holds no rows in files as Hedgerow wrote them"
     Output(as_json).answer(
@@ -32,7 +32,6 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
             "rows": f"{report['rows']:,}, {compared} compared",
             "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
             "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
-            "checksum": report.get("checksum"),
             "replicas": ", ".join(f"{name}: {status}" for name, status in report.get("replicas", {}).items()) or None,
         },
     )

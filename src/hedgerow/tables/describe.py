@@ -57,15 +57,19 @@ def _still_in_place(table: StoredTable, indexed: IndexedFiles) -> dict[str, Any]
     """Return what is left of the last completed write, and which files are not indexed.
 
     `layout_files` and `layout_files_left` are the numbers of files that this write wrote and that still exist.
+    `missing_files`: those that do not; where only Hedgerow changes files, those of all writes.
     `unknown_rows` is the share of the table's rows that are in files without an index.
     """
-    files, known = indexed.files, table.newest.known.sizes_by_name
-    missing = sorted(n for n, size in known.items() if indexed.snapshot.files.place_of(n, size) is None)
+    files, newest = indexed.files, table.newest.known.sizes_by_name
+    expected = (
+        newest if table.format.is_shared else {n: s for p in table.parts for n, s in p.known.sizes_by_name.items()}
+    )
+    missing = sorted(n for n, size in expected.items() if indexed.snapshot.files.place_of(n, size) is None)
     unknown = np.flatnonzero(~indexed.is_known & indexed.is_visible)
     rows = max(1, int(files.rows[files.visible].sum()))
     return {
-        "layout_files": len(known),
-        "layout_files_left": len(known) - len(missing),
+        "layout_files": len(newest),
+        "layout_files_left": len(newest) - len(newest.keys() & set(missing)),
         "missing_files": missing,
         "unknown_files": sorted(files.names[i] for i in unknown.tolist()),
         "unknown_rows": round(float(files.rows[unknown].sum() / rows), 4),

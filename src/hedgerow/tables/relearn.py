@@ -75,7 +75,9 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
     old = {part.id: part.entry.index for part in parts}
 
     def exchanged(state: TableState, number: int) -> TableState:
-        kept = tuple(entries[e.id] if old.get(e.id) == e.index else e for e in state.parts)
+        if not old.items() <= {e.id: e.index for e in state.parts}.items():
+            raise HedgerowError(f"the index of {table.path} was changed meanwhile, so it is not {verb}ed: try again")
+        kept = tuple(entries.get(e.id, e) for e in state.parts)
         version = number if snapshot.version is None else snapshot.version
         return replace(state, parts=kept, operations=(*state.operations, operation(verb, version)))
 

@@ -68,7 +68,7 @@ def test_what_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_of_several_segments(known: bool) -> None:
+def test_of_several_parts(known: bool) -> None:
     first = TermStats.build(Type("int"), [(Bound(1), Bound(2))], [0])
     more = TermStats.build(Type("int"), [(Bound(8), Bound(9))], [0]) if known else TermStats.unknown(Type("int"), 1)
     p = values_in([(index(first), np.array([True])), (index(more), np.array([True]))], THEIRS, MINE)
