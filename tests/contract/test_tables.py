@@ -117,7 +117,12 @@ def facts(c: Case) -> None:
     assert t.format.kind == t.state.kind == ("delta" if c.is_delta else "parquet")
     assert t.layout == t.newest.layout and t.layout.blocks >= BLOCKS // 2
     assert [part.id for part in t.parts] == list(t.state.writes) == [t.newest.id] and t.was_committed(t.newest.id)
-    assert not t.was_committed("another") and t.stale(t.newest) == set() and not t.joins.joined
+    assert (
+        t.written == t.known.sizes_by_name
+        and not t.was_committed("another")
+        and t.stale(t.newest) == set()
+        and not t.joins.joined
+    )
     assert {str(t.schema[name]) for name in ("number", "word")} == {"int", "string"}
 
 
@@ -232,7 +237,7 @@ def copies(c: Case) -> None:
 
 
 READS: dict[Callable[[Case], None], str] = {
-    facts: "name path spark format state layout newest parts was_committed written_under stale_joins stale joins schema",
+    facts: "written name path spark format state layout newest parts was_committed written_under stale_joins stale joins schema",
     files_and_rows: "files known snapshot read",
     reasons: "explained rows_opened indexed",
     measures: "bound score rows_read describe plain_facts _repr_html_ verify history",

@@ -61,9 +61,7 @@ def _still_in_place(table: StoredTable, indexed: IndexedFiles) -> dict[str, Any]
     `unknown_rows` is the share of the table's rows that are in files without an index.
     """
     files, newest = indexed.files, table.newest.known.sizes_by_name
-    expected = (
-        newest if table.format.is_shared else {n: s for p in table.parts for n, s in p.known.sizes_by_name.items()}
-    )
+    expected = newest if table.format.is_shared else table.written
     missing = sorted(n for n, size in expected.items() if indexed.snapshot.files.place_of(n, size) is None)
     unknown = np.flatnonzero(~indexed.is_known & indexed.is_visible)
     rows = max(1, int(files.rows[files.visible].sum()))

@@ -48,6 +48,11 @@ class StoredTable:
         """The parts, the newest last."""
         return parts_of(self.format.side, self.state.parts)
 
+    @cached_property
+    def written(self) -> dict[str, int]:
+        """The sizes of all files that the parts describe, by name; some may be gone."""
+        return {name: size for part in self.parts for name, size in part.known.sizes_by_name.items()}
+
     @property
     def newest(self) -> Part:
         """The part of the last write that was completed."""

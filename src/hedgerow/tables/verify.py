@@ -45,8 +45,7 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
 
 def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
     """Return a sentence for each file that was added or is missing, where only Hedgerow may do that."""
-    listed = {name: size for part in table.parts for name, size in part.known.sizes_by_name.items()}
-    files = snapshot.files
+    files, listed = snapshot.files, table.written
     strange = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
     missing = [n for n in listed if n not in files.place]
     return [*(f"the file {n} is not Hedgerow's" for n in strange), *(f"the file {n} is missing" for n in missing)]

@@ -65,16 +65,12 @@ def is_current(table: StoredTable, replica: StoredTable, present: PresentFiles) 
     if replica.state.copy_of != table.state.writes or not _is_whole(table, present):
         return False
     now = replica.format.snapshot().files
-    return all(now.place_of(name, size) is not None for name, size in _listed(replica).items())
+    return all(now.place_of(name, size) is not None for name, size in replica.written.items())
 
 
 def _is_whole(table: StoredTable, present: PresentFiles) -> bool:
     """True if the table has exactly the files that its state lists."""
-    return dict(zip(present.names, present.sizes.tolist(), strict=True)) == _listed(table)
-
-
-def _listed(table: StoredTable) -> dict[str, int]:
-    return {name: size for part in table.parts for name, size in part.known.sizes_by_name.items()}
+    return dict(zip(present.names, present.sizes.tolist(), strict=True)) == table.written
 
 
 def catch_up(folder: ParquetFolder, state: TableState) -> list[str]:
@@ -128,6 +124,6 @@ def describe_replicas(table: StoredTable, present: PresentFiles) -> list[dict[st
 
 
 def _facts(replica: StoredTable) -> Mapping[str, Any]:
-    origin, sizes = replica.newest.entry.origin, _listed(replica).values()
+    origin, sizes = replica.newest.entry.origin, replica.written.values()
     shown = {key: origin[key] for key in ("learner", "given", "created") if key in origin}
     return {**shown, "layout": replica.layout.kind, "files": len(sizes), "bytes": sum(sizes)}
