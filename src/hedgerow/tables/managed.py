@@ -16,7 +16,7 @@ from hedgerow.spark.start.session import in_own_session, is_remote, meaning, nee
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.connect_pruning import read_remotely, skipped_remotely
 from hedgerow.tables.delta import rewrite as delta
-from hedgerow.tables.delta.files import DeltaFiles, open_delta
+from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
 from hedgerow.tables.describe import facts_of
 from hedgerow.tables.explained import Explained
 from hedgerow.tables.formats import LacksCapability, Snapshot
@@ -59,7 +59,14 @@ class ManagedTable(StoredTable):
             finish_appends(self.format)
 
     def _again(self) -> ManagedTable:
-        return ManagedTable.open(self.spark, self.path)
+        """Return the table in its newest state."""
+        match self.format:
+            case ParquetFolder():
+                return ManagedTable(*open_folder(self.spark, self.path))
+            case DeltaFiles() as files:
+                return ManagedTable(*in_newest_state(files))
+            case other:
+                assert_never(other)
 
     @property
     def written_under(self) -> Mapping[str, str]:

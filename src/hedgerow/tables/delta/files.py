@@ -56,8 +56,12 @@ class DeltaFiles:
 
 
 def open_delta(spark: SparkSession, target: str) -> tuple[DeltaFiles, TableState]:
-    """Open a Delta table in its newest state."""
-    files = DeltaFiles(delta_log(spark, target))
+    """Open a Delta table, by its path or its name in the catalog, in its newest state."""
+    return in_newest_state(DeltaFiles(delta_log(spark, target)))
+
+
+def in_newest_state(files: DeltaFiles) -> tuple[DeltaFiles, TableState]:
+    """Return a Delta table with its newest state."""
     number = newest_state(files.side)
     state = read_state(files.side, number) if number else TableState("delta")
     if state.kind != "delta" or not state.parts:
