@@ -320,7 +320,7 @@ def test_a_file_without_rows(
         if high == 9:
             assert table.verify()["files_with_statistics_checked"] == 2
         else:
-            with pytest.raises(hr.HedgerowError, match="the statistics of part-00000-a.parquet are wrong$"):
+            with pytest.raises(hr.HedgerowError, match=r"the statistics of part-00000-a\.parquet are wrong$"):
                 table.verify()
 
 
