@@ -21,7 +21,7 @@ from hedgerow.core.learning.score import score
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.workload.queries import Workload
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 
 SIZES = {"quick": 10_000, "full": 250_000}
 # x and y from, and below:       the middle is 4 <= x < 6, 4 <= y < 6

@@ -18,7 +18,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.bottom_up import BottomUp
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.search import PAPER, Woodblock
 from hedgerow.learners.zorder_learned.search import ZOrderLearned

@@ -22,8 +22,8 @@ from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.pando import Pando
-from hedgerow.learners.qdtree import QdTree
-from tests.learners.test_qdtree import Slow, a_problem
+from hedgerow.learners.qdtree.qdtree import QdTree
+from tests.learners.qdtree.test_qdtree import Slow, a_problem
 
 randoms = st.integers(0, 2**32).map(Random)
 

@@ -14,10 +14,10 @@ LEARNERS = {
     "zorder": "hedgerow.learners.zorder:ZOrder",
     "hilbert": "hedgerow.learners.hilbert:Hilbert",
     "zorder_learned": "hedgerow.learners.zorder_learned.search:ZOrderLearned",
-    "qdtree": "hedgerow.learners.qdtree:QdTree",
+    "qdtree": "hedgerow.learners.qdtree.qdtree:QdTree",
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
-    "mto": "hedgerow.learners.qdtree:QdTree",
+    "mto": "hedgerow.learners.qdtree.qdtree:QdTree",
     "pando": "hedgerow.learners.pando:Pando",
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }

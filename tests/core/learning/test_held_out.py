@@ -19,7 +19,7 @@ from hedgerow.core.learning.trees.greedy import cells_by_trial, greedy
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, atoms_of, col, lit
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 
 ROWS, BLOCK_ROWS = 2_000, 100
 SEEDS = 0, 1  # of which one takes single leaves and one joins them

@@ -22,13 +22,13 @@ from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.woodblock import agent as agent_module
 from hedgerow.learners.woodblock import search as woodblock
 from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
 from hedgerow.learners.woodblock.episodes import OpenNodes, State
 from hedgerow.learners.woodblock.search import PAPER, Woodblock
-from tests.learners.test_qdtree import ODD, sampled
+from tests.learners.qdtree.test_qdtree import ODD, sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
 FORMS = [Woodblock(**SMALL), Woodblock(**{**PAPER, **SMALL})]

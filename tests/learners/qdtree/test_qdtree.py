@@ -35,7 +35,7 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.support.random_cases import Table, a_predicate, a_table, bits, some_rows
 
 PLAIN = QdTree("skip", cells=1)
@@ -246,7 +246,7 @@ def test_any_table_gets_dense_blocks_that_are_large_enough(random: Random) -> No
 
 SEEDS = (0, 1, 2, 5)
 PRINTS_LAYOUTS = """
-from tests.learners.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
+from tests.learners.qdtree.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
 for seed in SEEDS:
     for learner in (PLAIN, QdTree()):
         print(layout_to_json(learner.fit(sampled(seed)[1])))

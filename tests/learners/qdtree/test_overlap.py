@@ -22,14 +22,14 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
-from hedgerow.core.learning.trees.overlap import _boxes, neighbours, overlapped
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.overlap import _boxes, neighbours, overlapped
+from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.support.random_cases import Table as Some
 from tests.support.random_cases import a_predicate, a_table, an_overlap, bits, related, some_rows
 

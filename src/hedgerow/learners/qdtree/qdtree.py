@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps, greedy, joined
-from hedgerow.core.learning.trees.overlap import overlapped
+from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps, greedy
+from hedgerow.learners.qdtree.overlap import overlapped
 
 MAX_COPIED_SHARE = 0.5  # of a block's rows: a larger leaf is not copied, because its copies cost too much
 
@@ -50,4 +51,6 @@ class QdTree:
             least = problem.sample_block_rows
             return overlapped(greedy(problem, least, eps, False, MAX_COPIED_SHARE * least), problem)
         tree = greedy(problem, max(1, problem.sample_block_rows // cells), eps, cells > 1)
-        return tree if cells == 1 else joined(problem, tree)
+        if cells == 1:
+            return tree
+        return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
