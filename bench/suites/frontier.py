@@ -34,7 +34,7 @@ from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.complement import fit_beside, rows_read
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy
-from hedgerow.learners.pando import Pando
+from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
 
 SCALE = {"quick": 0.1, "full": 1.0}

@@ -18,7 +18,7 @@ LEARNERS = {
     "bottom_up": "hedgerow.learners.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
     "mto": "hedgerow.learners.qdtree.qdtree:QdTree",
-    "pando": "hedgerow.learners.pando:Pando",
+    "pando": "hedgerow.learners.pando.pando:Pando",
     "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
 }
 AUTO = "auto"  # no learner, but the best of all

@@ -21,10 +21,10 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.forest import Nodes, forest, product
 from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.query_clauses import Clauses, Lists
+from hedgerow.learners.pando.forest import Nodes, forest, product
 
 MOST_CELLS, CELLS_PER_BLOCK = 10_000, 12  # the paper's limit; ours, for then blocks get better than with more cells
 MOST_TREES, LEAST_GAIN = 4, 0.01  # of k="auto": a further tree has to save this share of what is read

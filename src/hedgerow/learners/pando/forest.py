@@ -25,10 +25,11 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import changes, chosen, clear, count, gains_beside, shortened
+from hedgerow.core.learning.trees.kernels import count, shortened
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
+from hedgerow.learners.pando.kernels import changes, chosen, clear, gains_beside
 
 MAX_ROWS = 1 << 18  # of the sample that trees grow on: for each tree and query it is noted which of them are read
 AT_ONCE = 32  # cuts that are tried together, and then twice as many

@@ -17,11 +17,11 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.trees.forest import Nodes, forest, product
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
-from hedgerow.learners.pando import Pando
+from hedgerow.learners.pando.forest import Nodes, forest, product
+from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.learners.qdtree.test_qdtree import Slow, a_problem
 
@@ -71,7 +71,7 @@ def paths(nodes: Nodes) -> list[tuple]:
     return [found[number] for number in range(len(nodes))]
 
 
-AT_ONCE = "hedgerow.core.learning.trees.forest.AT_ONCE"  # with 1, most cuts of a leaf are not tried again
+AT_ONCE = "hedgerow.learners.pando.forest.AT_ONCE"  # with 1, most cuts of a leaf are not tried again
 
 
 @pytest.mark.parametrize("at_once", [1, 32])
@@ -204,7 +204,7 @@ def test_with_synthetic_queries_auto_asks_queries_held_out(k: int) -> None:
 def test_trees_grow_on_a_part_of_a_large_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, queries = toy(3, 5000)
     whole = share_read(Pando(2), problem, queries)
-    monkeypatch.setattr("hedgerow.core.learning.trees.forest.MAX_ROWS", 1000)
+    monkeypatch.setattr("hedgerow.learners.pando.forest.MAX_ROWS", 1000)
     assert share_read(Pando(2), problem, queries) < 1.3 * whole
 
 
