@@ -37,7 +37,7 @@ from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, coll
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind
-from hedgerow.learners.woodblock.search import Point, Woodblock
+from hedgerow.learners.woodblock.woodblock import Point, Woodblock
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.spark.compute.sample import sample_size
 from hedgerow.sql.workload import Workload

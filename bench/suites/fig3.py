@@ -27,7 +27,7 @@ from bench.record import line, progress
 from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.learners.woodblock.search import PAPER
+from hedgerow.learners.woodblock.woodblock import PAPER
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.sql.workload import Workload
 

@@ -31,7 +31,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.errors import LayoutError
 from hedgerow.learners.range import Range
-from hedgerow.learners.woodblock.search import Woodblock
+from hedgerow.learners.woodblock.woodblock import Woodblock
 
 sample = Sample.of_table(pa.table({"x": list(range(1000))}))
 asked = tuple(Compare(col("x"), "=", lit(v)) for v in range(0, 1000, 50))

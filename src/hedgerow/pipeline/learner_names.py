@@ -19,7 +19,7 @@ LEARNERS = {
     "sop_zorder": "hedgerow.learners.sop_zorder:SopZOrder",
     "mto": "hedgerow.learners.qdtree.qdtree:QdTree",
     "pando": "hedgerow.learners.pando.pando:Pando",
-    "woodblock": "hedgerow.learners.woodblock.search:Woodblock",
+    "woodblock": "hedgerow.learners.woodblock.woodblock:Woodblock",
 }
 AUTO = "auto"  # no learner, but the best of all
 SECONDS_OF = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}  # of those that search as long as they may

@@ -24,10 +24,10 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.woodblock import agent as agent_module
-from hedgerow.learners.woodblock import search as woodblock
+from hedgerow.learners.woodblock import woodblock
 from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
 from hedgerow.learners.woodblock.episodes import OpenNodes, State
-from hedgerow.learners.woodblock.search import PAPER, Woodblock
+from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
 from tests.learners.qdtree.test_qdtree import ODD, sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
@@ -230,7 +230,7 @@ def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.M
 
 
 PRINTS_LAYOUTS = """
-from tests.learners.woodblock.test_search import FORMS, layout_to_json, sampled
+from tests.learners.woodblock.test_woodblock import FORMS, layout_to_json, sampled
 for form in FORMS:
     print(layout_to_json(form.fit(sampled(6)[1])))
 """
