@@ -17,9 +17,9 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.bottom_up import BottomUp
 from hedgerow.learners.qdtree.qdtree import QdTree
-from hedgerow.learners.sop_zorder import SopZOrder
+from hedgerow.learners.sop.bottom_up import BottomUp
+from hedgerow.learners.sop.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
 from hedgerow.learners.zorder_learned.search import ZOrderLearned
 from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows

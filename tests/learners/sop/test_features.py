@@ -8,12 +8,12 @@ import pytest
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.rows.features import Frequent, frequent, implied
 from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import And, Compare, Or, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.learners.bottom_up import BottomUp
+from hedgerow.learners.sop.bottom_up import BottomUp
+from hedgerow.learners.sop.features import Frequent, frequent, implied
 from tests.support.feature_problem import X2, X5, X9, Y1, Z1, problem, x, z
 from tests.support.random_cases import a_predicate, a_table, bits, related, seeds
 

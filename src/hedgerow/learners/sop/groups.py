@@ -13,8 +13,8 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.feature_groups import GroupLayout, text_of
 from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.rows.clustering import grouped_rows
-from hedgerow.core.learning.rows.features import Frequent, frequent
+from hedgerow.learners.sop.clustering import grouped_rows
+from hedgerow.learners.sop.features import Frequent, frequent
 
 Cost = Choice["queries", "features", "sop"]
 MAX_TUNED_SHARE = 0.1  # of the rows: with `tuned`, a feature that more rows have is ignored (qd-tree, 7.5)

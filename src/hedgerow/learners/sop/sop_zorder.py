@@ -15,16 +15,16 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.learning.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
 from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.rows.clustering import chained
-from hedgerow.core.learning.rows.features import different_queries, named
-from hedgerow.core.learning.rows.groups import Cost, RowGroups
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.statistics import comparison_points
+from hedgerow.learners.sop.clustering import chained
+from hedgerow.learners.sop.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
+from hedgerow.learners.sop.features import different_queries, named
+from hedgerow.learners.sop.groups import Cost, RowGroups
 
 MAX_CANDIDATES = 24  # terms that are compared with each other, in all pairs
 MAX_ROWS_ORDERED = 5_000  # about: of the sample, to see whether two terms order rows alike

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.learning.correlation import (
+from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.learners.sop.correlation import (
     Graph,
     ascending_pairs,
     conditions_alike,
@@ -20,7 +21,6 @@ from hedgerow.core.learning.correlation import (
     sorts,
     terms_alike,
 )
-from hedgerow.core.pruning.block_stats import Ints
 
 VALUES = st.lists(st.integers(-9, 9), max_size=60)
 FIG_4_4: Graph = [{1, 2}, {0, 2, 3}, {0, 1}, {1, 4, 5}, {3}, {3}]

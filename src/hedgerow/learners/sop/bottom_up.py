@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.rows.groups import Cost, RowGroups
+from hedgerow.learners.sop.groups import Cost, RowGroups
 
 
 @dataclass(frozen=True)
 class BottomUp:
-    """Groups rows by their features; for the parameters see `RowGroups` in `core/learning/rows/groups.py`.
+    """Groups rows by their features; for the parameters see `RowGroups` in `learners/sop/groups.py`.
 
     `BottomUp(cost="features")` is the paper's algorithm, with `tuned=True` its BU+.
     """
