@@ -21,7 +21,7 @@ from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
-from hedgerow.learners.zorder_learned.search import ZOrderLearned
+from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
 from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS: dict[str, Learner] = {

@@ -10,10 +10,10 @@ from hedgerow.core.learning.problem import Learner
 
 LEARNERS = {
     "random": "hedgerow.learners.random:Random",
-    "range": "hedgerow.learners.range:Range",
-    "zorder": "hedgerow.learners.zorder:ZOrder",
-    "hilbert": "hedgerow.learners.hilbert:Hilbert",
-    "zorder_learned": "hedgerow.learners.zorder_learned.search:ZOrderLearned",
+    "range": "hedgerow.learners.zorder.range:Range",
+    "zorder": "hedgerow.learners.zorder.zorder:ZOrder",
+    "hilbert": "hedgerow.learners.zorder.hilbert:Hilbert",
+    "zorder_learned": "hedgerow.learners.zorder.zorder_learned:ZOrderLearned",
     "qdtree": "hedgerow.learners.qdtree.qdtree:QdTree",
     "bottom_up": "hedgerow.learners.sop.bottom_up:BottomUp",
     "sop_zorder": "hedgerow.learners.sop.sop_zorder:SopZOrder",

@@ -14,7 +14,6 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.layouts.curve import Axis, BlockAxis
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.learning.curves.order import woven
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
@@ -23,6 +22,7 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder, ordered
+from hedgerow.learners.zorder.zorder import ZOrder
 
 ROWS = 4096
 NOTES = Opaque("note LIKE '%broken%'", (col("note"),))
@@ -128,7 +128,7 @@ def test_groups_that_do_not_pay_are_left_out() -> None:
                 parts += [Compare(col(name), ">=", lit(low)), Compare(col(name), "<", lit(low + 100))]
             queries.append(And(tuple(parts)))
         p = Problem.build(Sample.of_table(table), tuple(queries), 50)
-        found, alone = SopZOrder(columns=("a", "b")).fit(p), woven(p, ("a", "b"))
+        found, alone = SopZOrder(columns=("a", "b")).fit(p), ZOrder(("a", "b")).fit(p)
         assert p.reads(found) <= p.reads(alone)
         better += p.reads(found) < p.reads(alone)
         read = score(found, p.sample, Workload.of("t", queries).queries, "t").rows_read

@@ -15,7 +15,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.learning.curves.order import axis_of, bits_each, filtered_terms, named_terms, order, turns
+from hedgerow.core.learning.curve_order import axis_of, bits_each, filtered_terms, named_terms, order, turns
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text

@@ -18,15 +18,18 @@ from hedgerow.core import progress
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import layout_to_json
 from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
-from hedgerow.core.learning.curves.order import along_hilbert, interleaved, order, ranged, shortened, woven
+from hedgerow.core.learning.curve_order import KEY_BITS, order
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
-from hedgerow.learners.zorder_learned.scan_cost import Zones
-from hedgerow.learners.zorder_learned.search import KEY_BITS, ZOrderLearned, rounded
+from hedgerow.learners.zorder.hilbert import Hilbert
+from hedgerow.learners.zorder.range import Range
+from hedgerow.learners.zorder.scan_cost import Zones
+from hedgerow.learners.zorder.zorder import ZOrder
+from hedgerow.learners.zorder.zorder_learned import ZOrderLearned, interleaved, rounded, shortened
 
 x, y, z = col("x"), col("y"), col("z")
 GRID = pa.table({"x": [p[0] for p in product(range(8), repeat=2)], "y": [p[1] for p in product(range(8), repeat=2)]})
@@ -138,9 +141,9 @@ def test_never_worse_than_the_plain_curves(seed: int, iterations: int) -> None:
         name: zones.cost(layout.keys(rows), len(layout.pattern))
         for name, layout in {
             "learned": ZOrderLearned(iterations=iterations).fit(problem),
-            "range": ranged(problem),
-            "zorder": woven(problem),
-            "hilbert": along_hilbert(problem),
+            "range": Range().fit(problem),
+            "zorder": ZOrder().fit(problem),
+            "hilbert": Hilbert().fit(problem),
         }.items()
     }
     learned = cost.pop("learned")

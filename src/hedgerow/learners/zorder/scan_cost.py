@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.core.learning.curves.kernels import block_starts, changes, radix_order, scanned, zone_maps
+from hedgerow.core.learning.curve_order import block_starts
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import And, Const, Or, Predicate
 from hedgerow.core.predicates.normal_form import normalise
@@ -30,6 +30,7 @@ from hedgerow.core.predicates.types import FLOAT
 from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
+from hedgerow.learners.zorder.scan_kernels import changes, radix_order, scanned, zone_maps
 
 Keys = npt.NDArray[np.uint64]
 Box = tuple[Stepwise, ...]

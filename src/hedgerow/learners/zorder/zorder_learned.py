@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import ceil, floor, inf, log2
 from random import Random
@@ -24,24 +24,15 @@ import numpy as np
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, Keys, places_of, turned
 from hedgerow.core.layouts.curve_kernels import spread
-from hedgerow.core.learning.curves.order import (
-    KEY_BITS,
-    along_hilbert,
-    axis_of,
-    bits_each,
-    filtered_terms,
-    interleaved,
-    named_terms,
-    order,
-    ranged,
-    shortened,
-    woven,
-)
+from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, filtered_terms, named_terms, order
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
 from hedgerow.core.pruning.block_stats import Ints
-from hedgerow.learners.zorder_learned.scan_cost import Zones
+from hedgerow.learners.zorder.hilbert import Hilbert
+from hedgerow.learners.zorder.range import Range
+from hedgerow.learners.zorder.scan_cost import Zones
+from hedgerow.learners.zorder.zorder import ZOrder
 
 Search = Choice["order", "bits", "bayes"]
 Curve = Choice["bits", "snake"]
@@ -91,7 +82,7 @@ class ZOrderLearned:
         best = order(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return best
-        peers = [make(problem, self.columns) for make in (ranged, woven, along_hilbert)]
+        peers = [learner.fit(problem) for learner in (Range(self.columns), ZOrder(self.columns), Hilbert(self.columns))]
         rows = problem.sample.rows
         return min([best, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
 
@@ -191,6 +182,36 @@ def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
         if left[term] >= 0:
             kept.append(term)
     return tuple(kept)
+
+
+def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
+    """The pattern of Gao et al., Definition 2, for these numbers of bits.
+
+    In each round a term contributes its bits divided by the fewest bits of any term, rounded down, or all it has left.
+
+    >>> interleaved([2, 5, 0])
+    (0, 1, 1, 0, 1, 1, 1)
+    """
+    least = min((bits for bits in allocation if bits), default=1)
+    left = list(allocation)
+    pattern: list[int] = []
+    while any(left):
+        for i, bits in enumerate(allocation):
+            count = min(bits // least, left[i])
+            pattern += [i] * count
+            left[i] -= count
+    return tuple(pattern)
+
+
+def shortened(axes: Sequence[Axis], pattern: Sequence[int]) -> tuple[list[Axis], list[int]]:
+    """Drop axes that are not in the pattern, and edges that its bits cannot distinguish; the keys stay the same."""
+    used = sorted(set(pattern))
+    kept = []
+    for i in used:
+        axis = axes[i]
+        step = 1 << max(0, axis.bits - list(pattern).count(i))  # so many ranks have the same key
+        kept.append(replace(axis, edges=axis.edges[step - 1 :: step]))
+    return kept, [used.index(i) for i in pattern]
 
 
 # --- how many bits of each -------------------------------------------------------------------------

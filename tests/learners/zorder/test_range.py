@@ -1,4 +1,4 @@
-"""Where blocks of a curve end, and which term divides rows best."""
+"""The term that divides rows best."""
 
 from __future__ import annotations
 
@@ -6,36 +6,18 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.curves.order import bounds_of, filtered_terms, selectivity
+from hedgerow.core.learning.curve_order import filtered_terms
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, conjunction
 from hedgerow.core.predicates.step_functions import stepwise
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.zorder.range import selectivity
 from tests.support.random_cases import a_predicate, a_table, bits
-
-
-@given(
-    counts=st.lists(st.integers(1, 60), min_size=1, max_size=60),
-    least=st.integers(1, 40),
-)
-@example(counts=[1, 3, 5, 2], least=5)
-def test_blocks_have_half_to_twice_the_rows_where_keys_allow_it(counts: list[int], least: int) -> None:
-    """A key that many rows share may make a block larger; none is smaller but the only one."""
-    keys = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
-    bounds = bounds_of(keys, least)
-    assert list(bounds) == sorted(set(bounds))
-    block_of = np.searchsorted(np.array(bounds, np.uint64), np.arange(len(counts)), side="right")
-    sizes = np.bincount(block_of, counts)
-    if len(sizes) > 1:
-        assert 2 * sizes.min() >= least
-    for block, size in enumerate(sizes):
-        largest = max(c for c, b in zip(counts, block_of, strict=True) if b == block)
-        assert size <= max(2 * least, largest + least), (sizes, counts)
 
 
 @given(st.integers(0, 2**32))

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.curves import kernels as scan
-from hedgerow.core.learning.curves.order import bounds_of
+from hedgerow.core.learning.curve_order import bounds_of
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import (
@@ -32,7 +31,8 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.zorder_learned.scan_cost import Zones
+from hedgerow.learners.zorder.scan_cost import Zones
+from hedgerow.learners.zorder.scan_kernels import changes, radix_order
 from tests.support.random_cases import a_predicate, a_table, bits, seeds
 
 few, wide, real = col("few"), col("wide"), col("real")
@@ -126,16 +126,16 @@ def test_weights_count() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=200), st.integers(1, 20))
 def test_order_and_runs(values: list[int], repeats: int) -> None:
     keys = np.array(values * repeats, np.uint64)
-    order = scan.radix_order(keys, 64)
+    order = radix_order(keys, 64)
     assert order.tolist() == np.argsort(keys, kind="stable").tolist()
     counts = np.unique(keys, return_counts=True)[1]
-    assert scan.changes(keys, order).tolist() == np.cumsum(counts).tolist()
+    assert changes(keys, order).tolist() == np.cumsum(counts).tolist()
 
 
 @pytest.mark.parametrize("bits_used", [1, 10, 11, 12, 22, 23, 63])
 def test_order_by_few_bits(bits_used: int) -> None:
     keys = np.random.default_rng(bits_used).integers(0, 1 << bits_used, 1000).astype(np.uint64)
-    assert scan.radix_order(keys, bits_used).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert radix_order(keys, bits_used).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 def test_never_too_low_on_tables_of_any_kind() -> None:

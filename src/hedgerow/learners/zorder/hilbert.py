@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.learning.curves.order import along_hilbert
+from hedgerow.core.learning.curve_order import order
 from hedgerow.core.learning.problem import Problem
+from hedgerow.learners.zorder.zorder import axes_of
 
 
 @dataclass(frozen=True)
@@ -17,4 +18,6 @@ class Hilbert:
     most: int = 3
 
     def fit(self, problem: Problem) -> CurveLayout:
-        return along_hilbert(problem, self.columns, self.most)
+        axes = axes_of(problem, self.columns, self.most)
+        bits = max((axis.bits for axis in axes), default=0)
+        return order(problem, axes, list(range(len(axes))) * bits, "hilbert")

@@ -44,34 +44,6 @@ def changes(keys: Any, order: Any) -> Any:
 
 
 @njit(cache=True)
-def block_starts(ends: Any, least: int) -> Any:
-    """The runs of equal keys that begin a block, except the first; for the rule see `bounds_of` in `order`.
-
-    `ends` are the ends of the runs, as numbers of rows.
-    """
-    found = np.empty(len(ends), np.int64)
-    blocks, start, at = 0, 0, 0
-    while True:
-        while at < len(ends) and ends[at] < start + least:
-            at += 1
-        if 0 < at < len(ends) and ends[at] - start > 2 * least and 2 * least <= 4 * (ends[at - 1] - start):
-            at -= 1
-        if at + 1 >= len(ends):
-            break
-        rest = ends[-1] - ends[at]
-        if 2 * rest < least and ends[-1] - start > 2 * least and at > 0 and 2 * (ends[at - 1] - start) >= least:
-            at -= 1  # the rest is too small for a block of its own, and too large to add to this one
-            rest = ends[-1] - ends[at]
-        if 2 * rest < least or (rest < least and ends[-1] - start <= 2 * least):
-            break
-        start = ends[at]
-        at += 1
-        found[blocks] = at
-        blocks += 1
-    return found[:blocks]
-
-
-@njit(cache=True)
 def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
     """For each column and block the least and the greatest code (-1 is no value); for columns from `wide` on, the codes
     themselves as bits."""
