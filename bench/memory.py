@@ -26,7 +26,6 @@ from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
@@ -37,6 +36,7 @@ from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, coll
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.learners.woodblock.woodblock import Point, Woodblock
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.spark.compute.sample import sample_size

@@ -12,11 +12,12 @@ from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.score import Score, score_index
+from hedgerow.core.learning.score_layout import score_index
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
 from hedgerow.core.learning.word_search import with_searches
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import with_runs
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import SECONDS_OF, make_learner

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.learning.score import Score
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.score import Score
 from hedgerow.tables.explained import Explained
 from hedgerow.tables.known_files import KnownFiles
 

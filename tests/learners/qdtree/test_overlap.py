@@ -21,7 +21,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
@@ -221,7 +221,7 @@ def test_fig4() -> None:
     problem = Problem.build(sample, fig4.queries(), n)
 
     def rows(learner: QdTree) -> list[int]:
-        found = score(learner.fit(problem), sample, Workload.of("t", problem.predicates).queries, "t")
+        found = score_layout(learner.fit(problem), sample, Workload.of("t", problem.predicates).queries, "t")
         return [round(q.rows_read * len(sample)) for q in found.queries]
 
     assert sum(rows(QdTree("skip", cells=1))) == 4 * (n + 1) + 3 * n

@@ -27,7 +27,6 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, Prefix, col, lit
@@ -35,6 +34,7 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.support.random_cases import Table, a_predicate, a_table, bits, some_rows
 

@@ -16,7 +16,7 @@ from hedgerow.core.layouts.curve import Axis, BlockAxis
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.workload.queries import Workload
@@ -41,7 +41,7 @@ def asked(ips: range) -> tuple[Predicate, ...]:
 
 
 def read(layout: Layout, sample: Sample, queries: tuple[Predicate, ...]) -> float:
-    return score(layout, sample, Workload.of("t", queries).queries, "t").rows_read
+    return score_layout(layout, sample, Workload.of("t", queries).queries, "t").rows_read
 
 
 def test_changing_literals_are_for_the_curve_and_all_else_for_groups() -> None:
@@ -131,7 +131,7 @@ def test_groups_that_do_not_pay_are_left_out() -> None:
         found, alone = SopZOrder(columns=("a", "b")).fit(p), ZOrder(("a", "b")).fit(p)
         assert p.reads(found) <= p.reads(alone)
         better += p.reads(found) < p.reads(alone)
-        read = score(found, p.sample, Workload.of("t", queries).queries, "t").rows_read
+        read = score_layout(found, p.sample, Workload.of("t", queries).queries, "t").rows_read
         assert p.reads(found) >= 0.999 * read  # the index knows blocks' values, too
     assert 0 < better < 8
 

@@ -21,7 +21,7 @@ from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
 from hedgerow.core.learning.curve_order import KEY_BITS, order
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
@@ -78,14 +78,14 @@ def test_figure_1(bits: tuple[int, int], pattern: tuple[int, ...], opened: int) 
     axes = [Axis(term, "int", tuple(range(1, 8))) for term in (x, y)]
     layout = order(Problem.build(sample, (FIG_1,), 4), axes, pattern)
     assert np.bincount(layout.assign(sample.rows)).tolist() == [4] * 16
-    assert score(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == opened / 16
+    assert score_layout(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == opened / 16
 
 
 @pytest.mark.parametrize("search", ["order", "bits", "bayes"])
 def test_figure_1_is_learned(search: str) -> None:
     sample = Sample.of_table(GRID)
     layout = ZOrderLearned(search=search, iterations=30).fit(Problem.build(sample, (FIG_1,), 4))  # type: ignore[arg-type]
-    assert score(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == 2 / 16
+    assert score_layout(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == 2 / 16
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(1, 64))

@@ -22,11 +22,12 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.reasons import untold
 from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.base import Layout, sql_of
-from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.compute.joins import Joins

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.learning.score import read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
 from hedgerow.spark.storage.folder import Folder

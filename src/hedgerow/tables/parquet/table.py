@@ -12,10 +12,11 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.reasons import untold
-from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_string
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import And, Compare, Opaque, Prefix, col, lit
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 
 DISTINCT = {col("ip"): 4096, col("kind"): 6, col("text"): 9999}.__getitem__
 

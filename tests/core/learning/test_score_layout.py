@@ -12,11 +12,12 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import Score, score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
+from hedgerow.core.workload.score import Score
 
 x, y, z, wide = col("x"), col("y"), col("z"), col("wide")
 LIKE = Opaque("wide LIKE '%a%'", (wide,))
@@ -34,7 +35,7 @@ TREE = TreeLayout((LOW,), ((0, ~0, ~1),))
 
 
 def asked(*queries: Query) -> Score:
-    return score(TREE, SAMPLE, queries, "t")
+    return score_layout(TREE, SAMPLE, queries, "t")
 
 
 def query(p: Predicate, reads: tuple[str, ...] | None = None, weight: float = 1.0) -> Query:
