@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.predicates.nodes import Expr, Opaque, Term
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 
 
 def matching(table: pa.Table, conditions: Sequence[str]) -> list[float]:

@@ -21,6 +21,7 @@ from bench.matching import computed, outcomes
 from bench.options import Case
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
+from hedgerow.core.arrays import Bits, Ints
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
@@ -32,7 +33,7 @@ from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
 from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, collect
+from hedgerow.core.pruning.block_stats import Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind

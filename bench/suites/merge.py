@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.options import Options
 from bench.record import line, progress
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.learners.sop.clustering import chained, grouped_rows
 
 FEATURES, BLOCKS = 40, 64

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.pruning.block_stats import Bools, Floats, Stats
+from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Score

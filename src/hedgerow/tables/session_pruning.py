@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import values_in
@@ -55,7 +56,6 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name, quote_string, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
-from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_changes import changed_keys

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.arrays import Bools
 from hedgerow.learners.sop.clustering import chained, grouped_rows
 
 # Four features that 4, 3, 2 and 1 queries would use, and five vectors of theirs.

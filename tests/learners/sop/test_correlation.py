@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.sop.correlation import (
     Graph,
     ascending_pairs,

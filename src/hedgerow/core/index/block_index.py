@@ -16,9 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.file_choice import CellParts, FileChoice, WholePlaces, choose_files
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, concat
+from hedgerow.core.pruning.block_stats import Stats, concat
 from hedgerow.core.pruning.evaluator import may_match
 
 

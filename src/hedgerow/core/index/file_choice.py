@@ -21,7 +21,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.arrays import Bools, Ints
 
 WholePlaces = Mapping[int, frozenset[int]]  # cell -> places that hold all its rows
 Places = dict[int, dict[int, set[int]]]  # cell -> place -> files

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import And, Literal, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.normal_form import negate, normalise
 from hedgerow.core.predicates.sql_text import literal_text, predicate_text, term_text
-from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, TermStats
+from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.evaluator import may_match, must_match
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
@@ -24,7 +25,7 @@ from hedgerow.core.predicates.nodes import (
     disjunction,
 )
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import Bools, TermStats
+from hedgerow.core.pruning.block_stats import TermStats
 
 MAX_VALUES, MAX_RANGES = 500, 20
 # Not of floating-point numbers, for NaN is in no range.

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import (
     BlockIds,
     Feature,
@@ -259,7 +260,7 @@ def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
     return keys ^ (flips >> np.uint64(1))
 
 
-def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[Ints]:
     """For each term, the places of its bits in the key, lowest bit first; -1 for bits that the pattern leaves out.
 
     >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
@@ -298,7 +299,7 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
     return [c ^ flip for c in x]
 
 
-def edges_of(values: Sequence[Value], counts: npt.NDArray[np.int64], most: int) -> tuple[Value, ...]:
+def edges_of(values: Sequence[Value], counts: Ints, most: int) -> tuple[Value, ...]:
     """At most `most` edges that split sorted distinct values into runs of about equal row counts."""
     if len(values) - 1 <= most:
         return tuple(values[1:])

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.pruning.block_stats import T_BIT, Bools, Stats
+from hedgerow.core.pruning.block_stats import T_BIT, Stats
 from hedgerow.core.pruning.row_batch import Rows
 
 

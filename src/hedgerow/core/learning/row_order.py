@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
@@ -17,7 +18,7 @@ from hedgerow.core.learning.virtual_blocks import VirtualBlocks
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
-from hedgerow.core.pruning.block_stats import Ints, collect
+from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.value_codes import RankedColumn
 
 RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page

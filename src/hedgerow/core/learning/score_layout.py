@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hedgerow.core.arrays import Floats
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import VirtualBlocks
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Floats
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import QueryScore, Score

@@ -26,6 +26,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
@@ -52,7 +53,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.values import NAN, prefix_end
-from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bits
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 from hedgerow.core.workload.queries import shape
 
 Recurrence: TypeAlias = float | Choice["auto"]

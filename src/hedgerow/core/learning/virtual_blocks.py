@@ -17,13 +17,14 @@ from functools import cached_property
 
 import numpy as np
 
+from hedgerow.core.arrays import Floats, Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.block_index import BlockIndex, View
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, In, Predicate, Term
-from hedgerow.core.pruning.block_stats import T_BIT, Floats, Ints
+from hedgerow.core.pruning.block_stats import T_BIT
 
 
 def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.predicates.nodes import Column, Opaque, Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, quote_string, term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
 WORD = r"[^\W_]+"  # an underscore would stand for any character

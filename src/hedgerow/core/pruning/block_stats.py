@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.arrays import Bits, Bools, Ints
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
@@ -41,10 +42,6 @@ BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
 # NOT of each set of outcomes: TRUE and FALSE change places.
 HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
-Bits = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
 MAX_WORDS = 512  # entries with more words in a column's texts get no set of words

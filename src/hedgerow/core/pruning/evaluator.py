@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.errors import assert_never
 from hedgerow.core.predicates.nodes import (
     And,
@@ -41,19 +42,7 @@ from hedgerow.core.predicates.row_truth import OPS
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import Outcome, Steps, Stepwise, and3, combined_stepwise, or3, stepwise
 from hedgerow.core.predicates.values import NAN
-from hedgerow.core.pruning.block_stats import (
-    ANY,
-    BIT,
-    F_BIT,
-    HAS_SEVERAL,
-    N_BIT,
-    NOT_BITS,
-    T_BIT,
-    Bits,
-    Bools,
-    Stats,
-    TermStats,
-)
+from hedgerow.core.pruning.block_stats import ANY, BIT, F_BIT, HAS_SEVERAL, N_BIT, NOT_BITS, T_BIT, Stats, TermStats
 from hedgerow.core.pruning.distinct_sets import DistinctSets
 from hedgerow.core.pruning.noted_conditions import has_noted_conditions, narrow_by_noted_conditions
 from hedgerow.core.pruning.value_codes import Codes, merge_values, recode_tables, thresholds

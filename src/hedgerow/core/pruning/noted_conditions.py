@@ -9,22 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
 from hedgerow.core.predicates.normal_form import negate
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.step_functions import Break, stepwise
-from hedgerow.core.pruning.block_stats import (
-    ANY,
-    F_BIT,
-    HAS_SEVERAL,
-    NOT_BITS,
-    T_BIT,
-    Bits,
-    Bools,
-    NotedCondition,
-    Stats,
-)
+from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, NotedCondition, Stats
 
 
 def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int = ANY) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits, NotedCondition, Stats, collect, is_rankable
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, NotedCondition, Stats, collect, is_rankable
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.value_codes import RankedColumn, rank_rows
 

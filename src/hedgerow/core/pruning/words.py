@@ -15,11 +15,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.predicates.nodes import Opaque, Predicate, Term, atoms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Bits, Stats
+from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Stats
 
 WORD = "[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*"
 _WORD = re.compile(WORD)

@@ -21,13 +21,13 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
 from hedgerow.core.learning.trees.kernels import count, shortened
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.pando.kernels import changes, chosen, clear, gains_beside
 

@@ -1,4 +1,4 @@
-"""Compiled loops that grow several trees together: what a cut changes, and what it gains beside the other trees.
+"""Compiled loops that grow several trees together: the gain of each cut beside the other trees.
 
 `clauses` are `ClauseArrays`, as in `core/learning/trees/kernels.py`.
 """

@@ -17,12 +17,12 @@ from typing import Literal as Choice
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 from hedgerow.learners.pando.forest import Nodes, forest, product
 

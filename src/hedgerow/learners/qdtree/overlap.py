@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout, allowed_by
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import Steps, and3, combine, stepwise
-from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 
 Relation = Literal["meet", "touch", "apart"]
 Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.learning.cells.kernels import SUM_ROUNDING
-from hedgerow.core.pruning.block_stats import Bools, Ints
 
 MAX_WALKS = 256  # through the spanning tree, each from another start
 FAR = 1 << 30  # a distance above any number of features
@@ -38,12 +38,12 @@ def grouped_rows(vectors: Bools, rows: Ints, weights: npt.ArrayLike, least: int)
     return np.unique(into, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _byte_weights(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _byte_weights(weights: Floats) -> Floats:
     """Bytes of a packed vector x values 0 to 255: the weight of the features that are set."""
     bytes_ = -(-len(weights) // 8)
     padded = np.pad(weights, (0, 8 * bytes_ - len(weights))).reshape(bytes_, 8)
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    byte_weights: npt.NDArray[np.float64] = (bits[None, :, :] * padded[:, None, :]).sum(axis=2)
+    byte_weights: Floats = (bits[None, :, :] * padded[:, None, :]).sum(axis=2)
     return byte_weights
 
 

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.pruning.block_stats import Bools, Ints
 
 Policy = Literal["frequency", "degree", "both"]
 Graph = list[set[int]]  # of each feature its neighbours

@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.layouts.tree import allowed_by, promises
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.implication import implies
@@ -25,10 +25,10 @@ from hedgerow.core.predicates.nodes import And, In, Predicate, columns_of
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import stepwise
-from hedgerow.core.pruning.block_stats import ANY, T_BIT, Bools, Ints, NotedCondition, Stats
+from hedgerow.core.pruning.block_stats import ANY, T_BIT, NotedCondition, Stats
 from hedgerow.core.pruning.evaluator import must_match
 
-Weights = npt.NDArray[np.float64]
+Weights = Floats
 MAX_ROWS_COUNTED = 10_000  # about: of the sample, to estimate how many rows a feature lets queries skip
 LEAST_WORTH = 1e-9  # of a feature, in weight or in shares of it: less is rounding
 

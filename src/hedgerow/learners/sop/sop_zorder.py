@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
@@ -19,7 +20,6 @@ from hedgerow.core.learning.curve_order import axis_of, bits_each, filtered_term
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.workload.statistics import comparison_points
 from hedgerow.learners.sop.clustering import chained
 from hedgerow.learners.sop.correlation import Policy, are_alike, conditions_alike, primary, terms_alike

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
@@ -26,7 +27,6 @@ from hedgerow.core.learning.cells.merge import Cells, merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy, tree_of
 from hedgerow.core.progress import Progress
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.woodblock.agent import Agent, compiled
 from hedgerow.learners.woodblock.episodes import Episodes, Forest, following
 

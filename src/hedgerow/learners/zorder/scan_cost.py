@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Floats, Ints
+from hedgerow.core.layouts.curve import Keys
 from hedgerow.core.learning.curve_order import block_starts
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import And, Const, Or, Predicate
@@ -28,11 +30,9 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import Stepwise, stepwise
 from hedgerow.core.predicates.types import FLOAT
 from hedgerow.core.predicates.values import NAN, Value
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
 from hedgerow.learners.zorder.scan_kernels import changes, radix_order, scanned, zone_maps
 
-Keys = npt.NDArray[np.uint64]
 Box = tuple[Stepwise, ...]
 Span = tuple[int, int]  # codes, both ends included
 Part = tuple[str, tuple[Span, ...]]  # a column has to have a value in one of the spans
@@ -62,7 +62,7 @@ class Zones:
     conditions: Conditions
     boxes: Ints
     queries: Ints
-    weights: npt.NDArray[np.float64]
+    weights: Floats
     least: int
 
     @staticmethod

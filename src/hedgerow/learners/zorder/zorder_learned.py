@@ -21,6 +21,7 @@ from typing import Literal as Choice
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, Keys, places_of, turned
 from hedgerow.core.layouts.curve_kernels import spread
@@ -28,7 +29,6 @@ from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, fil
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.learners.zorder.hilbert import Hilbert
 from hedgerow.learners.zorder.range import Range
 from hedgerow.learners.zorder.scan_cost import Zones

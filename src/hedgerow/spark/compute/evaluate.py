@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import OTHER, Type
-from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.spark.start.session import first_line, spark_errors
 

@@ -22,10 +22,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name, quote_string
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
 from hedgerow.spark.start.machine_lock import machine_lock

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.reasons import untold
@@ -24,7 +25,7 @@ from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, agree, repeat
+from hedgerow.core.pruning.block_stats import Stats, agree, repeat
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.score import QueryScore, Score

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors

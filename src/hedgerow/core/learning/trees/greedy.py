@@ -10,13 +10,13 @@ from typing import Literal as Choice
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides
 from hedgerow.core.parallel import parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
 MAX_WORDS_ON_ONE_CORE = 1_000_000  # that a search for the best cut looks at; a longer search uses all cores
