@@ -22,7 +22,7 @@ from bench.options import Case
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
 from hedgerow.core.effort import Effort, amounts_of
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
@@ -218,13 +218,13 @@ def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockInd
         repeat = [len(own) <= n / 2 for own, n in zip(values, stats.rows, strict=True)]  # else it has no dictionary
         sets = [words_in_texts(own) if r else None for own, r in zip(values, repeat, strict=True)]
         terms[column] = replace(terms[column], words=TermStats.of_sets(ranked.type, sets))
-    return BlockIndex((replace(index.views[0], stats=replace(stats, terms=terms)), *index.views[1:]))
+    return replace(index, blocks=replace(stats, terms=terms))
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
     """The index that any Parquet reader has: each column's least and greatest value in a block."""
     found = collect(data.all_rows.rows.ranked, None, blocks_of(layout, data), layout.blocks, max_distinct=0)
-    return BlockIndex((View(found),))
+    return BlockIndex(found)
 
 
 def as_it_came(data: InMemory) -> BlockIndex:

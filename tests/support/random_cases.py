@@ -19,7 +19,6 @@ import pyarrow as pa
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.layouts.nested import NestedLayout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import (
@@ -48,7 +47,7 @@ from hedgerow.core.predicates.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")
-LAYOUTS = ("tree", "range", "z", "snake", "hilbert", "group", "overlap", "nested")
+LAYOUTS = ("tree", "range", "z", "snake", "hilbert", "group", "overlap")
 BIT = {False: 1, True: 2, None: 4}
 
 _DAY = 86_400_000_000
@@ -338,11 +337,7 @@ def a_layout(random: Random, table: Table, kind: str) -> Layout:
             return a_curve(random, table, kind)
         case "group":
             return a_group(random, table)
-        case "overlap":
-            return an_overlap(random, table)
-    outer = a_layout(random, table, random.choice(LAYOUTS[:-1]))
-    inner = (a_layout(random, table, random.choice(LAYOUTS[:-1])) for _ in range(outer.blocks))
-    return NestedLayout(outer, tuple(inner))
+    return an_overlap(random, table)
 
 
 def seeds(first: int, count: int) -> Iterator[Random]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.nodes import And, Not, Opaque, Or, Predicate, col
 from hedgerow.core.predicates.sql_text import quote_string
@@ -59,7 +59,7 @@ def test_an_entry_with_a_match_is_never_closed(first: Texts, second: Texts, data
     to = data.draw(st.lists(st.integers(0, 2), min_size=len(texts), max_size=len(texts)))
     stats = regroup(stats, to, 3)
     joined: Texts = [[t for own, k in zip(texts, to, strict=True) if k == i for t in own or ()] for i in range(3)]
-    stats = index_of_bytes(index_bytes(BlockIndex((View(stats),)))).blocks
+    stats = index_of_bytes(index_bytes(BlockIndex(stats))).blocks
     some = [any(matches(pattern, t) for t in own or ()) for own in joined]
     every = [all(matches(pattern, t) for t in own or ()) for own in joined]
     assert (may_match(like(pattern), stats) | ~np.array(some)).all()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, Term, atoms_of, terms_of
@@ -39,7 +38,7 @@ def _is_safe_atom(atom: Predicate) -> bool:
 
 def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
     """The index without the statistics that may not hold in every session."""
-    return BlockIndex(tuple(replace(view, stats=_safe_stats(view.stats, schema)) for view in index.views))
+    return index.map_stats(lambda stats: _safe_stats(stats, schema))
 
 
 def _safe_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:

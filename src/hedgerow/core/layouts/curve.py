@@ -40,7 +40,6 @@ from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.sql_text import literal_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
@@ -187,10 +186,6 @@ class CurveLayout:
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
         return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
-
-    def regions(self) -> Stats:
-        """No bounds: the minimum and maximum of a block's rows are always at least as narrow."""
-        return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
         axes = [_axis_to_dict(axis) for axis in self.axes]

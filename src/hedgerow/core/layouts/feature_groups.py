@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.pruning.block_stats import T_BIT, Bools, Stats
+from hedgerow.core.pruning.block_stats import T_BIT, Bools
 from hedgerow.core.pruning.row_batch import Rows
 
 
@@ -63,10 +63,6 @@ class GroupLayout:
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
         return None
-
-    def regions(self) -> Stats:
-        """No bounds: a row with an unknown vector may join any block."""
-        return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
         return {"predicates": [encode(p) for p in self.predicates], "block_of": dict(self.block_of)}
