@@ -31,7 +31,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, atoms_of
+from hedgerow.core.predicates.nodes import Column, Expr, Predicate, atoms_of, is_evaluated_by_spark
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
@@ -64,7 +64,7 @@ class InMemory:
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     expressions: Sequence[Expr] = ()
-    known: dict[Opaque, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
+    known: dict[Predicate, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -79,7 +79,7 @@ class InMemory:
 
     def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
         """What the parts of these that only an engine evaluates say of all rows."""
-        parts = sorted({a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque)}, key=predicate_text)
+        parts = sorted({a for p in predicates for a in atoms_of(p) if is_evaluated_by_spark(a)}, key=predicate_text)
         self.known.update(outcomes(self.table, [p for p in parts if p not in self.known]))
         return {p: self.known[p] for p in parts}
 

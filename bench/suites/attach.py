@@ -96,9 +96,9 @@ def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
 
 
 def _like(files: int) -> Any:
-    from hedgerow.core.predicates.nodes import Opaque, col
+    from hedgerow.core.predicates.nodes import Like, col
 
-    return Opaque(QUERIES["like"].format(one=files // 2), (col("word"),))
+    return Like(col("word"), f"%-{files // 2}-%")
 
 
 def _written(path: str, files: int) -> tuple[Any, Any, Any]:

@@ -19,7 +19,7 @@ from bench.options import Options
 from bench.record import line, progress
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.predicates.nodes import And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, In, Like, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import ANY, NotedCondition, Stats, collect
 
@@ -104,7 +104,7 @@ def _range(column: int, rng: random.Random) -> tuple[Predicate, Predicate]:
 
 
 def _like(i: int) -> Predicate:
-    return Opaque(f"w{i % WORDS} LIKE '%{_word(i)}%'", (col(f"w{i % WORDS}"),))
+    return Like(col(f"w{i % WORDS}"), f"%{_word(i)}%")
 
 
 def _word(v: int) -> str:

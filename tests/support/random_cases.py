@@ -30,9 +30,9 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
-    Opaque,
     Or,
     Predicate,
     Prefix,
@@ -88,7 +88,7 @@ class Table:
     rows: list[dict[str, Any]]
     kinds: dict[Term, str]
     near: dict[str, list[Any]]  # per kind, the values that occur
-    opaque: tuple[Opaque, ...]
+    opaque: tuple[Like, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -140,7 +140,7 @@ def a_table(random: Random, most_rows: int = 12, kinds: Sequence[str] = KINDS, p
         near[kind] = [a_value(random, kind) for _ in range(random.randint(1, 5))]
         for _ in range(random.randint(1, 2)):
             of[Column((next(names),)) if plain else _a_term(random, next(names))] = kind
-    opaque = tuple(Opaque(f"{column} LIKE '%{i}%'", (Column((column,)),)) for i, column in enumerate("st"))
+    opaque = tuple(Like(Column((column,)), f"%{i}%") for i, column in enumerate("st"))
     return some_rows(random, Table({}, [], of, near, opaque), most_rows)
 
 

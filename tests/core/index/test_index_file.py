@@ -14,7 +14,7 @@ from hedgerow.core.index import index_file as store
 from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.predicates.nodes import Opaque, Predicate, Term, col
+from hedgerow.core.predicates.nodes import Like, Predicate, Term, col
 from hedgerow.core.predicates.predicate_json import decode, decode_predicate
 from hedgerow.core.pruning.block_stats import collect
 
@@ -30,7 +30,7 @@ def index() -> BlockIndex:
         col("gone"): pa.array([None] * 4, pa.decimal128(10, 2)),
         col("flag"): pa.array([True, False, None, True]),
     }
-    noted: dict[Predicate, Any] = {Opaque("s LIKE '%\U0001f600%'", (col("s"),)): np.array([1, 2, 4, 1], np.uint8)}
+    noted: dict[Predicate, Any] = {Like(col("s"), "%\U0001f600%"): np.array([1, 2, 4, 1], np.uint8)}
     parts = CellParts(np.array([0, 1, 1]), np.array([0, 1, ~0]), np.array([0, 1, 3]))
     cells = CellIndex(collect(columns, None, [0, 1, 1, 2], 3), parts)
     return BlockIndex(collect(columns, noted, [0, 0, 1, 2], 4), cells)

@@ -11,13 +11,13 @@ import pytest
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
-from hedgerow.core.predicates.nodes import Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit
+from hedgerow.core.predicates.nodes import Compare, In, IsNull, Like, Predicate, Prefix, Term, col, lit
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
-LIKE = Opaque("note LIKE '%red%'", (col("note"),))
+LIKE = Like(col("note"), "%red%")
 #            x < 10
 #           /      \
 #   y IN (1, 2)    block 2

@@ -26,6 +26,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -132,6 +133,8 @@ class _Binder:
                 if _same_order(self.type_of(a), self.type_of(b)):
                     return CompareTerms(a, op, b)
                 return _opaque(CompareTerms(self.term(left), op, self.term(right)))
+            case Like(term, pattern):
+                return Like(self.term(term), pattern)
             case Opaque(sql, cols):
                 return Opaque(sql, tuple(map(self.column, cols)))
         return p

@@ -29,6 +29,7 @@ from hedgerow.core.predicates.nodes import (
     Const,
     In,
     IsNull,
+    Like,
     Not,
     Opaque,
     Or,
@@ -121,8 +122,10 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
             bits = _by_steps(stepwise(p), stats)
         case CompareTerms():
             bits = _by_two_terms(p, stats)
-        case Opaque():
+        case Like():
             bits = outcomes_by_words(p, stats)
+        case Opaque():
+            bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
     narrow_by_noted_conditions(p, bits, stats, wanted)

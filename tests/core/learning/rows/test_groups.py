@@ -21,7 +21,7 @@ from hedgerow.core.learning.curves.order import woven
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score import score
-from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Like, Opaque, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
@@ -98,7 +98,7 @@ def test_in_another_process() -> None:
 # --- SOP + Z-order ---------------------------------------------------------------------------------
 
 ROWS = 4096
-NOTES = Opaque("note LIKE '%broken%'", (col("note"),))
+NOTES = Like(col("note"), "%broken%")
 
 
 def logs() -> Sample:
