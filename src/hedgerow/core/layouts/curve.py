@@ -276,9 +276,9 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
     exchange the low bits of the two. A Gray code then undoes the remaining reflections.
     """
     x = [r.copy() for r in ranks]
-    one = np.uint64(1)
+    first_bit = np.uint64(1)
     for level in range(bits - 1, 0, -1):
-        bit, low = one << np.uint64(level), (one << np.uint64(level)) - one
+        bit, low = first_bit << np.uint64(level), (first_bit << np.uint64(level)) - first_bit
         for i in range(len(x)):
             is_set = (x[i] & bit) > 0
             swap = np.where(is_set, np.uint64(0), (x[0] ^ x[i]) & low)
@@ -288,8 +288,8 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
         x[i] = x[i] ^ x[i - 1]
     flip = np.zeros(len(x[0]), np.uint64)
     for level in range(bits - 1, 0, -1):
-        bit = one << np.uint64(level)
-        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - one), flip)
+        bit = first_bit << np.uint64(level)
+        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - first_bit), flip)
     return [c ^ flip for c in x]
 
 

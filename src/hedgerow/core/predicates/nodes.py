@@ -191,13 +191,13 @@ def _kind_of(value: object) -> str:
 
 
 def conjunction(*children: Predicate) -> Predicate:
-    kept = tuple(c for c in children if c != TRUE)
-    return kept[0] if len(kept) == 1 else And(kept) if kept else TRUE
+    deciding = tuple(c for c in children if c != TRUE)
+    return deciding[0] if len(deciding) == 1 else And(deciding) if deciding else TRUE
 
 
 def disjunction(*children: Predicate) -> Predicate:
-    kept = tuple(c for c in children if c != FALSE)
-    return kept[0] if len(kept) == 1 else Or(kept) if kept else FALSE
+    deciding = tuple(c for c in children if c != FALSE)
+    return deciding[0] if len(deciding) == 1 else Or(deciding) if deciding else FALSE
 
 
 # --- walking --------------------------------------------------------------------------------------

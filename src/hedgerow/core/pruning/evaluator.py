@@ -173,8 +173,8 @@ def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
 
 def _comparable(term: Term, kind: str | None, stats: Stats) -> TermStats | None:
     """The term's statistics, if their values and the literals have the same kind."""
-    known = stats.terms.get(term_text(term))
-    return known if known is not None and kind in (None, known.type.kind) else None
+    term_stats = stats.terms.get(term_text(term))
+    return term_stats if term_stats is not None and kind in (None, term_stats.type.kind) else None
 
 
 def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -> Bits:

@@ -31,12 +31,12 @@ def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
     >>> sorted(words_in_texts(["daily_orders/17", "Orders2"]))
     ['Orders2', 'daily', 'orders']
     """
-    found: set[str] = set()
+    words: set[str] = set()
     for text in texts:
-        found.update(_WORD.findall(text))
-        if len(found) > MAX_WORDS:
+        words.update(_WORD.findall(text))
+        if len(words) > MAX_WORDS:
             return None
-    return frozenset(found)
+    return frozenset(words)
 
 
 def searched_for_words(items: Iterable[Term | Predicate]) -> set[str]:
@@ -54,11 +54,16 @@ def outcomes_by_words(p: Like, stats: Stats) -> Bits:
     """The outcomes that a search may have in each entry, as far as the entry's words tell."""
     bits = np.full(len(stats), ANY, np.uint8)
     sought = _parts_sought(p)
-    known = stats.terms.get(term_text(p.term)) if sought else None
-    if known is None or known.type.kind != STRING or known.words is None or known.words.sets is None:
+    term_stats = stats.terms.get(term_text(p.term)) if sought else None
+    if (
+        term_stats is None
+        or term_stats.type.kind != STRING
+        or term_stats.words is None
+        or term_stats.words.sets is None
+    ):
         return bits
     for part in sought:
-        bits[~known.words.sets.may_hold(_codes_of(part, known.words.values))] &= ANY - T_BIT
+        bits[~term_stats.words.sets.may_hold(_codes_of(part, term_stats.words.values))] &= ANY - T_BIT
     return bits
 
 

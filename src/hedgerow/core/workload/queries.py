@@ -118,11 +118,11 @@ class Workload:
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Give names the letter case of the schema, and literals the type in which Spark compares them."""
-        known = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
+        by_name = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
         bound, skipped = [], list(self.skipped)
         for q in self:
             try:
-                bound.append(_bound(q, known, session or Session()))
+                bound.append(_bound(q, by_name, session or Session()))
             except SchemaError as error:
                 skipped.append(f"query {q.id} is left out: {error}")
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
