@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.score_layout import score_index
@@ -146,7 +146,7 @@ def score_in_memory(posed: TableProblem, learned: Learned) -> Score:
         elif item in rows.columns:
             columns[item] = rows.ranked.get(item, rows.columns[item])
     described = replace(counter, rows=Rows(columns, truths))
-    scored = score_index(BlockIndex((View(described.count(layout)),)), posed.drawn, posed.queries, name)
+    scored = score_index(BlockIndex(described.count(layout)), posed.drawn, posed.queries, name)
     known = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
     drawn = replace(posed.drawn, rows=posed.drawn.rows.knowing(known))
     return with_runs(scored, layout, learned.sort_by, drawn, posed.queries, name)

@@ -19,6 +19,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Not,
     Opaque,
     Or,
@@ -210,4 +211,4 @@ def _from_like(node: exp.Like, resolve: Resolve) -> Predicate:
         return Prefix(term_of(node.this, resolve), prefix)
     if not any(c in pattern.value for c in "%_\\"):
         return Compare(term_of(node.this, resolve), "=", pattern)
-    return opaque(node, resolve)
+    return Like(term_of(node.this, resolve), pattern.value)

@@ -38,6 +38,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -49,11 +50,12 @@ from hedgerow.core.predicates.nodes import (
     columns_in,
     conjunction,
     disjunction,
+    is_evaluated_by_spark,
     lit,
     terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name, quote_string, term_text
+from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.core.workload.references import Joined, Reference
@@ -78,7 +80,6 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
 MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
-_OPAQUE = "item", "ends", "contains", "like"  # what may be read as an opaque condition
 
 
 class OpenedTable(Protocol):
@@ -410,7 +411,7 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
     for item in items:
         if isinstance(item, Predicate):
             parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
-            parsed.update(dict.fromkeys(a for a in atoms_of(item) if isinstance(a, Opaque)))
+            parsed.update(dict.fromkeys(a for a in atoms_of(item) if is_evaluated_by_spark(a)))
         elif not isinstance(item, Column):
             parsed[item] = None
     return list(parsed)
@@ -418,8 +419,7 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
 
 def _column_names(item: Item) -> set[str]:
     """The names of an expression's columns, and of the structs around them."""
-    own = (item.column,) if isinstance(item, Cast) else item.columns if isinstance(item, Expr | Opaque) else ()
-    return {term_text(Column(c.path[:n])) for c in own for n in range(1, len(c.path) + 1)}
+    return {term_text(Column(c.path[:n])) for c in columns_in(item) for n in range(1, len(c.path) + 1)}
 
 
 def _bit_text(opened: Bools) -> str:
@@ -456,7 +456,7 @@ class _ConditionReader:
             bound = bind(self._atom(word, rest), self.schema)
         except (SchemaError, WorkloadError, ValueError):
             return self._unknown()
-        is_known = word in _OPAQUE or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
+        is_known = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
@@ -506,13 +506,13 @@ class _ConditionReader:
         return Cast(column, Type.parse(node["cast"])) if "cast" in node else column
 
 
-def _search(word: str, term: Term, text: str) -> Opaque:
+def _search(word: str, term: Term, text: str) -> Like:
     """LIKE, which also stands for what Spark makes of it; of a column of texts, it is the same in every session."""
     if not isinstance(term, Column):
         raise ValueError("unknown")
     plain = re.sub(r"([\\%_])", r"\\\1", text)
     pattern = {"ends": f"%{plain}", "contains": f"%{plain}%"}.get(word, text)
-    return Opaque(f"{term_text(term)} LIKE {quote_string(pattern)}", (term,))
+    return Like(term, pattern)
 
 
 def _comparison(term: Term, op: str, literal: Literal) -> Predicate:

@@ -13,14 +13,14 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Not, Opaque, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Like, Not, Or, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
 from hedgerow.core.workload.score import Score
 
 x, y, z, wide = col("x"), col("y"), col("z"), col("wide")
-LIKE = Opaque("wide LIKE '%a%'", (wide,))
+LIKE = Like(wide, "%a%")
 LOW, ONE = Compare(x, "<", lit(4)), Compare(y, "=", lit(1))
 # block 0: x = 0..3 (4 rows), block 1: x = 4..9 (6 rows); x and y are 8 bytes wide, `wide` is 16
 TABLE = pa.table(

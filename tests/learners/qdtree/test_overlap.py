@@ -23,7 +23,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.virtual_blocks import virtual_index
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Not, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Like, Not, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
@@ -103,15 +103,15 @@ def test_a_copy_that_lacks_a_row_is_never_read(random: Random) -> None:
     table = a_table(random)
     layout, sample = an_overlap(random, table), sample_of(table)
     index = layout.index(sample.rows)
-    assert index.overlap is not None
-    view, parts = index.overlap
+    assert index.cells is not None
+    parts = index.cells.parts
     damaged = [i for i in range(len(parts.cell)) if parts.place[i] < 0 and random.random() < 0.5]
-    view.stats.rows[damaged] -= 1
+    index.cells.stats.rows[damaged] -= 1
     bad = {(int(parts.cell[i]), int(parts.place[i])) for i in damaged}
     found = index.choose_files(a_predicate(random, table))
     for block, cell in found.copied_cells or ():
         assert (cell, ~block) not in bad
-    assert all(not (places & {p for c, p in bad if c == cell}) for cell, places in index.whole_places.items())
+    assert all(not (places & {p for c, p in bad if c == cell}) for cell, places in index.cells.whole_places.items())
 
 
 @given(random=st.integers(0, 2**32).map(Random))
@@ -204,7 +204,7 @@ def test_neighbours_share_a_side(random: Random) -> None:
 
 
 def test_neighbours_without_an_order() -> None:
-    like = Opaque("s LIKE '%a%'", (col("s"),))
+    like = Like(col("s"), "%a%")
     tree = TreeLayout((like, IsNull(x), In(x, (lit(3), lit(7)))), ((0, 1, ~3), (1, ~0, 2), (2, ~1, ~2)))
     boxes = _boxes(tree)
     assert neighbours(boxes[0], boxes[1])  # NULL and values

@@ -17,7 +17,7 @@ from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
-from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Like, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.sop.bottom_up import BottomUp
@@ -25,7 +25,7 @@ from hedgerow.learners.sop.sop_zorder import SopZOrder, ordered
 from hedgerow.learners.zorder.zorder import ZOrder
 
 ROWS = 4096
-NOTES = Opaque("note LIKE '%broken%'", (col("note"),))
+NOTES = Like(col("note"), "%broken%")
 
 
 def logs() -> Sample:

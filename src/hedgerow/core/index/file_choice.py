@@ -108,8 +108,8 @@ def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
             continue
         chosen[place] = len(chosen)
         for cell in list(missing_cells[place]):
-            for other in places[cell]:
-                missing_cells[other].discard(cell)
+            for other_place in places[cell]:
+                missing_cells[other_place].discard(cell)
     return chosen
 
 

@@ -58,15 +58,15 @@ def _listed(stats: TermStats, chosen: Bools) -> list[int] | None:
     """The codes of all values, if they are known and few."""
     if stats.sets is None:
         return None
-    found: set[int] = set()
+    listed_codes: set[int] = set()
     for entry in np.flatnonzero(chosen).tolist():
         codes = stats.sets.of(entry)
         if codes is None:
             return None
-        found.update(codes.tolist())
-        if len(found) > MAX_VALUES:
+        listed_codes.update(codes.tolist())
+        if len(listed_codes) > MAX_VALUES:
             return None
-    return sorted(found)
+    return sorted(listed_codes)
 
 
 def _ranges(stats: TermStats, chosen: Bools) -> list[tuple[int, int]]:

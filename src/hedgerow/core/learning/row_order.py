@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.learning.problem import Problem
@@ -76,7 +76,7 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
 def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:
     """The bounds of columns; Parquet knows nothing of conditions and expressions."""
     columns: dict[Term, RankedColumn] = {t: values for t, values in sample.rows.ranked.items() if isinstance(t, Column)}
-    return BlockIndex((View(collect(columns, None, run, int(run.max()) + 1, max_distinct=0)),))
+    return BlockIndex(collect(columns, None, run, int(run.max()) + 1, max_distinct=0))
 
 
 def _rows_of_run(sample: Sample) -> int:

@@ -30,16 +30,16 @@ from hedgerow.core.arrays import Bits
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.word_search import WORD, Searched, search_of, words_in
+from hedgerow.core.learning.word_search import WORD, Searched, search_for, searched_word
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
     And,
     Compare,
     Const,
     In,
+    Like,
     Literal,
     Not,
-    Opaque,
     Or,
     Predicate,
     Prefix,
@@ -96,9 +96,9 @@ def recurrence_of(asked: Sequence[tuple[Any, ...]], weights: Sequence[float] | N
 
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
-    """The columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
-    searches = (search_of(atom) for p in predicates for atom in atoms_of(p))
-    return list(dict.fromkeys(search.column for search in searches if search is not None))
+    """Return the columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
+    searches = (atom for p in predicates for atom in atoms_of(p) if searched_word(atom) is not None)
+    return list(dict.fromkeys(atom.term for atom in searches if isinstance(atom, Like)))
 
 
 def redrawn(
@@ -175,14 +175,15 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
             return [(p, tuple(x.value for x in literals))]
         case Prefix(_, prefix):
             return [(p, (prefix,))]
-        case Opaque():
-            return [(p, words_in(p))]
+        case Like():
+            word = searched_word(p)
+            return [(p, () if word is None else (word,))]
     return []
 
 
 def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
     """The predicate with each atom that has literals replaced, in the order of `_slots`."""
-    if isinstance(p, Compare | In | Prefix | Opaque):
+    if isinstance(p, Compare | In | Prefix | Like):
         return new()
     return map_children(p, lambda kid: _with_atoms(kid, new))
 
@@ -312,7 +313,7 @@ class _Domains:
             case Prefix(term, prefix):
                 domain = [v for v in self._domain(term) if v]
                 return self._starting(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
-            case Opaque():
+            case Like():
                 return self._like(atom, [v[0] for v in seen if v], r)
         return atom
 
@@ -365,19 +366,17 @@ class _Domains:
         at += at < len(domain) and domain[at] == exact
         return lower if at >= len(domain) else conjunction(lower, Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Opaque, seen: Sequence[str], r: Random) -> Predicate:
-        search = search_of(atom)
-        domain = [] if search is None else self._domain(search.column)
-        if search is None or not domain or not isinstance(domain[0], str):
+    def _like(self, atom: Like, seen: Sequence[str], r: Random) -> Predicate:
+        domain = [] if searched_word(atom) is None else self._domain(atom.term)
+        if not domain or not isinstance(domain[0], str):
             return atom
-        words, chances = self._words_of(search.column, domain, r)
+        words, chances = self._words_of(atom.term, domain, r)
         if not words:
             return atom
         word = r.choice(seen) if r.random() < _repeats(seen) else r.choices(words, chances)[0]
-        search = search._replace(word=word)
-        new = search.condition()
+        new = search_for(atom.term, word)
         if new not in self.truths and new not in self._rows.truths:
-            bits = self._searched.outcomes(search)
+            bits = self._searched.outcomes(new)
             if bits is not None:
                 self.truths[new] = bits
         return new

@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Floats, Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
@@ -36,7 +36,7 @@ def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
 
 def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
     """The index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
-    return BlockIndex((View(sample.rows.stats(blocks, n)),))
+    return BlockIndex(sample.rows.stats(blocks, n))
 
 
 @dataclass(frozen=True)

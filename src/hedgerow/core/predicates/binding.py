@@ -26,6 +26,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -102,8 +103,8 @@ class _Binder:
     def _is_text_in_map(self, sql: str, column: Column) -> bool:
         """Whether an expression is `column['key']` of a map of texts. Spark compares other values with casts that are
         not seen through."""
-        found = _OF_MAP.fullmatch(sql)
-        is_of_column = found is not None and found[1].lower() == term_text(column).lower()
+        match = _OF_MAP.fullmatch(sql)
+        is_of_column = match is not None and match[1].lower() == term_text(column).lower()
         return is_of_column and self.type_of(column).name in _MAPS_OF_TEXTS
 
     # --- predicates ---
@@ -132,6 +133,8 @@ class _Binder:
                 if _same_order(self.type_of(a), self.type_of(b)):
                     return CompareTerms(a, op, b)
                 return _opaque(CompareTerms(self.term(left), op, self.term(right)))
+            case Like(term, pattern):
+                return Like(self.term(term), pattern)
             case Opaque(sql, cols):
                 return Opaque(sql, tuple(map(self.column, cols)))
         return p

@@ -21,6 +21,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -119,6 +120,8 @@ def predicate_text(p: Predicate) -> str:
             return f"{term_text(term)} IN ({', '.join(map(literal_text, literals))})"
         case Prefix(term, prefix):
             return f"startswith({term_text(term)}, {quote_string(prefix)})"
+        case Like(term, pattern):
+            return f"({term_text(term)} LIKE {quote_string(pattern)})"
         case IsNull(term):
             return f"{term_text(term)} IS NULL"
         case Opaque(sql):

@@ -307,15 +307,17 @@ def drop_unused_values(term: TermStats) -> TermStats:
             used[inside // 2] = True
     if used.all():
         return term
-    kept = np.flatnonzero(used)
+    used_places = np.flatnonzero(used)
     values = term.values
     new_code = np.full(2 * len(term.values) + 2, -1, np.int32)
-    new_code[kept * 2 + 1] = np.arange(len(kept), dtype=np.int32) * 2 + 1
+    new_code[used_places * 2 + 1] = np.arange(len(used_places), dtype=np.int32) * 2 + 1
     kept_below_gap = np.cumsum(np.concatenate([[0], used])).astype(np.int32)
     new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
-        values=values.take(kept) if isinstance(values, ArrowValues) else [values[i] for i in kept.tolist()],
+        values=values.take(used_places)
+        if isinstance(values, ArrowValues)
+        else [values[i] for i in used_places.tolist()],
         low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
         high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
         sets=term.sets and term.sets.recoded(new_code),

@@ -73,14 +73,14 @@ class Rows:
 
     def ranks(self, term: Term) -> RankedColumn:
         """A term's column by rank; LayoutError if the rows have no such term."""
-        for known, ranked in self.ranked.items():
-            if term_text(known) == term_text(term):
+        for own_term, ranked in self.ranked.items():
+            if term_text(own_term) == term_text(term):
                 return ranked
         raise LayoutError(f"the rows have no column for {term_text(term)}")
 
     def distinct(self, term: Term) -> int:
         """The number of different values of a term; 0 if the rows have no such term."""
-        return next((len(r.values) for known, r in self.ranked.items() if term_text(known) == term_text(term)), 0)
+        return next((len(r.values) for own_term, r in self.ranked.items() if term_text(own_term) == term_text(term)), 0)
 
     def stats(self, entry: npt.NDArray[Any], entries: int) -> Stats:
         """Statistics of these rows, where row i belongs to entry `entry[i]`."""

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
@@ -220,7 +220,7 @@ def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
 
 def _workload_cost(predicates: Sequence[Predicate], stats: Stats) -> dict[str, float]:
     """The shares of rows and blocks that the learned queries read of the written files."""
-    index, total = BlockIndex((View(stats),)), max(1, int(stats.rows.sum()))
+    index, total = BlockIndex(stats), max(1, int(stats.rows.sum()))
     opened = [index.to_open(p) for p in predicates]
     if not opened:
         return {}

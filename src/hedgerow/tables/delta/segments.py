@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
@@ -114,7 +114,7 @@ def write_segment(
 ) -> SegmentEntry:
     """Writes a segment's files and returns its entry with an id; without a layout it shares that of `entry`."""
     side, own = side_folder(log), uuid4().hex[:12]
-    written = {f"index-{own}.arrow": index_bytes(BlockIndex((View(stats),))), f"files-{own}.arrow": files.to_bytes()}
+    written = {f"index-{own}.arrow": index_bytes(BlockIndex(stats)), f"files-{own}.arrow": files.to_bytes()}
     shared = {name: seal for name, seal in entry.seals.items() if name == f"layout-{entry.layout}.json"}
     if layout is not None:
         written[f"layout-{own}.json"] = layout_to_json(layout).encode()

@@ -33,7 +33,7 @@ def repaired(table: StoredParquet) -> StoredParquet:
 
 def relearned(table: StoredParquet, predicates: Sequence[Predicate], limit: int) -> StoredParquet:
     """Collects what these queries ask for and the index does not describe yet."""
-    if table.stored_index.overlap is not None:
+    if table.stored_index.cells is not None:
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
     known, was = table.stored_index.blocks, table.manifest
     joined = [j.joined for j in was.joined]

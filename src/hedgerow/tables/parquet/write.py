@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import FormatError, HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View, concat_indexes
+from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_to_json, sql_of
@@ -89,7 +89,7 @@ def _inspected(
     else:
         known = known_terms(footers, table.schema, wanted)
         stats, came_out = collect_files_and_rows(frame, items, table.schema, list(sizes), known, joins)
-        index = BlockIndex((View(stats),))
+        index = BlockIndex(stats)
     blocks = list(map(block_of_file, sizes))
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
 
