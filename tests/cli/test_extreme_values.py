@@ -18,12 +18,12 @@ NINES = "9" * 38
 def test_learn_apply_and_query(run: Callable[..., Any], spark: SparkSession, tmp_path: Path) -> None:
     lake, plan, to, queries = (str(tmp_path / name) for name in ("lake", "plan.json", "to", "queries.sql"))
     ends = f"IF(id % 3 = 0, CAST({NINES} AS DECIMAL(38, 0)), CAST(id - 500 AS DECIMAL(38, 0))) AS amount"
-    time = "make_time(CAST(id % 24 AS INT), 0, 0) AS at"
+    time = "make_time(CAST(id % 24 AS INT), 0, 0) AS clock"
     conditions = [
         f"amount >= {NINES}",
         "amount < -400",
-        "at < TIME'05:00:00'",
-        f"amount > -{NINES} AND at > '20:00:00'",
+        "clock < TIME'05:00:00'",
+        f"amount > -{NINES} AND clock > '20:00:00'",
     ]
     Path(queries).write_text(";\n".join(f"SELECT id FROM lake WHERE {c}" for c in conditions))
     with temporary_settings(spark, {"spark.sql.timeType.enabled": "true"}):

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 ROWS = 2000
 CONDITIONS = [
-    "at < TIME '05:00:00'",
-    "at BETWEEN TIME '07:30:00.5' AND TIME'09:00:00'",
-    "at >= CAST('23:00:00' AS TIME(0))",
-    "at IN (TIME '00:00:00', TIME '12:00:00.25')",
-    "at < '02:00:00'",
-    "CAST(at AS TIME(0)) = TIME '12:00:00'",
-    "hour(at) = 3 OR at IS NULL",
-    "at + INTERVAL '1' MINUTE < TIME '01:00:00'",
+    "clock < TIME '05:00:00'",
+    "clock BETWEEN TIME '07:30:00.5' AND TIME'09:00:00'",
+    "clock >= CAST('23:00:00' AS TIME(0))",
+    "clock IN (TIME '00:00:00', TIME '12:00:00.25')",
+    "clock < '02:00:00'",
+    "CAST(clock AS TIME(0)) = TIME '12:00:00'",
+    "hour(clock) = 3 OR clock IS NULL",
+    "clock + INTERVAL '1' MINUTE < TIME '01:00:00'",
 ]
 
 
 def visits(spark: SparkSession, start: int = 0, rows: int = ROWS) -> DataFrame:
     at = "IF(id % 50 = 0, NULL, make_time(CAST(id % 24 AS INT), CAST(id % 7 AS INT), CAST(id % 3 * 0.25 AS DECIMAL(16, 6))))"
-    return spark.range(start, start + rows).selectExpr("id", f"{at} AS at", f"CAST({at} AS TIME(0)) AS about")
+    return spark.range(start, start + rows).selectExpr("id", f"{at} AS clock", f"CAST({at} AS TIME(0)) AS about")
 
 
 @pytest.mark.parametrize("learner", ["qdtree", pytest.param("zorder", marks=pytest.mark.long)])
@@ -56,16 +56,16 @@ def test_bounds_of_times(spark: SparkSession, tmp_path: Path, learner: str) -> N
 @pytest.mark.parametrize(
     ("sql", "read"),
     [
-        ("at < TIME'05:00:00'", "at < TIME '05:00:00'"),
-        ("at < CAST('05:00:00.25' AS TIME)", "at < TIME '05:00:00.250000'"),
-        ("CAST(at AS TIME(3)) < TIME '05:00:00'", "(CAST(at AS TIME(3)) < TIME '05:00:00')"),
-        ("CAST(at AS TIME) < TIME '05:00:00'", "at < TIME '05:00:00'"),
-        ("at < CAST('05:00:00.25' AS TIME(0))", "(CAST('05:00:00.25' AS TIME(0)) > at)"),
-        ("at < '05:00:00'", "(at < '05:00:00')"),
+        ("clock < TIME'05:00:00'", "clock < TIME '05:00:00'"),
+        ("clock < CAST('05:00:00.25' AS TIME)", "clock < TIME '05:00:00.250000'"),
+        ("CAST(clock AS TIME(3)) < TIME '05:00:00'", "CAST(clock AS TIME(3)) < TIME '05:00:00'"),
+        ("CAST(clock AS TIME) < TIME '05:00:00'", "clock < TIME '05:00:00'"),
+        ("clock < CAST('05:00:00.25' AS TIME(0))", "(CAST('05:00:00.25' AS TIME(0)) > clock)"),
+        ("clock < '05:00:00'", "(clock < '05:00:00')"),
     ],
 )
 def test_conditions(sql: str, read: str) -> None:
     workload = hr.Workload.from_sql([f"SELECT * FROM visits WHERE {sql}"])
     assert "TIMESTAMP" not in workload.queries[0].text
-    bound = workload.bind({"visits": {"id": "bigint", "at": "time(6)"}})
+    bound = workload.bind({"visits": {"id": "bigint", "clock": "time(6)"}})
     assert predicate_text(bound.queries[0].predicate("visits")) == read

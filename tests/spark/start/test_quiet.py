@@ -32,7 +32,7 @@ def test_failed_analysis_is_not_logged(spark: SparkSession, tmp_path: Path) -> N
     for logger in loggers:
         logger.addHandler(listing)
     try:
-        with pytest.warns(hr.HedgerowWarning, match="no_such_function"):
+        with pytest.warns(hr.HedgerowWarning, match=r"cannot be evaluated|left out"):
             learned = hr.learn(spark, str(tmp_path / "t"), workload, block_rows=10, table="t")
         hr.apply(spark, str(tmp_path / "t"), learned, str(tmp_path / "out"))
         assert not records
