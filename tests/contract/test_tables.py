@@ -114,6 +114,23 @@ def test_promises(spark: SparkSession, table: Table) -> None:
     assert all(o["time"] and o["version"] is not None for o in done) and done[0]["version"] > done[1]["version"]
 
 
+def test_an_append_of_nothing(spark: SparkSession, table: Table) -> None:
+    """Neither a commit nor an entry of the history; a frame whose columns cannot be told apart is refused anyway."""
+    history, files = table.history(), table.files()
+    filtered = table.append(things(spark).where("number < 0"))
+    emptied = filtered.append(things(spark).limit(0))
+    assert emptied.history() == history and emptied.files() == files
+    assert emptied.describe() == table.describe() and emptied.verify()["rows"] == ROWS
+    twice = things(spark).selectExpr("*", "1 AS other")
+    for rows in (twice.toDF(*things(spark).columns, "NUMBER"), twice.toDF(*things(spark).columns, "number").limit(0)):
+        with pytest.raises(hr.HedgerowError, match=r"two columns number and (NUMBER|number), which") as error:
+            table.append(rows)
+        assert "\n" not in str(error.value)
+    assert hr.table(spark, table.path).history() == history and answer(table.read()) == answer(things(spark))
+    grown = hr.table(spark, table.path).append(things(spark, ROWS, 10))
+    assert answer(grown.read()) == answer(things(spark, 0, ROWS + 10)) and grown.history()[0]["operation"] == "append"
+
+
 @pytest.mark.long
 def test_rollback(spark: SparkSession, table: Table) -> None:
     if table.describe().get("format") == "delta":

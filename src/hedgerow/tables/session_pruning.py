@@ -524,10 +524,10 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _literal(node: Mapping[str, Any]) -> Literal:
-    """A literal from Spark's internal form of the value: days, microseconds, digits."""
+    """A literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
     kind, value = Type.parse(node["type"]).kind, node["lit"]
     match kind:
-        case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+        case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return Literal(kind, canonical(kind, int(value)))
         case kinds.FLOAT:
             return Literal(kind, canonical(kind, float(value)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -41,7 +41,10 @@ LESS, LIKE = Compare(x, "<", lit(5)), Like(col("note"), "%a%")
     [
         (-5, "-5"),
         (Decimal("2.500"), "2.5"),
-        (Decimal("1E+3"), "1000.0"),
+        (Decimal("1E+3"), "1000BD"),
+        (Decimal("9" * 38), f"{'9' * 38}BD"),
+        (Decimal("-0." + "9" * 38), f"-0.{'9' * 38}"),
+        (time(23, 59, 59, 5), "TIME '23:59:59.000005'"),
         (1.5, "1.5D"),
         (-0.0, "0.0D"),
         (float("nan"), "double('NaN')"),

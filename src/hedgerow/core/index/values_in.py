@@ -29,7 +29,10 @@ from hedgerow.core.pruning.block_stats import TermStats
 
 MAX_VALUES, MAX_RANGES = 500, 20
 # Not of floating-point numbers, for NaN is in no range.
-_KINDS = (kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ, kinds.BINARY)
+_KINDS = (
+    *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY),
+    *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
+)
 
 
 def values_in(parts: Sequence[tuple[BlockIndex, Bools]], column: Column, seen_as: Column) -> Predicate:

@@ -32,6 +32,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.word_search import WORD, Searched, search_for, searched_word
 from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.binding import fits
 from hedgerow.core.predicates.nodes import (
     And,
     Compare,
@@ -52,7 +53,7 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.predicates.values import NAN, prefix_end
+from hedgerow.core.predicates.values import NAN, has_literal, prefix_end
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 from hedgerow.core.workload.queries import shape
 
@@ -66,8 +67,8 @@ _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_DRAWS = 5  # for each synthetic query: a draw that contradicts itself is replaced
 _MAX_EQUALITIES = 3  # a drawn IN list of so many values becomes an OR of equalities
 _MAX_PICKS = 8  # of a random value that is not taken yet
-_NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
+_NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.TIME, *_TIMES)
 
 
 class Redrawn(NamedTuple):
@@ -244,7 +245,8 @@ class _Group:
                     again = r.random() < _repeats(bounds)
                     shifts[family] = _shift(atom.literal.value, [r.choice(bounds)] if again else bounds, r)
                 value = _moved(atom.literal.value, shifts[family])
-                new.append(replace(atom, literal=replace(atom.literal, value=value)))
+                moved = replace(atom, literal=replace(atom.literal, value=value))
+                new.append(moved if domains.can_hold(moved) else atom)
             else:
                 new.append(domains.other(atom, seen, others, r))
         parts = iter(new)
@@ -292,7 +294,7 @@ class _Domains:
     """The sample's values to draw from; collects the outcomes of drawn conditions that only Spark could evaluate."""
 
     def __init__(self, sample: Sample) -> None:
-        self._rows = sample.rows
+        self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
         self._searched = Searched(sample.rows)
@@ -316,6 +318,12 @@ class _Domains:
             case Like():
                 return self._like(atom, [v[0] for v in seen if v], r)
         return atom
+
+    def can_hold(self, atom: Compare) -> bool:
+        """True if Spark has a literal of the atom's value, and compares the term with it without rounding."""
+        kind, value = atom.literal.kind, atom.literal.value
+        type_ = self._schema.get(term_text(atom.term))
+        return has_literal(kind, value) and (type_ is None or kind != kinds.DECIMAL or fits(type_, value))
 
     def _domain(self, term: Term) -> Sequence[Any]:
         own_term = self._by_text.get(term_text(term))

@@ -171,7 +171,7 @@ def lit(value: object, kind: str | None = None) -> Literal:
 
 
 def _kind_of(value: object) -> str:
-    from datetime import date, datetime
+    from datetime import date, datetime, time
 
     if isinstance(value, datetime):
         return kinds.TIMESTAMP if value.tzinfo else kinds.TIMESTAMP_NTZ
@@ -184,6 +184,7 @@ def _kind_of(value: object) -> str:
         (str, kinds.STRING),
         (bytes, kinds.BINARY),
         (date, kinds.DATE),
+        (time, kinds.TIME),
     ):
         if isinstance(value, python_type):
             return kind

@@ -47,6 +47,7 @@ from hedgerow.tables.delta.segments import (
 )
 from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, stale, to_store
 
 if TYPE_CHECKING:
@@ -253,8 +254,11 @@ def lay_out(log: DeltaLog, segment: Segment, name: str, files: Sequence[str]) ->
 
 
 def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
-    """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files."""
+    """Writes new rows through the newest layout, in an append of Delta's own, and indexes the new files.
+
+    Without rows, nothing is changed."""
     check_grammar(log.spark)
+    check_names(frame.columns)
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
     joins = _joins_of(log, segment, frame)
@@ -272,6 +276,8 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
     row = log.history().where(f"userMetadata = '{mark}'").select("version").first()
+    if row is None and frame.isEmpty():
+        return  # Delta commits nothing then
     if row is None:
         raise HedgerowError(
             f"the append to {log.path} is not in its history, where another process may have taken its place: "

@@ -33,6 +33,7 @@ from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.parquet.drafts import give_up, move_in, new_draft
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name, read_manifest
 from hedgerow.tables.parquet.stored import (
@@ -97,7 +98,9 @@ def _inspected(
 def add_rows(
     table: StoredParquet, frame: DataFrame, finish: Callable[[Checksum, BlockIndex, KnownFiles], object]
 ) -> None:
-    """Writes the rows into a draft, calls `finish` to commit them, and then moves the files into the table."""
+    """Writes the rows into a draft, calls `finish` to commit them, and then moves the files into the table.
+
+    Without rows, nothing is changed."""
     draft, names = new_draft(table), tuple[str, ...]()
     try:
         with settings_as_written(table.spark, table.manifest.settings):
@@ -108,8 +111,9 @@ def add_rows(
             went_in, index, files = write_files(
                 draft, frame, table.layout, table.manifest.writing, table.manifest.statistics, table.joins
             )
-        names = files.names
-        finish(went_in, index, files)
+        names = files.names if went_in.rows else ()
+        if names:
+            finish(went_in, index, files)
     except BaseException as error:
         give_up(table, draft, names)
         if isinstance(error, spark_errors()):
@@ -138,7 +142,7 @@ def commit_append(
         if commit(stored.spark, stored.path, manifest, grown, table.known + files, after=table.manifest):
             return True
         table = StoredParquet.open(stored.spark, stored.path)
-        if files.names and set(files.names) <= set(table.known.names):
+        if set(files.names) <= set(table.known.names):
             return True  # the manifest that came first is ours: its writing succeeded, and was then tried again
         if copy_of is not None:
             return False
@@ -172,6 +176,7 @@ def check_same_rows(table: StoredParquet, went_in: Checksum) -> None:
 
 def fitting_rows(table: StoredParquet, frame: DataFrame) -> DataFrame:
     """The new rows with the table's columns in its order; HedgerowError if columns or types differ."""
+    check_names(frame.columns)
     given = {f.name.lower(): f for f in frame.schema.fields}
     for field in table.spark_schema.fields:
         new_field = given.pop(field.name.lower(), None)
