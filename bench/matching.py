@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.predicates.nodes import Expr, Opaque, Term
-from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.arrays import Bits
+from hedgerow.core.predicates.nodes import Expr, Predicate, Term
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 
 
 def matching(table: pa.Table, conditions: Sequence[str]) -> list[float]:
@@ -19,12 +20,12 @@ def matching(table: pa.Table, conditions: Sequence[str]) -> list[float]:
     return [con.sql(f"SELECT count(*) FROM asked WHERE {c}").fetchall()[0][0] / table.num_rows for c in conditions]
 
 
-def outcomes(table: pa.Table, conditions: Iterable[Opaque]) -> dict[Opaque, Bits]:
+def outcomes(table: pa.Table, conditions: Iterable[Predicate]) -> dict[Predicate, Bits]:
     """What each condition says of each row."""
     con = _asking(table)
     found = {}
     for p in conditions:
-        truth = con.sql(f"SELECT {p.sql} AS truth FROM asked").fetchnumpy()["truth"]
+        truth = con.sql(f"SELECT {predicate_text(p)} AS truth FROM asked").fetchnumpy()["truth"]
         bits = np.where(np.ma.getdata(truth).astype(bool), T_BIT, F_BIT)
         found[p] = np.where(np.ma.getmaskarray(truth), N_BIT, bits).astype(np.uint8)
     return found

@@ -21,23 +21,24 @@ from bench.matching import computed, outcomes
 from bench.options import Case
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
+from hedgerow.core.arrays import Bits, Ints
 from hedgerow.core.effort import Effort, amounts_of
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import BlockIds, Feature, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, atoms_of
+from hedgerow.core.predicates.nodes import Column, Expr, Predicate, atoms_of, is_evaluated_by_spark
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Bits, Ints, Stats, TermStats, collect
+from hedgerow.core.pruning.block_stats import Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind
-from hedgerow.learners.woodblock.search import Point, Woodblock
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
+from hedgerow.learners.woodblock.woodblock import Point, Woodblock
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.spark.compute.sample import sample_size
 from hedgerow.sql.workload import Workload
@@ -64,7 +65,7 @@ class InMemory:
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     expressions: Sequence[Expr] = ()
-    known: dict[Opaque, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
+    known: dict[Predicate, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -79,7 +80,7 @@ class InMemory:
 
     def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
         """What the parts of these that only an engine evaluates say of all rows."""
-        parts = sorted({a for p in predicates for a in atoms_of(p) if isinstance(a, Opaque)}, key=predicate_text)
+        parts = sorted({a for p in predicates for a in atoms_of(p) if is_evaluated_by_spark(a)}, key=predicate_text)
         self.known.update(outcomes(self.table, [p for p in parts if p not in self.known]))
         return {p: self.known[p] for p in parts}
 
@@ -218,13 +219,13 @@ def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockInd
         repeat = [len(own) <= n / 2 for own, n in zip(values, stats.rows, strict=True)]  # else it has no dictionary
         sets = [words_in_texts(own) if r else None for own, r in zip(values, repeat, strict=True)]
         terms[column] = replace(terms[column], words=TermStats.of_sets(ranked.type, sets))
-    return BlockIndex((replace(index.views[0], stats=replace(stats, terms=terms)), *index.views[1:]))
+    return replace(index, blocks=replace(stats, terms=terms))
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
     """The index that any Parquet reader has: each column's least and greatest value in a block."""
     found = collect(data.all_rows.rows.ranked, None, blocks_of(layout, data), layout.blocks, max_distinct=0)
-    return BlockIndex((View(found),))
+    return BlockIndex(found)
 
 
 def as_it_came(data: InMemory) -> BlockIndex:

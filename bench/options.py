@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from hedgerow.learners.woodblock.search import PAPER
+from hedgerow.learners.woodblock.woodblock import PAPER
 
 T = TypeVar("T")
 Form = Literal["quick", "full"]

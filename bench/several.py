@@ -25,7 +25,7 @@ from bench.report.quality import better
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hedgerow.core.learning.score import Score
+    from hedgerow.core.workload.score import Score
     from hedgerow.pipeline.several_tables import LearnedTables
     from hedgerow.sql.workload import Workload
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.learners.woodblock.search import Point
+from hedgerow.learners.woodblock.woodblock import Point
 
 
 def few(curve: Sequence[Point], most: int = 60) -> list[Point]:

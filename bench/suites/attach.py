@@ -65,7 +65,7 @@ def _bounds(condition: str, files: int) -> str:
 
 def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
     """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
-    from hedgerow.core.index.block_index import BlockIndex, View
+    from hedgerow.core.index.block_index import BlockIndex
     from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.rule import settings
     from hedgerow.spark.storage.folder import Folder
@@ -81,15 +81,15 @@ def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
     fields = json.loads(spark.read.format(kind).load(path).schema.json())["fields"]
     side, none = Folder(spark, f"{path}/{SIDE}"), Checksum(0, 0, 0)
     entry = Entry("", "", "", tuple(fields), settings(spark), Writing(), (_like(files),), none)
-    entry = write_part(side, write_layout(side, entry, layout), BlockIndex((View(stats),)), known)
+    entry = write_part(side, write_layout(side, entry, layout), BlockIndex(stats), known)
     write_first_state(side, TableState(kind, "t", (entry,), (operation("apply", 0, entry),)))
     return f"{kind}.`{path}`"
 
 
 def _like(files: int) -> Any:
-    from hedgerow.core.predicates.nodes import Opaque, col
+    from hedgerow.core.predicates.nodes import Like, col
 
-    return Opaque(QUERIES["like"].format(one=files // 2), (col("word"),))
+    return Like(col("word"), f"%-{files // 2}-%")
 
 
 def _written(path: str, files: int) -> tuple[Any, Any, Any]:

@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from bench.options import Case, Options
 from bench.record import line, progress
-from hedgerow.core.learning import score as cost
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.learners.woodblock.search import PAPER
+from hedgerow.core.learning.score_layout import score_layout
+from hedgerow.learners.woodblock.woodblock import PAPER
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.sql.workload import Workload
 
@@ -55,7 +55,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         problem = Problem.build(sample, predicates, round(BLOCK_ROWS * rows), cuts=kind, seed=options.seed)
         layout = make_learner(learner, **own).fit(problem)
         seconds = time.perf_counter() - start
-        found = cost.score(layout, sample, workload.queries, "machines")
+        found = score_layout(layout, sample, workload.queries, "machines")
         yield line(
             suite="fig3",
             learner=learner,

@@ -17,11 +17,11 @@ from bench.options import Options
 from bench.record import line, progress
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.workload.queries import Workload
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 
 SIZES = {"quick": 10_000, "full": 250_000}
 # x and y from, and below:       the middle is 4 <= x < 6, 4 <= y < 6
@@ -52,7 +52,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         began = time.perf_counter()
         layout = learner.fit(problem)
         seconds = time.perf_counter() - began
-        found = score(layout, sample, Workload.of("t", problem.predicates).queries, "t")
+        found = score_layout(layout, sample, Workload.of("t", problem.predicates).queries, "t")
         rows = [round(q.rows_read * len(sample)) for q in found.queries]
         stored = int(virtual_index(layout, sample).blocks.rows.sum())
         progress(

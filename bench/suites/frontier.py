@@ -1,10 +1,9 @@
 """What queries read, against what is stored and kept: the ways to read less of a table, side by side.
 
 One layout; a layout whose small leaves are copied to several blocks; two layouts, of which each query reads the better
-one; blocks made by several trees; and a finer unit of skipping inside the blocks of a layout, or of two: its cells (as
-if each was a row group that the index knows), and the same as statistics only, with whole blocks to read. `stored` is
-the rows on disk for each row of the table, `index_mb` the size of the index. The quick form looks at the first table
-only.
+one; blocks made by several trees; and a finer unit of skipping inside the blocks of a layout, or of two: its cells, as
+if each was a row group that the index knows. `stored` is the rows on disk for each row of the table, `index_mb` the
+size of the index. The quick form looks at the first table only.
 """
 
 from __future__ import annotations
@@ -27,15 +26,14 @@ from bench.memory import InMemory, bound, counted, index_of, predicates_of, prob
 from bench.options import Options
 from bench.record import line, progress
 from bench.suites import correlated_like, errorlog
-from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.complement import fit_beside, rows_read
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy
-from hedgerow.learners.pando import Pando
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.pando.pando import Pando
+from hedgerow.learners.qdtree.qdtree import QdTree
 
 SCALE = {"quick": 0.1, "full": 1.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
@@ -107,18 +105,8 @@ class _Cells:
         return greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
 
 
-def _statistics_of_cells(data: InMemory, problem: Problem) -> list[BlockIndex]:
-    """The default qd-tree with statistics of every cell, read by whole blocks."""
-    tree = _Cells().fit(problem)
-    fine = index_of(tree, data)
-    block = merge(problem.cells(tree), problem.clauses, problem.block_rows)
-    coarse = index_of(tree.relabelled(block.tolist()), data)
-    return [BlockIndex((*coarse.views, View(fine.blocks, Membership.build([[b] for b in block.tolist()]))))]
-
-
 WAYS: dict[str, Way] = {
     "one layout": partial(_layout, QdTree()),
-    "statistics of cells": _statistics_of_cells,
     "cells as row groups": partial(_layout, _Cells()),
     "16 cells as row groups": partial(_layout, _Cells(FINE)),
     "overlap": partial(_layout, QdTree(overlap=True)),

@@ -16,8 +16,8 @@ import numpy as np
 
 from bench.options import Options
 from bench.record import line, progress
-from hedgerow.core.learning.rows.clustering import chained, grouped_rows
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.arrays import Bools, Ints
+from hedgerow.learners.sop.clustering import chained, grouped_rows
 
 FEATURES, BLOCKS = 40, 64
 VECTORS = {"quick": (1 << 8, 1 << 10), "full": tuple(1 << k for k in range(8, 16))}

@@ -8,10 +8,8 @@ as a reader finds it.
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,9 @@ import pyarrow as pa
 
 from bench.options import Options
 from bench.record import line, progress
-from hedgerow.core.index.block_index import BlockIndex, View
-from hedgerow.core.index.index_file import load_index, save_index
-from hedgerow.core.predicates.nodes import And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.predicates.nodes import And, Compare, In, Like, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import ANY, NotedCondition, Stats, collect
 
@@ -77,7 +75,7 @@ def make_index(n: int, seed: int) -> BlockIndex:
         features[predicate_text(p)] = NotedCondition(
             p, rng.choice(np.array([1, 3, ANY], np.uint8), n, p=[0.8, 0.15, 0.05])
         )
-    return BlockIndex((View(Stats(stats.rows, stats.terms, features)),))
+    return BlockIndex(Stats(stats.rows, stats.terms, features))
 
 
 def make_query(i: int, rng: random.Random) -> Predicate:
@@ -106,7 +104,7 @@ def _range(column: int, rng: random.Random) -> tuple[Predicate, Predicate]:
 
 
 def _like(i: int) -> Predicate:
-    return Opaque(f"w{i % WORDS} LIKE '%{_word(i)}%'", (col(f"w{i % WORDS}"),))
+    return Like(col(f"w{i % WORDS}"), f"%{_word(i)}%")
 
 
 def _word(v: int) -> str:
@@ -119,7 +117,4 @@ def _word(v: int) -> str:
 
 
 def _stored(index: BlockIndex) -> BlockIndex:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "index.arrow"
-        save_index(index, path)
-        return load_index(path)
+    return index_of_bytes(index_bytes(index))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowError as HedgerowError
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.core.learning.rewrite_choice import Limits as Limits
-    from hedgerow.core.learning.score import Score as Score
+    from hedgerow.core.workload.score import Score as Score
     from hedgerow.pipeline.advise import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
@@ -50,7 +50,7 @@ _PUBLIC = {
     "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
     "Limits": "hedgerow.core.learning.rewrite_choice:Limits",
     "Log": "hedgerow.pipeline.log:Log",
-    "Score": "hedgerow.core.learning.score:Score",
+    "Score": "hedgerow.core.workload.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
     "advise": "hedgerow.pipeline.advise:advise",
     "advise_each": "hedgerow.pipeline.advise:advise_each",

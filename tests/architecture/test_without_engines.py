@@ -24,19 +24,19 @@ for part in ("core", "learners"):
         import_module(".".join(("hedgerow", *file.relative_to(root).with_suffix("").parts)))
 
 import pyarrow as pa
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.errors import LayoutError
-from hedgerow.learners.range import Range
-from hedgerow.learners.woodblock.search import Woodblock
+from hedgerow.learners.zorder.range import Range
+from hedgerow.learners.woodblock.woodblock import Woodblock
 
 sample = Sample.of_table(pa.table({"x": list(range(1000))}))
 asked = tuple(Compare(col("x"), "=", lit(v)) for v in range(0, 1000, 50))
 layout = Range().fit(Problem.build(sample, asked, 100))
-found = score(layout, sample, Workload.of("t", asked).queries, "t")
+found = score_layout(layout, sample, Workload.of("t", asked).queries, "t")
 assert (layout.blocks, round(found.rows_read, 6)) == (10, 0.1), found
 try:
     Woodblock().fit(Problem.build(sample, asked, 100))

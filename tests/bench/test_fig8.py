@@ -9,7 +9,7 @@ import pytest
 from bench.options import Options
 from bench.report.learning_curve import drawn
 from bench.suites import fig8, tpch_month
-from hedgerow.learners.woodblock.search import Point
+from hedgerow.learners.woodblock.woodblock import Point
 
 
 @pytest.mark.long

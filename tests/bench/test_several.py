@@ -14,7 +14,7 @@ from bench.data import tpch_tables
 from bench.data.tpch_texts import queries
 from bench.options import Options
 from bench.several import Reads, Several
-from hedgerow.core.learning.score import QueryScore, Score
+from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.sql.workload import Workload
 
 if TYPE_CHECKING:

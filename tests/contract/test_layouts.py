@@ -14,14 +14,12 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.bottom_up import BottomUp
-from hedgerow.learners.qdtree import QdTree
-from hedgerow.learners.sop_zorder import SopZOrder
-from hedgerow.learners.woodblock.search import PAPER, Woodblock
-from hedgerow.learners.zorder_learned.search import ZOrderLearned
+from hedgerow.learners.qdtree.qdtree import QdTree
+from hedgerow.learners.sop.bottom_up import BottomUp
+from hedgerow.learners.sop.sop_zorder import SopZOrder
+from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
+from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
 from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS: dict[str, Learner] = {
@@ -124,16 +122,3 @@ def test_damaged_json_is_one_error(kind: str) -> None:
             layout_from_json(data[:at] + random.choice('0"[{x') + data[at + 1 :])
         except FormatError as error:
             assert "\n" not in str(error)
-
-
-def test_regions_keep_their_promise(kind: str) -> None:
-    """A region says every outcome that a row routed to its block may have, so none is ever skipped by it."""
-    for random, table, layout in cases(kind):
-        ids = layout.assign(rows_of(table))
-        regions = layout.regions()
-        assert len(regions) == layout.blocks
-        for _ in range(5):
-            p = a_predicate(random, table)
-            actual = bits(p, table)
-            assert not (actual & ~possible_outcomes(p, regions)[ids]).any(), predicate_text(p)
-            assert may_match(p, regions)[ids][actual == 2].all(), predicate_text(p)

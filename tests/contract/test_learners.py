@@ -22,7 +22,20 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import And, Compare, Expr, In, IsNull, Not, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import (
+    And,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    Prefix,
+    col,
+    lit,
+)
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.learner_names import LEARNERS, make_learner
@@ -155,7 +168,7 @@ CORNERS: dict[str, tuple[pa.Table, tuple[Predicate, ...], int]] = {
     "long strings": (pa.table({"word": ["a" * 3000 + str(i % 9) for i in range(300)]}), (Prefix(WORD, "a" * 3000 + "1"),), 20),
     "NaN": (pa.table({"x": [float("nan"), 1.0, -0.0, 0.0, float("inf")] * 60}), (Compare(X, "<", lit(1.0)),), 20),
     "many equal rows": (pa.table({"x": [1] * 290 + list(range(10))}), (Compare(X, "=", lit(1)), Compare(X, ">", lit(4))), 20),
-    "a condition that only Spark knows": (table(300), (Opaque("x LIKE '%1%'", (X,)), Compare(X, "<", lit(100))), 20),
+    "a condition that only Spark knows": (table(300), (Like(X, "%1%"), Compare(X, "<", lit(100))), 20),
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate, col
 from hedgerow.core.predicates.types import Type
@@ -192,6 +192,24 @@ def appends(c: Case) -> None:
     assert grown.catch_up() == [] and c.table.files() == grown.files()  # also of whoever opened it before
 
 
+def appends_nothing(c: Case) -> None:
+    """Neither a commit nor an entry of the history; a frame whose columns cannot be told apart is refused anyway."""
+    table, history, files = c.table, c.table.history(), c.table.files()
+    filtered = table.append(things(c.spark).where("number < 0"))
+    emptied = filtered.append(things(c.spark).limit(0))
+    assert emptied.history() == history and emptied.files() == files
+    assert emptied.describe() == table.describe() and emptied.verify()["rows"] == ROWS
+    names = things(c.spark).columns
+    twice = things(c.spark).selectExpr("*", "1 AS other")
+    for rows in (twice.toDF(*names, "NUMBER"), twice.toDF(*names, "number").limit(0)):
+        with pytest.raises(hr.HedgerowError, match=r"two columns number and (NUMBER|number), which") as error:
+            table.append(rows)
+        assert "\n" not in str(error.value)
+    assert hr.table(c.spark, table.path).history() == history and answer(table.read()) == answer(things(c.spark))
+    grown = hr.table(c.spark, table.path).append(things(c.spark, ROWS, 10))
+    assert answer(grown.read()) == answer(things(c.spark, 0, ROWS + 10)) and grown.history()[0]["operation"] == "append"
+
+
 def relearns(c: Case) -> None:
     """Nothing of the table's files changes; the index knows the new conditions, of appended rows as well."""
     few = "word NOT LIKE '%3' AND number % 10 <> 4"
@@ -257,6 +275,7 @@ READS: dict[Callable[[Case], None], str] = {
 }
 WRITES: dict[Callable[[Case], None], str] = {
     appends: "append finish catch_up",
+    appends_nothing: "",
     relearns: "relearn repair",
     takes_back: "rollback",
     lays_out: "lay_out",
@@ -313,7 +332,7 @@ def test_a_file_without_rows(
     for number, high in enumerate((9, 8)):
         bounds = [(Bound(0), Bound(high)), (Bound(3), Bound(4))]
         stats = Stats(counts, {"k": TermStats.build(Type("bigint"), bounds, [0, 0])}, {})
-        written = write_part(side, replace(entry, id=""), BlockIndex((View(stats),)), known)
+        written = write_part(side, replace(entry, id=""), BlockIndex(stats), known)
         state = TableState(format_, "t", (written,), (operation("apply", 0, written),))
         side.write(f"state-{number + 1}.json", state.to_bytes())
         table = hr.table(spark, str(path))

@@ -21,7 +21,6 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.layouts.nested import NestedLayout
 from hedgerow.core.predicates.nodes import Column, atoms_of
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.row_truth import truth
@@ -59,13 +58,12 @@ def test_duckdb_agrees(database: duckdb.DuckDBPyConnection, random: Random) -> N
 @pytest.mark.long
 @given(random=st.integers(0, 2**64).map(Random))
 def test_the_sql_of_a_layout_assigns_the_same_blocks(database: duckdb.DuckDBPyConnection, random: Random) -> None:
-    """Trees, trees inside a tree, and curves, straight and turning."""
+    """Trees, and curves, straight and turning."""
     table = replace(a_table(random, plain=True), opaque=())
-    outer = a_tree(random, table)
+    tree = a_tree(random, table)
     rows = pa.table({t.path[0]: a for t, a in table.columns.items() if isinstance(t, Column)})
-    nested = NestedLayout(outer, tuple(a_tree(random, table) for _ in range(outer.blocks)))
     curves = [a_curve(random, table, kind) for kind in ("range", "z", "snake")]
-    for layout in (outer, nested, *curves):
+    for layout in (tree, *curves):
         sql = layout.assign_sql()
         assert sql is not None
         found = database.from_arrow(rows).project(duckdb_sql(sql)).fetchall()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.nodes import (
     And,
@@ -146,7 +146,7 @@ def regrouped(random: Random, _: Table, b: Blocks) -> Blocks:
 
 
 def stored(_: Random, __: Table, b: Blocks) -> Blocks:
-    return Blocks(index_of_bytes(index_bytes(BlockIndex((View(b.stats),)))).blocks, b.entry)
+    return Blocks(index_of_bytes(index_bytes(BlockIndex(b.stats))).blocks, b.entry)
 
 
 def joined_with_others(random: Random, _: Table, b: Blocks) -> Blocks:
@@ -197,20 +197,6 @@ def check(p: Predicate, table: Table, b: Blocks, said: str) -> None:
     assert not must_match(p, b.stats)[(actual & (F | N)) > 0].any(), said
 
 
-def check_views(random: Random, p: Predicate, table: Table, b: Blocks, said: str) -> None:
-    """Finer or unrelated cells as a second view: a block is opened if any cell that reaches into it may match."""
-    cells = widened(random, table, collect_some(random, table))
-    lives_in = [
-        sorted({*b.entry[cells.entry == i].tolist(), *random.sample(range(len(b.stats)), random.randint(0, 1))})
-        for i in range(len(cells.stats))
-    ]
-    index = BlockIndex((View(b.stats), View(cells.stats, Membership.build(lives_in))))
-    if random.random() < 0.2:
-        index = index_of_bytes(index_bytes(index))
-    needed = (seen(bits(p, table), b.entry, len(b.stats)) & T) > 0
-    assert index.to_open(p)[needed].all(), f"{said}: {predicate_text(p)} in views"
-
-
 def run(first_seed: int, tables: int) -> int:
     """The number of (predicate, rows, blocks) cases that held."""
     cases = 0
@@ -223,8 +209,6 @@ def run(first_seed: int, tables: int) -> int:
             b, did = change(random, table, b), f"{did}, {change.__name__}"
         for p in queries:
             check(p, table, b, did)
-            if random.random() < 0.25:
-                check_views(random, p, table, b, did)
             cases += 1
     return cases
 

@@ -21,7 +21,6 @@ from hedgerow.spark.judged import (
     REFUSED_OPTIONS,
     WRITING,
     as_json,
-    is_harmless_option,
     kind_of_setting,
 )
 from hedgerow.spark.storage.delta_log import has_delta
@@ -279,12 +278,6 @@ def test_every_reader_option_is_judged(spark: SparkSession, classes: Classes) ->
     lower = {name.lower() for name in options}
     assert len(lower) > 10
     assert lower - HARMLESS_OPTIONS - refused == set()
-    assert not any(is_harmless_option(name) for name in refused)
-
-
-def test_options_are_asked_in_any_case() -> None:
-    assert is_harmless_option("versionAsOf") and is_harmless_option("fs.s3a.access.key")
-    assert not is_harmless_option("mergeSchema") and not is_harmless_option("mine")
 
 
 # --- for Java -----------------------------------------------------------------------------------------

@@ -25,3 +25,25 @@ def test_dates(sql: str, folded: str) -> None:
 @pytest.mark.parametrize("sql", ["add_months(e, 1)", "add_months(DATE '2024-01-01', 1.5)", "add_months('soon', 1)"])
 def test_what_spark_might_see_otherwise_stays(sql: str) -> None:
     assert "ADD_MONTHS" in predicate_text(where(f"d < {sql}"))
+
+
+NINES = "9" * 38
+
+
+@pytest.mark.parametrize(
+    ("sql", "folded"),
+    [
+        (f"-{NINES}", f"-{NINES}"),
+        (f"-{NINES[:30]}.12345678", f"-{NINES[:30]}.12345678"),
+        (f"CAST('-{NINES}' AS DECIMAL(38, 0))", f"-{NINES}BD"),
+        ("5BD", "5BD"),
+        ("TIME'05:00:00'", "TIME '05:00:00'"),
+    ],
+)
+def test_ends_of_types(sql: str, folded: str) -> None:
+    assert predicate_text(where(f"d < {sql}")) == f"d < {folded}"
+
+
+@pytest.mark.parametrize("number", ["1" + NINES, f"0.0{NINES}", "1e400"])
+def test_numbers_that_spark_refuses(number: str) -> None:
+    assert predicate_text(where(f"d < {number}")) == f"{number} > d"

@@ -19,7 +19,6 @@ import pyarrow as pa
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.layouts.nested import NestedLayout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import (
@@ -31,9 +30,9 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
-    Opaque,
     Or,
     Predicate,
     Prefix,
@@ -48,7 +47,7 @@ from hedgerow.core.predicates.values import NAN, canonical
 
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 KINDS = ("int", "decimal", "float", "string", "boolean", "binary", "date", "timestamp", "timestamp_ntz")
-LAYOUTS = ("tree", "range", "z", "snake", "hilbert", "group", "overlap", "nested")
+LAYOUTS = ("tree", "range", "z", "snake", "hilbert", "group", "overlap")
 BIT = {False: 1, True: 2, None: 4}
 
 _DAY = 86_400_000_000
@@ -89,7 +88,7 @@ class Table:
     rows: list[dict[str, Any]]
     kinds: dict[Term, str]
     near: dict[str, list[Any]]  # per kind, the values that occur
-    opaque: tuple[Opaque, ...]
+    opaque: tuple[Like, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -141,7 +140,7 @@ def a_table(random: Random, most_rows: int = 12, kinds: Sequence[str] = KINDS, p
         near[kind] = [a_value(random, kind) for _ in range(random.randint(1, 5))]
         for _ in range(random.randint(1, 2)):
             of[Column((next(names),)) if plain else _a_term(random, next(names))] = kind
-    opaque = tuple(Opaque(f"{column} LIKE '%{i}%'", (Column((column,)),)) for i, column in enumerate("st"))
+    opaque = tuple(Like(Column((column,)), f"%{i}%") for i, column in enumerate("st"))
     return some_rows(random, Table({}, [], of, near, opaque), most_rows)
 
 
@@ -338,11 +337,7 @@ def a_layout(random: Random, table: Table, kind: str) -> Layout:
             return a_curve(random, table, kind)
         case "group":
             return a_group(random, table)
-        case "overlap":
-            return an_overlap(random, table)
-    outer = a_layout(random, table, random.choice(LAYOUTS[:-1]))
-    inner = (a_layout(random, table, random.choice(LAYOUTS[:-1])) for _ in range(outer.blocks))
-    return NestedLayout(outer, tuple(inner))
+    return an_overlap(random, table)
 
 
 def seeds(first: int, count: int) -> Iterator[Random]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.predicates.nodes import Expr, Opaque, col
+from hedgerow.core.predicates.nodes import Expr, Like, col
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
@@ -33,7 +33,7 @@ def v(value: str, kind: str) -> dict[str, Any]:
     return {"lit": value, "type": kind}
 
 
-ITEMS = [where("length(word) = 3"), Expr("length(word)", (col("word"),)), Opaque("word LIKE '%ab'", (col("word"),))]
+ITEMS = [where("length(word) = 3"), Expr("length(word)", (col("word"),)), Like(col("word"), "%ab")]
 
 
 def _read(where: Any) -> Any:

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.effort import Effort
-    from hedgerow.core.learning.score import Score
     from hedgerow.core.learning.synthetic_queries import Recurrence
     from hedgerow.core.workload.candidate_cuts import Kind
+    from hedgerow.core.workload.score import Score
     from hedgerow.pipeline.several_tables import LearnedTables
 
 

@@ -1,5 +1,5 @@
 """The learners: each turns a `Problem` into a layout.
 
-A learner is one file, or a folder if its search is large. No learner imports another; all import core only.
-`docs/learners/` has a page for each.
+There is a folder for each paper, with all that only its learners need; its `__init__` names the file to open first. No
+folder imports another, and all import core only. `docs/learners/` has a page for each learner.
 """

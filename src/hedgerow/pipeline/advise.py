@@ -13,12 +13,12 @@ from hedgerow.core.effort import Effort
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, meant, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.learning.rewrite_cost import cost_of
-from hedgerow.core.learning.score import QueryScore
 from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed, estimates
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Workload, shape
+from hedgerow.core.workload.score import QueryScore
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrate import calibrated, items_in
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, speed_of

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.errors import HedgerowError, HedgerowWarning, WorkloadError
 from hedgerow.core.learning.rewrite_choice import Choice, Facts, Limits, choose, worth_moving
 from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.pruning.block_stats import Bools, Floats
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrate import calibrated, items_in

@@ -10,9 +10,10 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.row_order import runs_in
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import Score, score, score_index
+from hedgerow.core.learning.score_layout import score_index, score_layout
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
 from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.score import Score
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
 
@@ -42,7 +43,7 @@ def seconds_in(
     """The estimate for a layout of the sample; None if it divides rows by what no query asks for, as `random` does."""
     few = sample.part(_MAX_ROWS)
     try:
-        scored = with_runs(score(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
+        scored = with_runs(score_layout(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:
         return None
     return seconds_of(source, queries, scored, speed)

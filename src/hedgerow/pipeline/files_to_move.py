@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.core.learning.score import Score
+from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.core.pruning.block_stats import Bools, Floats, Stats
+from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.score import Score
 from hedgerow.spark.compute.evaluate import needed
 from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
 from hedgerow.spark.storage.delta_log import delta_log

@@ -9,14 +9,15 @@ from time import perf_counter
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.score import Score, score_index
+from hedgerow.core.learning.score_layout import score_index
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
 from hedgerow.core.learning.word_search import with_searches
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import with_runs
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import SECONDS_OF, make_learner
@@ -145,7 +146,7 @@ def score_in_memory(posed: TableProblem, learned: Learned) -> Score:
         elif item in rows.columns:
             columns[item] = rows.ranked.get(item, rows.columns[item])
     described = replace(counter, rows=Rows(columns, truths))
-    scored = score_index(BlockIndex((View(described.count(layout)),)), posed.drawn, posed.queries, name)
+    scored = score_index(BlockIndex(described.count(layout)), posed.drawn, posed.queries, name)
     known = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
     drawn = replace(posed.drawn, rows=posed.drawn.rows.knowing(known))
     return with_runs(scored, layout, learned.sort_by, drawn, posed.queries, name)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedgerow.core.errors import LayoutError, warn
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.learning import score as cost
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.pipeline.estimate_seconds import seconds_of, with_runs
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
@@ -35,7 +36,7 @@ def score(
     layout: LearnedTables,
     *args: Any,
     **how: Any,
-) -> dict[str, cost.Score]: ...
+) -> dict[str, Score]: ...
 @overload
 def score(
     spark: SparkSession,
@@ -44,7 +45,7 @@ def score(
     layout: Layout | Learned,
     *args: Any,
     **how: Any,
-) -> cost.Score: ...
+) -> Score: ...
 @in_own_session
 def score(
     spark: SparkSession,
@@ -56,7 +57,7 @@ def score(
     exact: bool = False,
     *,
     table: str | None = None,
-) -> cost.Score | dict[str, cost.Score]:
+) -> Score | dict[str, Score]:
     """The share of the table that the workload would read under the layout: of a fresh sample, or of all rows.
 
     With an estimate of the seconds that a query takes now and would take, measured on some files of the table. Of
@@ -85,7 +86,7 @@ def _scores(
     sample_rows: int | None,
     seed: int,
     exact: bool,
-) -> dict[str, cost.Score]:
+) -> dict[str, Score]:
     tables = opened_tables(spark, tables_in(spark, source) if isinstance(source, str) else source)
     bound = bound_to(tables, workload)
     by_name = {name.lower(): source for name, source in tables.items()}
@@ -101,8 +102,8 @@ def _scores(
         if queries and learned[name].layout != WHOLE:
             found[name] = scored(tables[name], queries, learned[name], sample_rows, seed, exact, joins)
         elif queries:
-            whole = [cost.QueryScore(query.id, 1.0, 1.0, 1.0, None) for query in queries]
-            found[name] = cost.Score.mean(whole, [query.weight for query in queries], 1)
+            whole = [QueryScore(query.id, 1.0, 1.0, 1.0, None) for query in queries]
+            found[name] = Score.mean(whole, [query.weight for query in queries], 1)
     return found
 
 
@@ -115,7 +116,7 @@ def scored(
     exact: bool,
     joins: Joins = NO_JOINS,
     timed: bool = False,
-) -> cost.Score:
+) -> Score:
     """What the queries would read under the layout, with an index that describes what they ask.
 
     `timed`: also what Parquet would skip, which only an estimate of seconds needs."""
@@ -129,7 +130,7 @@ def scored(
         sample, _ = draw(opened, predicates, opened.rows if exact else wanted, seed, feature_terms, joins)
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample.rows.distinct)
         known = sample.noting(noted)
-        result = cost.score(plain, known, queries, opened.name)
+        result = score_layout(plain, known, queries, opened.name)
         if not (timed and isinstance(layout, Learned)):
             return result
         return with_runs(result, plain, layout.sort_by, known, queries, opened.name)

@@ -16,7 +16,6 @@ from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_beside
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.held_out import problem_of
 from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
@@ -27,6 +26,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned

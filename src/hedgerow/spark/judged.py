@@ -490,11 +490,6 @@ def kind_of_setting(key: str) -> Kind:
     return max(found, key=lambda one: one[0], default=(0, "unknown"))[1]
 
 
-def is_harmless_option(name: str) -> bool:
-    """Whether a reader option, in any letter case, leaves rows and values as they are; False for unknown ones."""
-    return name.lower() in HARMLESS_OPTIONS or any(_holding(name.lower(), HARMLESS_OPTIONS))
-
-
 def as_json() -> str:
     """The lists that the rule needs, as JSON; its Java looks settings up as `kind_of_setting` does."""
     return json.dumps(

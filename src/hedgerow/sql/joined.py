@@ -20,6 +20,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Opaque,
     Predicate,
     Prefix,
@@ -103,6 +104,8 @@ def _moved(p: Predicate, to: Move) -> Predicate:
             return In(term(t), literals)
         case Prefix(t, prefix):
             return Prefix(term(t), prefix)
+        case Like(t, pattern):
+            return Like(term(t), pattern)
         case IsNull(t):
             return IsNull(term(t))
         case Opaque(sql, columns):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import calendar
-from datetime import date, timedelta
+import re
+from datetime import date, time, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
+from math import isfinite
 
 from sqlglot import exp
 
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import parse_timestamp
 from hedgerow.core.predicates.nodes import Literal, lit
-from hedgerow.core.predicates.values import canonical, prefix_end
+from hedgerow.core.predicates.values import canonical, has_literal, prefix_end
 
 _DAY_MICROS = 86_400_000_000
 _T = exp.DataType.Type
 _INTEGERS = {_T.TINYINT: 1 << 7, _T.SMALLINT: 1 << 15, _T.INT: 1 << 31, _T.BIGINT: 1 << 63}
 _ZONED = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ}
+_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
 _MAX_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
 
 
@@ -50,18 +53,23 @@ def fold(node: exp.Expr) -> Literal | None:
 
 
 def _number(digits: str) -> Literal | None:
+    """The number; None for a text that Spark refuses, such as a number of too many digits."""
     try:
         if "e" in digits.lower():
-            return lit(float(digits))
-        return lit(Decimal(digits)) if "." in digits else lit(int(digits))
+            return lit(float(digits)) if isfinite(float(digits)) else None
+        value = Decimal(digits)
     except (ValueError, InvalidOperation):
         return None
+    if not has_literal(kinds.DECIMAL, value):
+        return None
+    return lit(value) if "." in digits else lit(int(value))
 
 
 def _negated(value: Literal | None) -> Literal | None:
     if value is None or value.kind not in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return None
-    return Literal(value.kind, canonical(value.kind, -value.value))
+    negative = value.value.copy_negate() if value.kind == kinds.DECIMAL else -value.value  # minus rounds a decimal
+    return Literal(value.kind, canonical(value.kind, negative))
 
 
 def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
@@ -69,6 +77,8 @@ def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
         return None
     if to.this == _T.DATE:
         return _to_date(value)
+    if to.this == _T.TIME:
+        return _to_time(value, [int(p.name) for p in to.expressions])
     if to.this in _ZONED or to.this in (_T.TIMESTAMP, _T.TIMESTAMPNTZ):
         kind = kinds.TIMESTAMP_LOCAL if to.this in _ZONED else kinds.TIMESTAMP_NTZ
         if value.kind == kinds.DATE:
@@ -102,6 +112,18 @@ def _to_date(value: Literal | None) -> Literal | None:
         micros = parse_timestamp(value.value)
         return None if micros is None else Literal(kinds.DATE, micros // _DAY_MICROS)
     return None
+
+
+def _to_time(value: Literal, precision: list[int]) -> Literal | None:
+    """The time of day in a text such as 05:00:00.5; None for another form, or if the cast cuts some of it off."""
+    parts = _CLOCK.fullmatch(value.value) if value.kind == kinds.STRING else None
+    if not parts or len(parts[4] or "") > (precision[0] if precision else 6):
+        return None
+    hour, minute, second = (int(part) for part in parts.groups()[:3])
+    try:
+        return lit(time(hour, minute, second, int((parts[4] or "0").ljust(6, "0"))))
+    except ValueError:
+        return None
 
 
 def _to_decimal(value: Literal, size: list[int]) -> Literal | None:

@@ -6,6 +6,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from hedgerow.sql.written import written
+
 
 def parts_of(sql: str, dialect: str = "spark") -> list[str]:
     """The texts of the parts of the outermost WHERE; none if there is no such, or if the parts name their table.
@@ -21,4 +23,4 @@ def parts_of(sql: str, dialect: str = "spark") -> list[str]:
         return []
     condition = where.this
     parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
-    return [part.sql(dialect) for part in parts]
+    return [written(part, dialect) for part in parts]

@@ -22,7 +22,13 @@ _CALL = re.compile(r"[a-z_]\w*\(")
 _CAST_TYPE = re.compile(r" as \w+")
 _LOOSE_WORD = re.compile(r"[A-Za-z_]\w*(?![\w(])|, *[,)]|\( *,")  # a text without quotes, or an empty one
 _TEXT_TESTS = {"StartsWith": "{}%", "EndsWith": "%{}", "Contains": "%{}%"}
-_QUOTED = {kinds.DATE: "DATE ", kinds.TIMESTAMP: "TIMESTAMP ", kinds.TIMESTAMP_NTZ: "TIMESTAMP_NTZ ", kinds.STRING: ""}
+_QUOTED = {
+    kinds.DATE: "DATE ",
+    kinds.TIME: "TIME ",
+    kinds.TIMESTAMP: "TIMESTAMP ",
+    kinds.TIMESTAMP_NTZ: "TIMESTAMP_NTZ ",
+    kinds.STRING: "",
+}
 _MAX_LENGTH, _MAX_STEPS = 20_000, 20_000
 Schema = Mapping[str, Type]
 Read = Iterator[tuple[str, int]]  # SQL texts, and where the rest begins

@@ -19,6 +19,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Not,
     Opaque,
     Or,
@@ -32,6 +33,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.sql.literals import fold, like_prefix
+from hedgerow.sql.written import written
 
 Resolve = Callable[[exp.Column], Column]
 
@@ -104,7 +106,7 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
             if column is not None:
                 return column
         case exp.Cast() if isinstance(node.this, exp.Column):
-            return Cast(resolve(node.this), Type.parse(node.to.sql("spark")))
+            return Cast(resolve(node.this), Type.parse(written(node.to)))
     sql = spark_sql(node, resolve)
     # A condition inside a comparison keeps its brackets: (a AND b) = FALSE.
     binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
@@ -127,7 +129,7 @@ def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
             column = exp.Dot(this=column, expression=part)
         return column
 
-    return node.transform(plain).sql("spark", comments=False, normalize_functions="upper")
+    return written(node.transform(plain), comments=False, normalize_functions="upper")
 
 
 def _columns_in(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
@@ -210,4 +212,4 @@ def _from_like(node: exp.Like, resolve: Resolve) -> Predicate:
         return Prefix(term_of(node.this, resolve), prefix)
     if not any(c in pattern.value for c in "%_\\"):
         return Compare(term_of(node.this, resolve), "=", pattern)
-    return opaque(node, resolve)
+    return Like(term_of(node.this, resolve), pattern.value)

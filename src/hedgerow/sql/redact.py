@@ -8,6 +8,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from hedgerow.sql.written import written
+
 _LITERALS = (
     *(exp.Literal, exp.HexString, exp.BitString, exp.ByteString, exp.RawString, exp.National, exp.UnicodeString),
     exp.JSONPath,
@@ -24,10 +26,10 @@ def redacted(condition: str, key: bytes) -> str:
         tree = sqlglot.parse_one(condition, read="spark")
     except (SqlglotError, ValueError, RecursionError):
         return "'#unreadable'"
-    return tree.transform(lambda node: _hashed(node, key)).sql("spark")
+    return written(tree.transform(lambda node: _hashed(node, key)))
 
 
 def _hashed(node: exp.Expr, key: bytes) -> exp.Expr:
     if not isinstance(node, _LITERALS):
         return node
-    return exp.Literal.string("#" + hmac.digest(key, node.sql("spark").encode(), "sha256").hex()[:8])
+    return exp.Literal.string("#" + hmac.digest(key, written(node).encode(), "sha256").hex()[:8])

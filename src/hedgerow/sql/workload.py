@@ -21,6 +21,7 @@ from hedgerow.core.workload.queries import Join, Query, Scan
 from hedgerow.sql.edges import Edge
 from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
+from hedgerow.sql.written import written
 
 Schemas = Mapping[str, Any]
 _CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # as sqlglot names the part of a text that lacks something
@@ -75,7 +76,7 @@ class Workload(core.Workload):
                 except SchemaError as error:
                     skipped.append(f"query {name} is left out: {error}")
                     continue
-                queries.append(Query(name, scans, text=node.sql(dialect), dialect=dialect))
+                queries.append(Query(name, scans, text=written(node, dialect), dialect=dialect))
         workload = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
         return core.Workload.bind(workload, dict(known.values())) if known else workload
 

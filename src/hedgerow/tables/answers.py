@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.nodes import (
-    Cast,
     Column,
-    Expr,
-    Opaque,
     Predicate,
     atoms_of,
     columns_in,
     conjunction,
+    is_evaluated_by_spark,
     terms_of,
 )
 from hedgerow.core.predicates.sql_text import quote_name, term_text
@@ -216,7 +214,7 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
     for item in items:
         if isinstance(item, Predicate):
             parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
-            parsed.update(dict.fromkeys(a for a in atoms_of(item) if isinstance(a, Opaque)))
+            parsed.update(dict.fromkeys(a for a in atoms_of(item) if is_evaluated_by_spark(a)))
         elif not isinstance(item, Column):
             parsed[item] = None
     return list(parsed)
@@ -224,5 +222,4 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
 
 def _column_names(item: Item) -> set[str]:
     """The names of an expression's columns, and of the structs around them."""
-    own = (item.column,) if isinstance(item, Cast) else item.columns if isinstance(item, Expr | Opaque) else ()
-    return {term_text(Column(c.path[:n])) for c in own for n in range(1, len(c.path) + 1)}
+    return {term_text(Column(c.path[:n])) for c in columns_in(item) for n in range(1, len(c.path) + 1)}

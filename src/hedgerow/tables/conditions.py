@@ -28,6 +28,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -38,13 +39,12 @@ from hedgerow.core.predicates.nodes import (
     atoms_of,
     lit,
 )
-from hedgerow.core.predicates.sql_text import quote_string, term_text
+from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.spark.compute.evaluate import Item
 
 Json = Mapping[str, Any]
-_OPAQUE = "item", "ends", "contains", "like"  # what may be read as an opaque condition
 
 
 @dataclass
@@ -74,7 +74,7 @@ class ConditionReader:
             bound = bind(self._atom(word, rest), self.schema)
         except (SchemaError, WorkloadError, ValueError):
             return self._unknown()
-        is_known = word in _OPAQUE or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
+        is_known = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
@@ -124,13 +124,13 @@ class ConditionReader:
         return Cast(column, Type.parse(node["cast"])) if "cast" in node else column
 
 
-def _search(word: str, term: Term, text: str) -> Opaque:
+def _search(word: str, term: Term, text: str) -> Like:
     """LIKE, which also stands for what Spark makes of it; of a column of texts, it is the same in every session."""
     if not isinstance(term, Column):
         raise ValueError("unknown")
     plain = re.sub(r"([\\%_])", r"\\\1", text)
     pattern = {"ends": f"%{plain}", "contains": f"%{plain}%"}.get(word, text)
-    return Opaque(f"{term_text(term)} LIKE {quote_string(pattern)}", (term,))
+    return Like(term, pattern)
 
 
 def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
@@ -142,10 +142,10 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _literal(node: Mapping[str, Any]) -> Literal:
-    """A literal from Spark's internal form of the value: days, microseconds, digits."""
+    """A literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
     kind, value = Type.parse(node["type"]).kind, node["lit"]
     match kind:
-        case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+        case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return Literal(kind, canonical(kind, int(value)))
         case kinds.FLOAT:
             return Literal(kind, canonical(kind, float(value)))

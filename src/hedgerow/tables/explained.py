@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.reasons import all_match, skipped
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Bools, Ints
 
 UNKNOWN = "the index does not know them"
 _ALL, _SOME = "all rows match", "rows may match"

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.reasons import untold
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot
 from hedgerow.tables.known_files import KnownFiles, is_hidden
@@ -82,7 +82,7 @@ class IndexedFiles:
 
         Copies are read only if no file was changed: they may hold rows that are gone."""
         opened, cells = self.is_visible.copy(), None
-        with_copies = sum(part.index.overlap is not None for part in self.parts)
+        with_copies = sum(part.index.cells is not None for part in self.parts)
         for part, (mine, theirs) in zip(self.parts, self.places, strict=True):
             whole = with_copies == 1 and len(mine) == len(part.known)
             choice = part.index.choose_files(p, part.known.sizes, copies=whole)

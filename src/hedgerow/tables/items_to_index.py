@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hedgerow.core.layouts.base import Layout, sql_of
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, Term, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Stats
 from hedgerow.core.pruning.words import searched_for_words
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.evaluate import Item, needed
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import FormatError
-from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.spark.storage.footers import Footer
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, assert_never, warn
 from hedgerow.core.html import html_table
-from hedgerow.core.learning.score import QueryScore, Score, read_columns
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.index.values_in import values_in
 from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import Bools
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.write.copies import COPY

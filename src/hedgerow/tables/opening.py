@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hedgerow.core.learning.score import read_columns
+from hedgerow.core.arrays import Bools
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Bools
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.parquet.folder import ParquetFolder

@@ -101,7 +101,7 @@ def join_parts(
         index = part.index(now, columns)
         if lost is not None:
             index = without_columns(index, part.entry.statistics, lost(part))
-        layout = None if index.overlap is None else part.entry.layout
+        layout = None if index.cells is None else part.entry.layout
         spoken_of = () if lost is not None else part.entry.joined
         versions = tuple((j.joined, j.versions, tuple(j.fields.items())) for j in spoken_of)
         groups.setdefault((layout, versions), []).append((part, index))
@@ -154,7 +154,7 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
     while parts and _can_join(parts[-1], newest):
         older = parts.pop()
         both = parts_of(side, (older, newest))
-        if any(part.stored_index.overlap is not None for part in both):
+        if any(part.stored_index.cells is not None for part in both):
             return state
         checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
         entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes))

@@ -44,7 +44,7 @@ def repair(table: StoredTable) -> None:
 
 def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> None:
     """Collect what these queries ask for and the index does not describe yet."""
-    if any(part.stored_index.overlap is not None for part in table.parts):
+    if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
 
     def items_of(part: Part, joins: Joins) -> tuple[Sequence[Item], set[str]]:

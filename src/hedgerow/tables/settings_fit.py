@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
@@ -58,7 +58,7 @@ def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | 
 
 def _row_counts_only(index: BlockIndex) -> BlockIndex:
     """The same blocks with their row counts, without any other statistics."""
-    return BlockIndex(tuple(View(Stats(v.stats.rows, {}, {}), v.membership, v.parts) for v in index.views))
+    return index.map_stats(lambda stats: Stats(stats.rows, {}, {}))
 
 
 def settings_as_written(spark: SparkSession, stored: Mapping[str, str]) -> AbstractContextManager[None]:

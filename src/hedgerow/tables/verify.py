@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.core.pruning.block_stats import Ints, Stats, agree, concat, repeat
+from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step

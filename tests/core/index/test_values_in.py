@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import MAX_RANGES, values_in
 from hedgerow.core.predicates.nodes import FALSE, TRUE, In, Or, col
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -22,7 +22,7 @@ MINE, THEIRS = col("l_orderkey"), col("o_orderkey")
 
 
 def index(stats: TermStats) -> BlockIndex:
-    return BlockIndex((View(Stats(np.full(len(stats.low), 9), {"o_orderkey": stats}, {})),))
+    return BlockIndex(Stats(np.full(len(stats.low), 9), {"o_orderkey": stats}, {}))
 
 
 def described(blocks: Sequence[Sequence[int]], sets: bool, chosen: Sequence[bool]) -> object:

@@ -1,4 +1,4 @@
-"""Vectors of features to blocks, and layouts inside layouts."""
+"""Vectors of features to blocks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ import pytest
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.layouts.base import layout_from_json, layout_to_json
-from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.layouts.nested import NestedLayout
-from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.core.predicates.nodes import Compare, Opaque, Predicate, col, lit
-from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.predicates.nodes import Opaque, Predicate, col
 from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
@@ -67,36 +63,8 @@ def test_no_features_is_one_block() -> None:
     assert (layout.blocks, layout.assign(Rows({x: pa.array([1, 2])})).tolist()) == (1, [0, 0])
 
 
-OUTER = TreeLayout((Compare(x, "<", lit(10)),), ((0, ~0, ~1),))
-SORTED = CurveLayout((Axis(y, "int", (5,)),), (0,), (1,))
-NESTED = NestedLayout(OUTER, (SORTED, TreeLayout((), ())))
-
-
-def test_nested_blocks_follow_each_other() -> None:
-    rows = Rows({x: pa.array([1, 1, 50, None]), y: pa.array([4, 5, 5, None])})
-    assert NESTED.assign(rows).tolist() == [0, 1, 2, 2]
-    assert NESTED.blocks == 3
-    assert NESTED.features == (Compare(x, "<", lit(10)), y)
-
-
-def test_the_outer_promise_holds_for_all_blocks_inside() -> None:
-    assert may_match(Compare(x, ">", lit(10)), NESTED.regions()).tolist() == [False, False, True]
-
-
-def test_nested_sql_exists_where_both_parts_have_it() -> None:
-    woven = CurveLayout((*SORTED.axes, Axis(x, "int", (5,))), (0, 1), (1,), "hilbert")
-    assert NestedLayout(OUTER, (woven, SORTED)).assign_sql() is None
-    trees = NestedLayout(OUTER, (TreeLayout((Compare(y, "=", lit(1)),), ((0, ~0, ~1),)), TreeLayout((), ())))
-    sql = trees.assign_sql()
-    assert sql is not None
-    assert " ".join(sql.split()) == (
-        "CASE (CASE WHEN x < 10 THEN 0 ELSE 1 END) "
-        "WHEN 0 THEN 0 + CASE WHEN y = 1 THEN 0 ELSE 1 END WHEN 1 THEN 2 + 0 END"
-    )
-
-
-@pytest.mark.parametrize("layout", [NESTED, GroupLayout(FEATURES[:2], {"11": 0, "00": 1})], ids=lambda v: v.kind)
-def test_json(layout: NestedLayout | GroupLayout) -> None:
+def test_json() -> None:
+    layout = GroupLayout(FEATURES[:2], {"11": 0, "00": 1})
     assert layout_from_json(layout_to_json(layout)) == layout
 
 
@@ -109,7 +77,7 @@ def test_json(layout: NestedLayout | GroupLayout) -> None:
         ('{"hedgerow_layout": 2, "kind": "tree"}', r"newer Hedgerow \(format 2\)"),
         (
             '{"hedgerow_layout": 1, "kind": "quilt"}',
-            "no layout of the kind 'quilt'; the kinds are curve, group, nested, overlap, tree",
+            "no layout of the kind 'quilt'; the kinds are curve, group, overlap, tree",
         ),
         ('{"hedgerow_layout": 1, "kind": "tree", "cuts": [5], "nodes": []}', "not a predicate"),
         ('{"hedgerow_layout": 1, "kind": "tree", "cuts": []}', "this tree layout is damaged"),

@@ -1,4 +1,4 @@
-"""Trees of cuts: where rows go, what leaves promise, how they are described."""
+"""Trees of cuts: where rows go, and how leaves are described."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import pytest
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
-from hedgerow.core.predicates.nodes import And, Compare, In, IsNull, Opaque, Predicate, Prefix, Term, col, lit
+from hedgerow.core.predicates.nodes import Compare, In, IsNull, Like, Predicate, Prefix, Term, col, lit
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
-LIKE = Opaque("note LIKE '%red%'", (col("note"),))
+LIKE = Like(col("note"), "%red%")
 #            x < 10
 #           /      \
 #   y IN (1, 2)    block 2
@@ -32,56 +31,22 @@ TREE = TreeLayout(
 )
 
 
-def opened(tree: TreeLayout, p: Predicate) -> list[int]:
-    return [int(b) for b in may_match(p, tree.regions()).nonzero()[0]]
-
-
 def test_null_goes_right() -> None:
     columns: dict[Term, Any] = {x: pa.array([5, 5, 5, None, 50]), y: pa.array([1, None, 7, 1, 1])}
     rows = Rows(columns, {LIKE: np.array([2, 4, 2, 2, 2], np.uint8)})
     assert TREE.assign(rows).tolist() == [0, 3, 1, 2, 2]
 
 
-@pytest.mark.parametrize(
-    ("p", "blocks"),
-    [
-        (Compare(x, ">=", lit(10)), [2]),
-        (Compare(x, "<", lit(10)), [0, 1, 3]),
-        (IsNull(x), [2]),
-        (Compare(y, "=", lit(2)), [0, 2]),
-        (IsNull(y), [1, 2, 3]),
-        (LIKE, [0, 1, 2]),
-        (And((LIKE, Compare(x, "=", lit(3)), Compare(y, "=", lit(5)))), [1]),
-        (Compare(col("unheard_of"), "=", lit(1)), [0, 1, 2, 3]),
-    ],
-    ids=lambda v: str(v) if isinstance(v, list) else predicate_text(v),
-)
-def test_regions(p: Predicate, blocks: list[int]) -> None:
-    assert opened(TREE, p) == blocks
-
-
-def test_a_region_of_single_values_knows_the_others_are_not_there() -> None:
-    tree = TreeLayout((In(y, (lit(1), lit(9))),), ((0, ~0, ~1),))
-    assert opened(tree, Compare(y, "=", lit(5))) == [1]
-
-
-def test_nan_among_single_values_is_promised_too() -> None:
-    nan = lit(float("nan"))
-    tree = TreeLayout((In(x, (lit(1.0), nan)),), ((0, ~0, ~1),))
-    assert tree.assign(Rows({x: pa.array([float("nan"), 2.0])})).tolist() == [0, 1]
-    assert opened(tree, Compare(x, "=", nan)) == [0]
-    assert opened(tree, Compare(x, ">", lit(1.0))) == [0, 1]
-
-
-def test_a_block_with_several_leaves_promises_what_all_of_them_do() -> None:
+def test_a_block_with_several_leaves_is_described_as_one() -> None:
     """Leaves x < 0 and 0 <= x < 100 in block 0; NULL and the rest in block 1."""
-    cuts = (Compare(x, "<", lit(0)), Compare(x, "<", lit(100)))
-    tree = TreeLayout(cuts, ((0, ~0, 1), (1, ~0, ~1)))
+    tree = TreeLayout((Compare(x, "<", lit(0)), Compare(x, "<", lit(100))), ((0, ~0, 1), (1, ~0, ~1)))
     assert tree.blocks == 2
-    assert opened(tree, Compare(x, "=", lit(50))) == [0]
-    assert opened(tree, Compare(x, "=", lit(150))) == [1]
-    assert opened(tree, IsNull(x)) == [1]
     assert predicate_text(tree.describe(0)) == "x < 100"
+
+
+def test_nan_equals_nan_in_a_cut() -> None:
+    tree = TreeLayout((In(x, (lit(1.0), lit(float("nan")))),), ((0, ~0, ~1),))
+    assert tree.assign(Rows({x: pa.array([float("nan"), 2.0])})).tolist() == [0, 1]
 
 
 def test_describe() -> None:
@@ -110,7 +75,7 @@ def test_assign_sql() -> None:
 
 def test_no_nodes_is_one_block() -> None:
     tree = TreeLayout((), ())
-    assert (tree.blocks, tree.assign_sql(), len(tree.regions())) == (1, "0", 1)
+    assert (tree.blocks, tree.assign_sql()) == (1, "0")
     assert tree.assign(Rows({x: pa.array([1, 2])})).tolist() == [0, 0]
     assert predicate_text(tree.describe(0)) == "TRUE"
 
@@ -142,7 +107,6 @@ def test_ten_thousand_leaves() -> None:
     assert tree.assign_sql().count("WHEN") == 9_999
     assert layout_from_json(layout_to_json(tree)) == tree
     assert predicate_text(tree.describe(77)) == "x >= 77 AND x < 78"
-    assert may_match(Compare(x, "=", lit(1234)), tree.regions()).nonzero()[0].tolist() == [1234]
 
 
 def test_a_tree_that_is_one_long_chain() -> None:
@@ -173,9 +137,7 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
 
 
-def test_what_is_cut_where() -> None:
-    assert TREE.cuts_by_level() == {"note": [0, 0, 1], "x": [1, 0, 0], "y": [0, 1, 0]}
+def test_outline() -> None:
     assert TREE.outline(0) == "x < 10\n  3 leaves\n  block 2"
     assert TREE.outline().split("\n")[2:5] == ["    block 0", f"    {predicate_text(LIKE)}", "      block 1"]
     assert TreeLayout((), ()).outline() == "block 0"
-    assert TreeLayout((), ()).cuts_by_level() == {}

@@ -16,10 +16,9 @@ from hedgerow.core.learning.held_out import LEAST_HELD_OUT, HeldOut, problem_of
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.trees.greedy import cells_by_trial, greedy
-from hedgerow.core.predicates.nodes import And, Compare, Opaque, Predicate, atoms_of, col, lit
-from hedgerow.core.predicates.sql_text import quote_string
+from hedgerow.core.predicates.nodes import And, Compare, Like, Predicate, atoms_of, col, lit
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.qdtree import QdTree
+from hedgerow.learners.qdtree.qdtree import QdTree
 
 ROWS, BLOCK_ROWS = 2_000, 100
 SEEDS = 0, 1  # of which one takes single leaves and one joins them
@@ -41,14 +40,14 @@ def about(column: str, start: int, width: int) -> Predicate:
     return And((Compare(col(column), ">=", lit(start)), Compare(col(column), "<", lit(start + width))))
 
 
-def searching(word: str) -> Opaque:
-    return Opaque(f"note LIKE {quote_string(f'%{word}%')}", (col("note"),))
+def searching(word: str) -> Like:
+    return Like(col("note"), f"%{word}%")
 
 
 def sampled(table: pa.Table, queries: list[Predicate]) -> Sample:
     """All rows, with the outcomes of the searches, which only an engine evaluates."""
     sample = Sample.of_table(table)
-    searches = list(dict.fromkeys(a for q in queries for a in atoms_of(q) if isinstance(a, Opaque)))
+    searches = list(dict.fromkeys(a for q in queries for a in atoms_of(q) if isinstance(a, Like)))
     return replace(sample, rows=Rows(sample.rows.columns, outcomes(table, searches)))
 
 

@@ -12,8 +12,8 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.row_order import best_order, runs_in, work
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, Opaque, Predicate, col, lit
-from hedgerow.learners.zorder import ZOrder
+from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, Like, Predicate, col, lit
+from hedgerow.learners.zorder.zorder import ZOrder
 
 x, y, z, word = col("x"), col("y"), col("z"), col("word")
 R = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def test_many_queries_are_drawn_by_weight() -> None:
 def test_a_long_text_takes_work_by_its_length() -> None:
     table = pa.table({"x": pa.array([1]), "y": pa.array([1.5]), "word": pa.array(["w" * 24])})
     sample = replace(Sample.of_table(table), unpacked={"x": 0.1, "y": 8.0, "word": 21.0})
-    search = Opaque("word LIKE '%a%'", (word,))
+    search = Like(word, "%a%")
     assert work(sample, below(x, 1)) == work(sample, below(y, 1)) == 3
     assert work(sample, search) == 24
     assert work(sample, And((below(x, 1), search, below(x, 9)))) == 27
@@ -59,7 +59,7 @@ def test_a_long_text_takes_work_by_its_length() -> None:
 
 def test_no_column() -> None:
     assert best(below(x, N // 2)) is None
-    assert best(Opaque("word LIKE '%a%'", (word,))) is None
+    assert best(Like(word, "%a%")) is None
     problem = Problem.build(SAMPLE, (below(y, 100),), 100_000)
     curve = ZOrder().fit(problem)
     assert isinstance(curve, CurveLayout)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.core.learning.score import QueryScore, Score
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
+from hedgerow.core.workload.score import QueryScore, Score
 
 
 def scored(*queries: tuple[float, float, float], blocks: int = 100) -> Score:

@@ -8,7 +8,7 @@ import pytest
 
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.score import score
+from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.virtual_blocks import distinct_in_table, virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, In, Predicate, col, lit
 from hedgerow.core.workload.queries import Workload
@@ -49,7 +49,7 @@ def opened(whole: Sample, asked: list[Predicate]) -> float:
 
 
 def expected(sample: Sample, asked: list[Predicate]) -> float:
-    return score(TREE, sample.noting(asked), Workload.of("t", asked).queries, "t").blocks_read
+    return score_layout(TREE, sample.noting(asked), Workload.of("t", asked).queries, "t").blocks_read
 
 
 @pytest.mark.parametrize("shape", ["equal", "in", "and"])

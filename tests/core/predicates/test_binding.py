@@ -10,7 +10,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -32,6 +32,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -107,7 +108,7 @@ def local(*parts: int) -> Literal:
         ("i", "=", lit(Decimal("1e-29")), "(i = 0.00000000000000000000000000001)"),
         # decimals and doubles
         ("d", "=", lit(Decimal("2.505")), "d = 2.505"),
-        ("d", "<", lit(3), "d < 3.0"),
+        ("d", "<", lit(3), "d < 3BD"),
         ("d", ">=", lit(0.1), "d >= 0.1"),
         ("d", ">=", lit("0.1"), "d >= 0.1"),
         ("d", "=", lit("0.1"), "(d = '0.1')"),
@@ -169,14 +170,14 @@ def test_zones(name: str, literal: Literal, zone: str | None, bound: str) -> Non
     [
         (("i", "bigint"), "<", lit(5), "i < 5"),
         (("i", "decimal(10,0)"), "<", lit(5), "i < 5"),
-        (("d", "decimal(10,4)"), "<", lit(5), "d < 5.0"),
+        (("d", "decimal(10,4)"), "<", lit(5), "d < 5BD"),
         (("f", "double"), "<", lit(0.5), "f < 0.5D"),
         (("l", "double"), "<", lit(2.5), "l < 3"),
         (("ntz", "date"), "=", lit("2024-01-15"), "ntz >= TIMESTAMP_NTZ '2024-01-15 00:00:00' AND ntz < TIMESTAMP_NTZ '2024-01-16 00:00:00'"),
         (("ts", "date"), "<=", lit(date(2024, 1, 15)), "ts < TIMESTAMP_LTZ '2024-01-16 00:00:00 UTC'"),
         # what may fail, round or wrap keeps its cast: its values are not those of the column
         (("l", "int"), "<", lit(5), "CAST(l AS INT) < 5"),
-        (("d", "decimal(6,1)"), "<", lit(5), "CAST(d AS DECIMAL(6,1)) < 5.0"),
+        (("d", "decimal(6,1)"), "<", lit(5), "CAST(d AS DECIMAL(6,1)) < 5BD"),
         (("x", "float"), "<", lit(0.5), "CAST(x AS FLOAT) < 0.5D"),
         (("x", "bigint"), "<", lit(5), "CAST(x AS BIGINT) < 5"),
         (("s", "int"), "<", lit(5), "CAST(s AS INT) < 5"),
@@ -194,7 +195,7 @@ def test_casts(cast: tuple[str, str], op: str, literal: Literal, bound: str) -> 
         (In(col("l"), ()), "l <> l"),
         (In(col("t"), (lit(1), lit(Decimal("1e-28")))), "t = 1 OR t <> t"),
         (In(col("t"), (lit(1), lit(Decimal("1e-29")))), "(t IN (1, 0.00000000000000000000000000001))"),
-        (In(col("d"), (lit(10**9), lit(Decimal("1e-28")))), "d IN (0.0000000000000000000000000001, 1000000000.0)"),
+        (In(col("d"), (lit(10**9), lit(Decimal("1e-28")))), "d IN (0.0000000000000000000000000001, 1000000000BD)"),
         (In(col("d"), (lit(10**10), lit(Decimal("1e-28")))), "(d IN (10000000000, 0.0000000000000000000000000001))"),
         (In(col("l"), (lit(1), lit("2"))), "(l IN (1, '2'))"),
         (In(col("l"), (lit("1"), lit("2"))), "l IN (1, 2)"),
@@ -211,7 +212,7 @@ def test_casts(cast: tuple[str, str], op: str, literal: Literal, bound: str) -> 
         (CompareTerms(col("f"), "<", col("x")), "f < x"),
         (CompareTerms(col("dt"), "<", col("ts")), "(dt < ts)"),
         (CompareTerms(col("list"), "=", col("list")), "(list = list)"),
-        (Not(Opaque("x LIKE 'a'", (col("X"),))), "NOT ((x LIKE 'a'))"),
+        (Not(Like(col("X"), "a")), "NOT ((x LIKE 'a'))"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )  # fmt: skip
@@ -265,7 +266,7 @@ def test_a_column_the_schema_lacks() -> None:
     with pytest.raises(SchemaError, match="there is no column nothing"):
         bind(Compare(col("nothing"), "=", lit(1)), SCHEMA)
     with pytest.raises(SchemaError, match="there is no column gone"):
-        bind(Opaque("gone LIKE 'x'", (col("gone"),)), SCHEMA)
+        bind(Like(col("gone"), "x"), SCHEMA)
 
 
 def test_expressions_name_their_columns() -> None:
@@ -543,3 +544,25 @@ def test_38_digits_against_doubles_at_the_edge(value: float, beside: int, scale:
                 d = Decimal(f"{n}E-{scale}")
                 if abs(n) < 10**38:
                     assert truth(bound, {name: d}) is OPS[op](spark_double(d), spark_double(value)), (op, d)
+
+
+@pytest.mark.parametrize(
+    ("type_", "op", "literal", "bound"),
+    [
+        ("decimal(38,0)", ">=", lit(Decimal("9" * 38)), f"x >= {'9' * 38}BD"),
+        ("decimal(38,0)", "<=", lit(1e38), "NOT (x <> x)"),
+        ("decimal(38,0)", "<", lit(1e40), "NOT (x <> x)"),
+        ("decimal(38,0)", ">", lit(float("inf")), "x <> x"),
+        ("decimal(38,38)", ">=", lit(-1.5), "NOT (x <> x)"),
+        ("bigint", "<=", lit(2**63 - 1), "NOT (x <> x)"),
+        ("bigint", ">", lit(2**63 - 1), "x <> x"),
+        ("date", "<=", lit(2**31 - 1, "date"), "NOT (x <> x)"),
+        ("date", ">", lit(2**31 - 1, "date"), "x <> x"),
+        ("date", ">=", lit(-(2**31), "date"), "x >= DATE '-5877641-06-23'"),
+        ("time(6)", "<=", lit(time(23, 59, 59, 999_999)), "x <= TIME '23:59:59.999999'"),
+        ("time(0)", "<", lit("05:00:00"), "(x < '05:00:00')"),
+    ],
+)
+def test_ends_of_types(type_: str, op: str, literal: Literal, bound: str) -> None:
+    """Every literal that is written is one that Spark has."""
+    assert predicate_text(bind(Compare(col("x"), op, literal), as_schema({"x": type_}))) == bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -17,8 +17,8 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Not,
-    Opaque,
     Or,
     Prefix,
     atoms_of,
@@ -33,7 +33,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN, canonical
 
 x, y = col("x"), col("y")
-LESS, LIKE = Compare(x, "<", lit(5)), Opaque("note LIKE '%a%'", (col("note"),))
+LESS, LIKE = Compare(x, "<", lit(5)), Like(col("note"), "%a%")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,10 @@ LESS, LIKE = Compare(x, "<", lit(5)), Opaque("note LIKE '%a%'", (col("note"),))
     [
         (-5, "-5"),
         (Decimal("2.500"), "2.5"),
-        (Decimal("1E+3"), "1000.0"),
+        (Decimal("1E+3"), "1000BD"),
+        (Decimal("9" * 38), f"{'9' * 38}BD"),
+        (Decimal("-0." + "9" * 38), f"-0.{'9' * 38}"),
+        (time(23, 59, 59, 5), "TIME '23:59:59.000005'"),
         (1.5, "1.5D"),
         (-0.0, "0.0D"),
         (float("nan"), "double('NaN')"),
@@ -97,7 +100,7 @@ def test_predicates(p: And, sql: str) -> None:
 def test_walking() -> None:
     month = Expr("month(d)", (col("d"),))
     p = And((Or((LESS, LIKE)), Not(Compare(month, "=", lit(3)))))
-    assert [type(node).__name__ for node in walk(p)] == ["And", "Or", "Compare", "Opaque", "Not", "Compare"]
+    assert [type(node).__name__ for node in walk(p)] == ["And", "Or", "Compare", "Like", "Not", "Compare"]
     assert list(atoms_of(p)) == [LESS, LIKE, Compare(month, "=", lit(3))]
     assert terms_of(p) == {x, month}
     assert columns_of(p) == {x, col("note"), col("d")}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.predicates.nodes import Compare, Not, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import Compare, Like, Not, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
@@ -29,7 +29,7 @@ from hedgerow.core.pruning.block_stats import (
 from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 
 x = col("x")
-RED = Opaque("colour LIKE '%red%'", (col("colour"),))
+RED = Like(col("colour"), "%red%")
 
 
 def of(values: list[Any], entry: list[int], entries: int = 2, **more: Any) -> Stats:

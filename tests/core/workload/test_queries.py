@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import FormatError, WorkloadError
-from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Opaque, Or, Predicate, Prefix, col, lit
+from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Like, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Session
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -30,7 +30,7 @@ def join() -> Query:
 
 
 def test_jsonl_round_trip(tmp_path: Path) -> None:
-    workload = Workload((join(), *Workload.of("t", [LESS, In(x, ()), Opaque("x LIKE '%ü%'", (x,))])))
+    workload = Workload((join(), *Workload.of("t", [LESS, In(x, ()), Like(x, "%ü%")])))
     assert Workload.from_jsonl(workload.to_jsonl()) == workload
     workload.save(tmp_path / "w.jsonl")
     assert Workload.from_jsonl((tmp_path / "w.jsonl").read_text(encoding="utf-8")) == workload

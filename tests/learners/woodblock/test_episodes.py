@@ -19,7 +19,7 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import stepwise
 from hedgerow.learners.woodblock.episodes import RATIO_EPS, Choices, Episodes, Forest, OpenNodes, Policy, following
 from hedgerow.learners.woodblock.region_bits import Pieces
-from tests.learners.test_qdtree import Slow, a_problem, sampled, walked
+from tests.learners.qdtree.test_qdtree import Slow, a_problem, sampled, walked
 
 randoms = st.integers(0, 2**32).map(Random)
 x, y = col("x"), col("y")

@@ -12,9 +12,9 @@ import pytest
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout
-from hedgerow.core.learning.curves.order import interleaved
 from hedgerow.core.predicates.nodes import col
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.zorder.zorder_learned import interleaved
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block

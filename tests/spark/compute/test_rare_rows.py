@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import Compare, Opaque, Predicate, col, lit
+from hedgerow.core.predicates.nodes import Compare, Like, Opaque, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.spark.compute.sample import draw, with_rare_rows
@@ -38,7 +38,7 @@ def trues(rows: Rows, p: Predicate) -> int:
 
 
 def test_all_rows_of_a_rare_condition_follow_the_sample(source: Source) -> None:
-    word = Opaque("word LIKE '%4321%'", (col("word"),))
+    word = Like(col("word"), "%4321%")
     sample = drawn(source, RARE, FREQUENT, word)
     rows = with_rare_rows(source, sample, [RARE, FREQUENT, word], FEW, ROWS)
     assert len(rows) - len(sample) == 1 + ROWS // 5000

@@ -21,7 +21,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from hedgerow.core.pruning.block_stats import Bools, Ints
+from hedgerow.core.arrays import Bools, Ints
 
 WholePlaces = Mapping[int, frozenset[int]]  # cell -> places that hold all its rows
 Places = dict[int, dict[int, set[int]]]  # cell -> place -> files
@@ -36,10 +36,8 @@ class CellParts:
     file: Ints
 
     @staticmethod
-    def concat(parts: Sequence[CellParts], files: Sequence[int]) -> CellParts | None:
-        """Return the parts of several indexes, each of which has so many files; None if there are no parts."""
-        if not parts:
-            return None
+    def concat(parts: Sequence[CellParts], files: Sequence[int]) -> CellParts:
+        """Return the parts of several indexes, one after the other; `files`: how many files each has."""
         starts = np.cumsum([0, *files[:-1]])
         file = np.concatenate([p.file + start for p, start in zip(parts, starts, strict=True)])
         return CellParts(np.concatenate([p.cell for p in parts]), np.concatenate([p.place for p in parts]), file)
@@ -112,8 +110,8 @@ def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
             continue
         chosen[place] = len(chosen)
         for cell in list(missing_cells[place]):
-            for other in places[cell]:
-                missing_cells[other].discard(cell)
+            for other_place in places[cell]:
+                missing_cells[other_place].discard(cell)
     return chosen
 
 

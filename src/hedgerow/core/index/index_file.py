@@ -9,14 +9,13 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.index.block_index import BlockIndex, Membership, View
+from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.types import Type
@@ -30,7 +29,7 @@ INDEX_FORMAT = 1
 _OF_WORDS = "words_"  # before the names of parts that describe a term's words
 _SCHEMA = pa.schema(
     [
-        ("view", pa.int32()),
+        ("view", pa.string()),
         ("part", pa.string()),
         ("name", pa.string()),
         ("meta", pa.string()),
@@ -41,34 +40,21 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One row of the file; `part` is the name of what `arrays` hold, `name` the term or condition."""
+    """One row of the file. `view`: `blocks` or `cells`; `part`: what `arrays` hold; `name`: the term or condition."""
 
-    view: int
+    view: str
     part: str
     name: str
     meta: dict[str, Any]
     arrays: dict[str, pa.Array]
 
 
-def save_index(index: BlockIndex, path: str | Path) -> None:
-    """Write the index to a file; a crash leaves no incomplete file at `path`."""
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(index_bytes(index))
-    partial.replace(target)
-
-
-def load_index(path: str | Path) -> BlockIndex:
-    """Read a file that `save_index` wrote; FormatError if it is damaged, newer, or no block index."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise FormatError(f"the block index {path} cannot be read: {error.strerror}") from error
-    return index_of_bytes(data, str(path))
-
-
 def index_bytes(index: BlockIndex) -> bytes:
-    parts = [p for i, view in enumerate(index.views) for p in _parts(i, view)]
+    parts = list(_parts("blocks", index.blocks))
+    if index.cells is not None:
+        arrays = {"cell": index.cells.parts.cell, "place": index.cells.parts.place, "file": index.cells.parts.file}
+        parts.append(_Part("cells", "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()}))
+        parts += _parts("cells", index.cells.stats)
     rows = [
         {
             "view": p.view,
@@ -103,12 +89,12 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
         rows = table.to_pylist()
         if table.schema.metadata.get(DIGEST) != _digest(rows):
             raise FormatError(f"{where} is a damaged block index")
-        views = [_view([r for r in rows if r["view"] == i]) for i in range(max(r["view"] for r in rows) + 1)]
+        blocks, cells = (_View.of_rows([r for r in rows if r["view"] == view]) for view in ("blocks", "cells"))
+        return BlockIndex(blocks.stats(), CellIndex(cells.stats(), cells.parts()) if cells.content else None)
     except FormatError:
         raise
     except (pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as error:
         raise FormatError(f"{where} is a damaged block index") from error
-    return BlockIndex(tuple(views))
 
 
 def _digest(rows: list[dict[str, Any]]) -> bytes:
@@ -121,74 +107,70 @@ def _digest(rows: list[dict[str, Any]]) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _parts(i: int, view: View) -> Iterator[_Part]:
-    stats = view.stats
-    yield _Part(i, "rows", "", {}, {"rows": pa.array(stats.rows)})
-    if view.membership is not None:
-        yield _Part(i, "offsets", "", {}, {"offsets": pa.array(view.membership.offsets)})
-        yield _Part(i, "blocks", "", {}, {"blocks": pa.array(view.membership.blocks)})
-    if view.parts is not None:
-        arrays = {"cell": view.parts.cell, "place": view.parts.place, "file": view.parts.file}
-        yield _Part(i, "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()})
+def _parts(view: str, stats: Stats) -> Iterator[_Part]:
+    yield _Part(view, "rows", "", {}, {"rows": pa.array(stats.rows)})
     for name, t in stats.terms.items():
-        yield from _parts_of_term(i, name, t)
+        yield from _parts_of_term(view, name, t)
         if t.words:
-            yield from _parts_of_term(i, name, t.words, _OF_WORDS)
+            yield from _parts_of_term(view, name, t.words, _OF_WORDS)
     for name, condition in stats.conditions.items():
-        yield _Part(i, "feature", name, encode(condition.predicate), {"bits": pa.array(condition.bits)})
+        yield _Part(view, "feature", name, encode(condition.predicate), {"bits": pa.array(condition.bits)})
 
 
-def _parts_of_term(i: int, name: str, t: TermStats, of: str = "") -> Iterator[_Part]:
+def _parts_of_term(view: str, name: str, t: TermStats, of: str = "") -> Iterator[_Part]:
     meta = {"type": str(t.type)}
-    yield _Part(i, of + "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
+    yield _Part(view, of + "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
     entries = {"low": t.low, "high": t.high, "nulls": t.nulls, "nan": t.nan}
     if t.sets:
         entries["set_of"] = t.sets.set_of
-        yield _Part(i, of + "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
-        yield _Part(i, of + "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
-    yield _Part(i, of + "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
+        yield _Part(view, of + "set_offsets", name, {}, {"offsets": pa.array(t.sets.offsets)})
+        yield _Part(view, of + "set_codes", name, {}, {"codes": pa.array(t.sets.codes)})
+    yield _Part(view, of + "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
 
 
-def _view(rows: list[dict[str, Any]]) -> View:
-    content = {(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows}
+@dataclass(frozen=True)
+class _View:
+    """The parts of one view of the file, by part and name: what is said of it, and its arrays."""
 
-    def array(part: str, name: str, key: str) -> Any:
-        return content[part, name][1][key].to_numpy(zero_copy_only=False)
+    content: dict[tuple[str, str], tuple[dict[str, Any], dict[str, pa.Array]]]
 
-    def copy(part: str, name: str, key: str) -> Any:
-        return np.array(array(part, name, key))
+    @staticmethod
+    def of_rows(rows: list[dict[str, Any]]) -> _View:
+        return _View({(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows})
 
-    def term(name: str, of: str = "") -> TermStats:
+    def stats(self) -> Stats:
+        terms = {name: self._term(name) for part, name in self.content if part == "term"}
+        conditions = {
+            name: NotedCondition(decode_predicate(meta), self._copy(part, name, "bits"))
+            for (part, name), (meta, _) in self.content.items()
+            if part == "feature"
+        }
+        stats = Stats(self._copy("rows", "", "rows"), terms, conditions)
+        _check_lengths(stats)
+        return stats
+
+    def parts(self) -> CellParts:
+        return CellParts(*(self._copy("parts", "", key) for key in ("cell", "place", "file")))
+
+    def _copy(self, part: str, name: str, key: str) -> Any:
+        return np.array(self.content[part, name][1][key].to_numpy(zero_copy_only=False))
+
+    def _term(self, name: str, of: str = "") -> TermStats:
         part = of + "term"
-        meta, arrays = content[part, name]
+        meta, arrays = self.content[part, name]
         type_ = Type.parse(meta["type"])
         sets = None
         if "set_of" in arrays:
             sets = DistinctSets(
-                copy(part, name, "set_of"),
-                copy(of + "set_offsets", name, "offsets"),
-                copy(of + "set_codes", name, "codes"),
+                self._copy(part, name, "set_of"),
+                self._copy(of + "set_offsets", name, "offsets"),
+                self._copy(of + "set_codes", name, "codes"),
             )
-        values = from_arrow(type_.kind, content[of + "values", name][1]["values"])
-        low, high, nulls, nan = (copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
-        has_words = not of and (f"{_OF_WORDS}term", name) in content
-        return TermStats(type_, values, low, high, nulls, nan, sets, term(name, _OF_WORDS) if has_words else None)
-
-    terms = {name: term(name) for part, name in content if part == "term"}
-    conditions = {
-        name: NotedCondition(decode_predicate(meta), copy(part, name, "bits"))
-        for (part, name), (meta, _) in content.items()
-        if part == "feature"
-    }
-    membership = None
-    if ("blocks", "") in content:
-        membership = Membership(copy("offsets", "", "offsets"), copy("blocks", "", "blocks"))
-    parts = None
-    if ("parts", "") in content:
-        parts = CellParts(copy("parts", "", "cell"), copy("parts", "", "place"), copy("parts", "", "file"))
-    stats = Stats(copy("rows", "", "rows"), terms, conditions)
-    _check_lengths(stats)
-    return View(stats, membership, parts)
+        values = from_arrow(type_.kind, self.content[of + "values", name][1]["values"])
+        low, high, nulls, nan = (self._copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
+        has_words = not of and (f"{_OF_WORDS}term", name) in self.content
+        words = self._term(name, _OF_WORDS) if has_words else None
+        return TermStats(type_, values, low, high, nulls, nan, sets, words)
 
 
 def _check_lengths(stats: Stats) -> None:

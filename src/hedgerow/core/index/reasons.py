@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import And, Literal, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.normal_form import negate, normalise
 from hedgerow.core.predicates.sql_text import literal_text, predicate_text, term_text
-from hedgerow.core.pruning.block_stats import Bools, Ints, Stats, TermStats
+from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.evaluator import may_match, must_match
 
 
@@ -30,8 +31,8 @@ class Skipped:
     values: str | None = None
 
     def __str__(self) -> str:
-        seen = "" if self.values is None else f"; there, {self.values}"
-        return f"no row satisfies {predicate_text(self.never)}{seen}"
+        values = "" if self.values is None else f"; there, {self.values}"
+        return f"no row satisfies {predicate_text(self.never)}{values}"
 
 
 def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
@@ -42,15 +43,15 @@ def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
     left = ~index.may_hold(p)
     parts = list(p.children) if isinstance(p, And) else []
     closed = {part: ~index.may_hold(part) for part in parts}
-    found = []
+    reasons = []
     while parts and left.any():
         best = max(parts, key=lambda part: int((closed[part] & left).sum()))
         if not (closed[best] & left).any():
             break
-        found.append(_skipped(index, best, closed[best] & left))
+        reasons.append(_skipped(index, best, closed[best] & left))
         left &= ~closed[best]
         parts.remove(best)
-    return [*found, _skipped(index, p, left)] if left.any() else found
+    return [*reasons, _skipped(index, p, left)] if left.any() else reasons
 
 
 def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
@@ -64,18 +65,18 @@ def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     if len(terms) != 1:
         return None
     name = term_text(terms[0])
-    known = stats.terms[name]
-    blocks = blocks[known.has_value[blocks]]
+    term = stats.terms[name]
+    blocks = blocks[term.has_value[blocks]]
     if not len(blocks):
         return f"{name} has no value"
-    low, high = int(known.low[blocks].min()), int(known.high[blocks].max())
+    low, high = int(term.low[blocks].min()), int(term.high[blocks].max())
     if low % 2 == 0 or high % 2 == 0:  # gaps between the listed values
         return None
-    nulls, nan = known.nulls[blocks].max(keepdims=True), np.array([known.nan[blocks].any()])
-    span = TermStats(known.type, known.values, np.array([low], np.int32), np.array([high], np.int32), nulls, nan)
+    nulls, nan = term.nulls[blocks].max(keepdims=True), np.array([term.nan[blocks].any()])
+    span = TermStats(term.type, term.values, np.array([low], np.int32), np.array([high], np.int32), nulls, nan)
     if may_match(p, Stats(np.ones(1, np.int64), {name: span}, {}))[0]:
         return None  # each block excludes it by itself, but not all of them together
-    texts = [literal_text(Literal(known.type.kind, known.values[code // 2])) for code in (low, high)]
+    texts = [literal_text(Literal(term.type.kind, term.values[code // 2])) for code in (low, high)]
     return f"{name} is {texts[0]} to {texts[1]}"
 
 

@@ -8,17 +8,13 @@ Statistics about the rest are used only in sessions with the settings under whic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Cast, Column, Expr, Opaque, Predicate, Term, atoms_of, terms_of
+from hedgerow.core.predicates.nodes import Cast, Column, Expr, Like, Opaque, Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
 from hedgerow.core.pruning.block_stats import Stats
-
-_LIKE = re.compile(r"[A-Za-z_]\w* LIKE '[^'\\]*'")
 
 
 def is_session_safe(item: Predicate | Term) -> bool:
@@ -34,20 +30,24 @@ def is_session_safe(item: Predicate | Term) -> bool:
 
 
 def _is_safe_atom(atom: Predicate) -> bool:
-    return bool(_LIKE.fullmatch(atom.sql)) if isinstance(atom, Opaque) else True
+    match atom:
+        case Like(term=term):
+            return isinstance(term, Column)
+        case Opaque():
+            return False
+    return True
 
 
 def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
     """The index without the statistics that may not hold in every session."""
-    return BlockIndex(tuple(replace(view, stats=_safe_stats(view.stats, schema)) for view in index.views))
+    return index.map_stats(lambda stats: _safe_stats(stats, schema))
 
 
 def _safe_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
     def only_of_strings(p: Predicate) -> bool:
         """LIKE casts other values to text, and the text may depend on the session."""
-        opaque = [a for a in atoms_of(p) if isinstance(a, Opaque)]
-        kinds = {schema[term_text(c)].kind if term_text(c) in schema else None for a in opaque for c in a.columns}
-        return kinds <= {STRING}
+        searched = {term_text(a.term) for a in atoms_of(p) if isinstance(a, Like)}
+        return all(name in schema and schema[name].kind == STRING for name in searched)
 
     terms = {name: t for name, t in stats.terms.items() if name in schema}
     conditions = {

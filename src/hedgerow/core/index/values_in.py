@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import (
@@ -24,11 +25,14 @@ from hedgerow.core.predicates.nodes import (
     disjunction,
 )
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import Bools, TermStats
+from hedgerow.core.pruning.block_stats import TermStats
 
 MAX_VALUES, MAX_RANGES = 500, 20
 # Not of floating-point numbers, for NaN is in no range.
-_KINDS = (kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ, kinds.BINARY)
+_KINDS = (
+    *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY),
+    *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
+)
 
 
 def values_in(parts: Sequence[tuple[BlockIndex, Bools]], column: Column, seen_as: Column) -> Predicate:
@@ -57,15 +61,15 @@ def _listed(stats: TermStats, chosen: Bools) -> list[int] | None:
     """The codes of all values, if they are known and few."""
     if stats.sets is None:
         return None
-    found: set[int] = set()
+    listed_codes: set[int] = set()
     for entry in np.flatnonzero(chosen).tolist():
         codes = stats.sets.of(entry)
         if codes is None:
             return None
-        found.update(codes.tolist())
-        if len(found) > MAX_VALUES:
+        listed_codes.update(codes.tolist())
+        if len(listed_codes) > MAX_VALUES:
             return None
-    return sorted(found)
+    return sorted(listed_codes)
 
 
 def _ranges(stats: TermStats, chosen: Bools) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import Predicate, Term, columns_in
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
@@ -15,12 +15,13 @@ def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: 
     if not lost:
         return index
     names = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, lost)}
-    views = []
-    for view in index.views:
-        terms = {name: t for name, t in view.stats.terms.items() if name not in names}
-        conditions = {name: f for name, f in view.stats.conditions.items() if not mentions(f.predicate, lost)}
-        views.append(View(Stats(view.stats.rows, terms, conditions), view.membership, view.parts))
-    return BlockIndex(tuple(views))
+
+    def without(stats: Stats) -> Stats:
+        terms = {name: t for name, t in stats.terms.items() if name not in names}
+        conditions = {name: c for name, c in stats.conditions.items() if not mentions(c.predicate, lost)}
+        return Stats(stats.rows, terms, conditions)
+
+    return index.map_stats(without)
 
 
 def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
@@ -32,17 +33,16 @@ def only(index: BlockIndex, items: Sequence[Term | Predicate]) -> BlockIndex:
     """The index with statistics of these items only."""
     terms = {term_text(i) for i in items if not isinstance(i, Predicate)}
     conditions = {predicate_text(i) for i in items if isinstance(i, Predicate)}
-    views = []
-    for view in index.views:
-        kept = {name: t for name, t in view.stats.terms.items() if name in terms}
-        noted = {name: f for name, f in view.stats.conditions.items() if name in conditions}
-        views.append(View(Stats(view.stats.rows, kept, noted), view.membership, view.parts))
-    return BlockIndex(tuple(views))
+
+    def kept(stats: Stats) -> Stats:
+        kept_terms = {name: t for name, t in stats.terms.items() if name in terms}
+        return Stats(stats.rows, kept_terms, {name: c for name, c in stats.conditions.items() if name in conditions})
+
+    return index.map_stats(kept)
 
 
 def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:
     """The index of an unreplicated table with fresh statistics of some items."""
-    view = index.views[0]
-    stats = view.stats
-    joined = Stats(stats.rows, {**stats.terms, **fresh.terms}, {**stats.conditions, **fresh.conditions})
-    return BlockIndex((View(joined, view.membership, view.parts), *index.views[1:]))
+    old = index.blocks
+    blocks = Stats(old.rows, {**old.terms, **fresh.terms}, {**old.conditions, **fresh.conditions})
+    return BlockIndex(blocks, index.cells)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from hedgerow.core.errors import FormatError
 from hedgerow.core.predicates.nodes import Cast, Column, Expr, Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 
 BlockIds = npt.NDArray[np.int32]
@@ -51,9 +50,6 @@ class Layout(Protocol):
         `write` returns the SQL text of a feature; `let` names an expression that is used often and returns its name.
         """
 
-    def regions(self) -> Stats:
-        """Statistics that follow from the layout alone: the bounds of every row that it can send to each block."""
-
     def to_dict(self) -> dict[str, Any]: ...
 
 
@@ -61,7 +57,6 @@ class Layout(Protocol):
 _CLASS_OF_KIND = {
     "curve": "hedgerow.core.layouts.curve:CurveLayout",
     "group": "hedgerow.core.layouts.feature_groups:GroupLayout",
-    "nested": "hedgerow.core.layouts.nested:NestedLayout",
     "overlap": "hedgerow.core.layouts.overlap:OverlapLayout",
     "tree": "hedgerow.core.layouts.tree:TreeLayout",
 }

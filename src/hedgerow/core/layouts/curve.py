@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import (
     BlockIds,
     Feature,
@@ -40,7 +41,6 @@ from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.sql_text import literal_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
@@ -188,10 +188,6 @@ class CurveLayout:
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
         return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
 
-    def regions(self) -> Stats:
-        """No bounds: the minimum and maximum of a block's rows are always at least as narrow."""
-        return Stats(np.ones(self.blocks, np.int64), {}, {})
-
     def to_dict(self) -> dict[str, Any]:
         axes = [_axis_to_dict(axis) for axis in self.axes]
         return {"axes": axes, "pattern": self.pattern, "bounds": self.bounds, "curve": self.curve}
@@ -259,7 +255,7 @@ def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
     return keys ^ (flips >> np.uint64(1))
 
 
-def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[Ints]:
     """For each term, the places of its bits in the key, lowest bit first; -1 for bits that the pattern leaves out.
 
     >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
@@ -281,9 +277,9 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
     exchange the low bits of the two. A Gray code then undoes the remaining reflections.
     """
     x = [r.copy() for r in ranks]
-    one = np.uint64(1)
+    first_bit = np.uint64(1)
     for level in range(bits - 1, 0, -1):
-        bit, low = one << np.uint64(level), (one << np.uint64(level)) - one
+        bit, low = first_bit << np.uint64(level), (first_bit << np.uint64(level)) - first_bit
         for i in range(len(x)):
             is_set = (x[i] & bit) > 0
             swap = np.where(is_set, np.uint64(0), (x[0] ^ x[i]) & low)
@@ -293,12 +289,12 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
         x[i] = x[i] ^ x[i - 1]
     flip = np.zeros(len(x[0]), np.uint64)
     for level in range(bits - 1, 0, -1):
-        bit = one << np.uint64(level)
-        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - one), flip)
+        bit = first_bit << np.uint64(level)
+        flip = np.where((x[-1] & bit) > 0, flip ^ (bit - first_bit), flip)
     return [c ^ flip for c in x]
 
 
-def edges_of(values: Sequence[Value], counts: npt.NDArray[np.int64], most: int) -> tuple[Value, ...]:
+def edges_of(values: Sequence[Value], counts: Ints, most: int) -> tuple[Value, ...]:
     """At most `most` edges that split sorted distinct values into runs of about equal row counts."""
     if len(values) - 1 <= most:
         return tuple(values[1:])

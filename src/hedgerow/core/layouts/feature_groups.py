@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.pruning.block_stats import T_BIT, Bools, Stats
+from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
 
@@ -48,25 +49,21 @@ class GroupLayout:
         return np.array(blocks, np.int32)[vector_of_row.reshape(-1)] if len(rows) else np.zeros(0, np.int32)
 
     def _block(self, vector: Bools) -> int:
-        known = self.block_of.get(text_of(vector))
-        if known is not None:
-            return known
+        block = self.block_of.get(text_of(vector))
+        if block is not None:
+            return block
         return int(np.argmin((vector & ~self.vectors).sum(axis=1)))
 
     @cached_property
     def vectors(self) -> Bools:
         """Blocks x features: whether the feature holds on some row of the block."""
-        seen = np.zeros((self.blocks, len(self.predicates)), bool)
+        holds = np.zeros((self.blocks, len(self.predicates)), bool)
         for vector, block in self.block_of.items():
-            seen[block] |= np.array([c == "1" for c in vector])
-        return seen
+            holds[block] |= np.array([c == "1" for c in vector])
+        return holds
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
         return None
-
-    def regions(self) -> Stats:
-        """No bounds: a row with an unknown vector may join any block."""
-        return Stats(np.ones(self.blocks, np.int64), {}, {})
 
     def to_dict(self) -> dict[str, Any]:
         return {"predicates": [encode(p) for p in self.predicates], "block_of": dict(self.block_of)}

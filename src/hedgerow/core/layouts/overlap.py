@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.block_stats import Stats, regroup
+from hedgerow.core.pruning.block_stats import regroup
 from hedgerow.core.pruning.row_batch import Rows
 
 
@@ -66,10 +66,6 @@ class OverlapLayout:
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
         return self.homes.assign_sql(write, let)
 
-    def regions(self) -> Stats:
-        regions = self.homes.regions()
-        return regroup(regions, range(len(regions)), self.blocks)
-
     def describe(self, block: int) -> Predicate:
         return self.homes.describe(block)
 
@@ -96,9 +92,7 @@ class OverlapLayout:
         stats = rows_of_parts.stats(part_of_row.reshape(-1), parts.shape[1])
         cell, place = parts.astype(np.int64)  # a place >= 0 is a home block, ~b is the file of copies of block b
         file = np.where(place >= 0, place, self.blocks + ~place)
-        return BlockIndex(
-            (View(regroup(stats, file, 2 * self.blocks)), View(stats, None, CellParts(cell, place, file)))
-        )
+        return BlockIndex(regroup(stats, file, 2 * self.blocks), CellIndex(stats, CellParts(cell, place, file)))
 
     def to_dict(self) -> dict[str, Any]:
         return {"tree": self.tree.to_dict(), "home": list(self.home), "copies": [list(c) for c in self.copies]}

@@ -33,17 +33,11 @@ from hedgerow.core.predicates.step_functions import (
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import (
-    ANY,
-    F_BIT,
-    N_BIT,
     T_BIT,
     UNBOUNDED,
     UNKNOWN_NULLS,
     Bound,
-    NotedCondition,
-    Stats,
     TermStats,
-    regroup,
 )
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -141,18 +135,6 @@ class TreeLayout:
             cut, left, right = self.nodes[node]
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
 
-    def regions(self) -> Stats:
-        """The bounds of each block's rows that follow from its cuts; for several leaves, bounds around all of them."""
-        leaves = list(self.paths())
-        terms = promises([allowed_by(self.cuts, path) for _, path in leaves])
-        bits = np.full((len(self.cuts), len(leaves)), ANY, np.uint8)
-        for leaf, (_, path) in enumerate(leaves):
-            for cut, left in path:
-                bits[cut, leaf] &= T_BIT if left else F_BIT | N_BIT
-        features = {predicate_text(p): NotedCondition(p, bits[i]) for i, p in enumerate(self.cuts)}
-        stats = Stats(np.ones(len(leaves), np.int64), terms, features)
-        return regroup(stats, [block for block, _ in leaves], self.blocks)
-
     def describe(self, block: int) -> Predicate:
         """A readable predicate that is TRUE on exactly the rows of the block.
 
@@ -163,15 +145,6 @@ class TreeLayout:
         'x >= 5 AND x < 9'
         """
         return normalise(disjunction(*(self._of_path(path) for b, path in self.paths() if b == block)))
-
-    def cuts_by_level(self) -> dict[str, list[int]]:
-        """For each column, the number of cuts on it at each depth; most used columns first (the paper's Fig. 9)."""
-        depths = self._depths()
-        counts: dict[str, list[int]] = {}
-        for node, depth in depths.items():
-            for column in columns_of(self.cuts[self.nodes[node][0]]):
-                counts.setdefault(term_text(column), [0] * (1 + max(depths.values())))[depth] += 1
-        return dict(sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0])))
 
     def outline(self, deepest: int = 4) -> str:
         """The tree as indented text; a subtree below depth `deepest` is shown as its number of leaves.

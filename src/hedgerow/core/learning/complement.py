@@ -15,14 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.virtual_blocks import virtual_index
-from hedgerow.core.pruning.block_stats import Bools
 
-Shares = npt.NDArray[np.float64]  # of the table's rows, one for each query
+Shares = Floats  # of the table's rows, one for each query
 MAX_ROUNDS = 4  # of learning, from each of the two first choices of queries
 _LEAST_GAIN = 1e-9  # of a query, in shares of the table: less is rounding
 

@@ -21,13 +21,13 @@ import numpy as np
 from hedgerow.core.effort import NORMAL, QUICK, Amounts
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.conditions_to_note import conditions_to_note
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
 from hedgerow.core.learning.virtual_blocks import index_of_assignment
 from hedgerow.core.predicates.nodes import Predicate, atoms_of
 from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import shape
 
 HELD_OUT = 3  # one of so many queries of a shape is held out

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
@@ -20,7 +21,7 @@ from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bools
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.workload.candidate_cuts import Kind, begins, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses

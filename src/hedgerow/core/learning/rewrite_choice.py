@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from hedgerow.core.pruning.block_stats import Bools, Floats
+from hedgerow.core.arrays import Bools, Floats
 
 Action = Literal["nothing", "statistics", "new files", "worst files", "whole table"]
 _NEARLY_ALL = 0.8  # of a table's bytes: then all of it is laid out in one layout

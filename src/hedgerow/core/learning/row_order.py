@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.arrays import Ints
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.learning.problem import Problem
@@ -17,7 +18,7 @@ from hedgerow.core.learning.virtual_blocks import VirtualBlocks
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
-from hedgerow.core.pruning.block_stats import Ints, collect
+from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.value_codes import RankedColumn
 
 RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page
@@ -75,7 +76,7 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
 def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:
     """The bounds of columns; Parquet knows nothing of conditions and expressions."""
     columns: dict[Term, RankedColumn] = {t: values for t, values in sample.rows.ranked.items() if isinstance(t, Column)}
-    return BlockIndex((View(collect(columns, None, run, int(run.max()) + 1, max_distinct=0)),))
+    return BlockIndex(collect(columns, None, run, int(run.max()) + 1, max_distinct=0))
 
 
 def _rows_of_run(sample: Sample) -> int:

@@ -10,12 +10,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.schema import as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import T_BIT, Bits
+from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hedgerow.core.learning.score import QueryScore, Score
+from hedgerow.core.workload.score import QueryScore, Score
 
 WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their time
 

@@ -26,19 +26,21 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.word_search import WORD, Searched, search_of, words_in
+from hedgerow.core.learning.word_search import WORD, Searched, search_for, searched_word
 from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.binding import fits
 from hedgerow.core.predicates.nodes import (
     And,
     Compare,
     Const,
     In,
+    Like,
     Literal,
     Not,
-    Opaque,
     Or,
     Predicate,
     Prefix,
@@ -51,8 +53,8 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.predicates.values import NAN, prefix_end
-from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bits
+from hedgerow.core.predicates.values import NAN, has_literal, prefix_end
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 from hedgerow.core.workload.queries import shape
 
 Recurrence: TypeAlias = float | Choice["auto"]
@@ -65,8 +67,8 @@ _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_DRAWS = 5  # for each synthetic query: a draw that contradicts itself is replaced
 _MAX_EQUALITIES = 3  # a drawn IN list of so many values becomes an OR of equalities
 _MAX_PICKS = 8  # of a random value that is not taken yet
-_NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
+_NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.TIME, *_TIMES)
 
 
 class Redrawn(NamedTuple):
@@ -95,9 +97,9 @@ def recurrence_of(asked: Sequence[tuple[Any, ...]], weights: Sequence[float] | N
 
 
 def searched(predicates: Sequence[Predicate]) -> list[Term]:
-    """The columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
-    searches = (search_of(atom) for p in predicates for atom in atoms_of(p))
-    return list(dict.fromkeys(search.column for search in searches if search is not None))
+    """Return the columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
+    searches = (atom for p in predicates for atom in atoms_of(p) if searched_word(atom) is not None)
+    return list(dict.fromkeys(atom.term for atom in searches if isinstance(atom, Like)))
 
 
 def redrawn(
@@ -174,14 +176,15 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
             return [(p, tuple(x.value for x in literals))]
         case Prefix(_, prefix):
             return [(p, (prefix,))]
-        case Opaque():
-            return [(p, words_in(p))]
+        case Like():
+            word = searched_word(p)
+            return [(p, () if word is None else (word,))]
     return []
 
 
 def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
     """The predicate with each atom that has literals replaced, in the order of `_slots`."""
-    if isinstance(p, Compare | In | Prefix | Opaque):
+    if isinstance(p, Compare | In | Prefix | Like):
         return new()
     return map_children(p, lambda kid: _with_atoms(kid, new))
 
@@ -242,7 +245,8 @@ class _Group:
                     again = r.random() < _repeats(bounds)
                     shifts[family] = _shift(atom.literal.value, [r.choice(bounds)] if again else bounds, r)
                 value = _moved(atom.literal.value, shifts[family])
-                new.append(replace(atom, literal=replace(atom.literal, value=value)))
+                moved = replace(atom, literal=replace(atom.literal, value=value))
+                new.append(moved if domains.can_hold(moved) else atom)
             else:
                 new.append(domains.other(atom, seen, others, r))
         parts = iter(new)
@@ -290,7 +294,7 @@ class _Domains:
     """The sample's values to draw from; collects the outcomes of drawn conditions that only Spark could evaluate."""
 
     def __init__(self, sample: Sample) -> None:
-        self._rows = sample.rows
+        self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
         self._searched = Searched(sample.rows)
@@ -311,9 +315,15 @@ class _Domains:
             case Prefix(term, prefix):
                 domain = [v for v in self._domain(term) if v]
                 return self._starting(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
-            case Opaque():
+            case Like():
                 return self._like(atom, [v[0] for v in seen if v], r)
         return atom
+
+    def can_hold(self, atom: Compare) -> bool:
+        """True if Spark has a literal of the atom's value, and compares the term with it without rounding."""
+        kind, value = atom.literal.kind, atom.literal.value
+        type_ = self._schema.get(term_text(atom.term))
+        return has_literal(kind, value) and (type_ is None or kind != kinds.DECIMAL or fits(type_, value))
 
     def _domain(self, term: Term) -> Sequence[Any]:
         own_term = self._by_text.get(term_text(term))
@@ -364,19 +374,17 @@ class _Domains:
         at += at < len(domain) and domain[at] == exact
         return lower if at >= len(domain) else conjunction(lower, Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Opaque, seen: Sequence[str], r: Random) -> Predicate:
-        search = search_of(atom)
-        domain = [] if search is None else self._domain(search.column)
-        if search is None or not domain or not isinstance(domain[0], str):
+    def _like(self, atom: Like, seen: Sequence[str], r: Random) -> Predicate:
+        domain = [] if searched_word(atom) is None else self._domain(atom.term)
+        if not domain or not isinstance(domain[0], str):
             return atom
-        words, chances = self._words_of(search.column, domain, r)
+        words, chances = self._words_of(atom.term, domain, r)
         if not words:
             return atom
         word = r.choice(seen) if r.random() < _repeats(seen) else r.choices(words, chances)[0]
-        search = search._replace(word=word)
-        new = search.condition()
+        new = search_for(atom.term, word)
         if new not in self.truths and new not in self._rows.truths:
-            bits = self._searched.outcomes(search)
+            bits = self._searched.outcomes(new)
             if bits is not None:
                 self.truths[new] = bits
         return new

@@ -17,13 +17,14 @@ from functools import cached_property
 
 import numpy as np
 
+from hedgerow.core.arrays import Floats, Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, In, Predicate, Term
-from hedgerow.core.pruning.block_stats import T_BIT, Floats, Ints
+from hedgerow.core.pruning.block_stats import T_BIT
 
 
 def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
@@ -35,7 +36,7 @@ def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
 
 def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
     """The index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
-    return BlockIndex((View(sample.rows.stats(blocks, n)),))
+    return BlockIndex(sample.rows.stats(blocks, n))
 
 
 @dataclass(frozen=True)

@@ -7,44 +7,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.core.predicates.nodes import Column, Opaque, Predicate, Term
-from hedgerow.core.predicates.sql_text import predicate_text, quote_string, term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.arrays import Bits
+from hedgerow.core.predicates.nodes import Column, Like, Predicate, Term
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
 WORD = r"[^\W_]+"  # an underscore would stand for any character
-_LIKE_WORD = re.compile(rf"(?P<column>\S+) LIKE '%(?P<word>{WORD})%'")
+_PATTERN = re.compile(f"%({WORD})%")
 
 
-class Search(NamedTuple):
-    """A column, and the word that is looked for in it."""
-
-    column: Column
-    word: str
-
-    def condition(self) -> Opaque:
-        return Opaque(f"{term_text(self.column)} LIKE {quote_string(f'%{self.word}%')}", (self.column,))
+def search_for(term: Term, word: str) -> Like:
+    """Return the condition that a text has the word in it."""
+    return Like(term, f"%{word}%")
 
 
-def search_of(p: Predicate) -> Search | None:
-    """The search that a condition is, if it is one."""
-    if not (isinstance(p, Opaque) and len(p.columns) == 1):
-        return None
-    match_ = _LIKE_WORD.fullmatch(p.sql)
-    if match_ is None or match_["column"] != term_text(p.columns[0]):
-        return None
-    return Search(p.columns[0], match_["word"])
+def searched_word(p: Predicate) -> str | None:
+    """Return the word that the condition looks for; None if it asks for anything else.
 
-
-def words_in(p: Opaque) -> tuple[str, ...]:
-    """The words that a condition looks for, whatever else it asks."""
-    return tuple(m["word"] for m in _LIKE_WORD.finditer(p.sql))
+    >>> searched_word(Like(Column(("name",)), "%green%"))
+    'green'
+    """
+    found = _PATTERN.fullmatch(p.pattern) if isinstance(p, Like) and isinstance(p.term, Column) else None
+    return found and found[1]
 
 
 class Searched:
@@ -54,16 +44,20 @@ class Searched:
         self._rows = rows
         self._texts: dict[Column, pa.Array | None] = {}
 
-    def outcomes(self, search: Search) -> Bits | None:
-        """The outcome of a search on each row; None if the rows have no texts in this column."""
-        if search.column not in self._texts:
-            self._texts[search.column] = self._texts_of(search.column)
-        texts = self._texts[search.column]
+    def outcomes(self, p: Predicate) -> Bits | None:
+        """Return the outcome of a search on each row; None if it is none, or the rows have no texts in its column."""
+        word = searched_word(p)
+        if word is None:
+            return None
+        assert isinstance(p, Like) and isinstance(p.term, Column)
+        if p.term not in self._texts:
+            self._texts[p.term] = self._texts_of(p.term)
+        texts = self._texts[p.term]
         if texts is None:
             return None
-        holds = pc.match_substring(texts, search.word).to_numpy(zero_copy_only=False)
+        holds = pc.match_substring(texts, word).to_numpy(zero_copy_only=False)
         bits = np.append(np.where(holds, T_BIT, F_BIT), N_BIT).astype(np.uint8)
-        found: Bits = bits[self._rows.ranks(search.column).places]  # NULL is place -1, the last
+        found: Bits = bits[self._rows.ranks(p.term).places]  # NULL is place -1, the last
         return found
 
     def _texts_of(self, column: Column) -> pa.Array | None:
@@ -77,8 +71,7 @@ def with_searches(rows: Rows, conditions: Iterable[Predicate | Term]) -> Rows:
     searched, known = Searched(rows), {predicate_text(p) for p in rows.truths}
     truths = dict(rows.truths)
     for p in (p for p in conditions if isinstance(p, Predicate)):
-        search = None if predicate_text(p) in known else search_of(p)
-        bits = None if search is None else searched.outcomes(search)
+        bits = None if predicate_text(p) in known else searched.outcomes(p)
         if bits is not None:
             truths[p] = bits
     return rows.knowing(truths)

@@ -26,6 +26,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -39,13 +40,11 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.predicates.values import DAY_MICROS, NAN, Value
+from hedgerow.core.predicates.values import DAY_MICROS, MAX_DECIMAL_DIGITS, NAN, Value, digits_of, has_literal
 
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # of the decimal type to which Spark casts an integer
 _1900_MICROS, _2100_MICROS = -2_208_988_800_000_000, 4_102_444_800_000_000
-_MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
-_MAX_DECIMAL_DIGITS = 38
 _OF_MAP, _MAPS_OF_TEXTS = re.compile(r"(.+?)\['[^'\\]*'\]"), ("map<string,string>", "map<string, string>")
 
 
@@ -102,8 +101,8 @@ class _Binder:
     def _is_text_in_map(self, sql: str, column: Column) -> bool:
         """Whether an expression is `column['key']` of a map of texts. Spark compares other values with casts that are
         not seen through."""
-        found = _OF_MAP.fullmatch(sql)
-        is_of_column = found is not None and found[1].lower() == term_text(column).lower()
+        match = _OF_MAP.fullmatch(sql)
+        is_of_column = match is not None and match[1].lower() == term_text(column).lower()
         return is_of_column and self.type_of(column).name in _MAPS_OF_TEXTS
 
     # --- predicates ---
@@ -132,6 +131,8 @@ class _Binder:
                 if _same_order(self.type_of(a), self.type_of(b)):
                     return CompareTerms(a, op, b)
                 return _opaque(CompareTerms(self.term(left), op, self.term(right)))
+            case Like(term, pattern):
+                return Like(self.term(term), pattern)
             case Opaque(sql, cols):
                 return Opaque(sql, tuple(map(self.column, cols)))
         return p
@@ -265,10 +266,10 @@ class _Binder:
 
 
 def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
-    """The comparison, or `term = term` or `term <> term` if the literal has more than 64 bits.
+    """The comparison, or `term = term` or `term <> term` if the literal is beyond all values of its kind.
 
-    Spark would evaluate a comparison with such a literal to TRUE or FALSE even for NULL."""
-    if literal.kind != kinds.INT or _MIN_LONG <= literal.value <= _MAX_LONG:
+    Spark has no literal of such a value; of whole numbers it has, but compares them to TRUE or FALSE even with NULL."""
+    if has_literal(literal.kind, literal.value):
         return Compare(term, op, literal)
     is_above = literal.value > 0
     is_true = {"<": is_above, "<=": is_above, ">": not is_above, ">=": not is_above, "=": False, "<>": True}[op]
@@ -294,32 +295,32 @@ def _compare_whole(term: Term, kind: str, op: str, value: int | Decimal) -> Pred
 
 def _against_exact_number(term: Term, type_: Type, op: str, value: Decimal) -> Predicate | None:
     """Compare with an integer or decimal; None if Spark's common decimal type lacks some of the digits."""
-    if not _fit(type_, (_digits(value),)):
+    if not fits(type_, value):
         return None
     if type_.kind == kinds.INT:
-        if op not in ("=", "<>") and not _MIN_LONG <= value <= _MAX_LONG:
+        if op not in ("=", "<>") and not has_literal(kinds.INT, value):
             return None  # Spark answers without reading the column, even for NULL
         return _compare_whole(term, kinds.INT, op, value)
     return Compare(term, op, Literal(kinds.DECIMAL, value))
 
 
-def _digits(value: Decimal) -> tuple[int, int]:
-    """The numbers of digits before and after the point."""
-    return max(0, value.adjusted() + 1), max(0, -int(value.as_tuple().exponent))
-
-
 def _listed_digits(literal: Literal) -> tuple[int, int]:
     """The digits of a literal in an IN list, where Spark gives an integer all digits of its type."""
-    if literal.kind == kinds.INT and _MIN_LONG <= literal.value <= _MAX_LONG:
+    if literal.kind == kinds.INT and has_literal(kinds.INT, literal.value):
         return (10 if -(2**31) <= literal.value < 2**31 else 20), 0
-    return _digits(Decimal(literal.value))
+    return digits_of(Decimal(literal.value))
+
+
+def fits(type_: Type, value: Decimal) -> bool:
+    """True if Spark compares a column of this type with the value without rounding either."""
+    return _fit(type_, (digits_of(value),))
 
 
 def _fit(type_: Type, digits: Iterable[tuple[int, int]]) -> bool:
     """Whether one decimal type holds the column and the literals; else Spark rounds, and 0 = 1e-19 becomes TRUE."""
     column_digits = _DECIMAL_DIGITS.get(type_.name, type_.precision - type_.scale), type_.scale
     total: int = sum(max(n) for n in zip(column_digits, *digits, strict=True))
-    return total <= _MAX_DECIMAL_DIGITS
+    return total <= MAX_DECIMAL_DIGITS
 
 
 def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:
@@ -341,7 +342,7 @@ def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate
             low, high = (low, middle) if is_past(double(middle)) else (middle + 1, high)
         return Literal(type_.kind, exact(low) if type_.kind == kinds.DECIMAL else low)
 
-    if type_.precision > _MAX_DECIMAL_DIGITS:
+    if type_.precision > MAX_DECIMAL_DIGITS:
         return None
     return _compare_range(term, op, first(lambda d: bool(d >= value)), first(lambda d: bool(d > value)))
 
@@ -400,6 +401,8 @@ def _widens(source: Type, target: Type) -> bool:
             return target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale
         case kinds.FLOAT, kinds.FLOAT:
             return target.name == "double" or source.name == "float"
+        case kinds.TIME, kinds.TIME:
+            return target.precision >= source.precision
     return source.kind == target.kind and source.kind != kinds.OTHER
 
 
@@ -408,7 +411,7 @@ def _same_order(a: Type, b: Type) -> bool:
     if a.kind != b.kind or a.kind == kinds.OTHER:
         return False
     whole_digits, scale = max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale)
-    return a.kind != kinds.DECIMAL or whole_digits + scale <= _MAX_DECIMAL_DIGITS
+    return a.kind != kinds.DECIMAL or whole_digits + scale <= MAX_DECIMAL_DIGITS
 
 
 def _opaque(p: Predicate) -> Opaque:

@@ -6,7 +6,7 @@ A term has a value on every row. A predicate is TRUE, FALSE or NULL on every row
        /   \\
     Compare  Or
             /  \\
-          In   Opaque
+          In   Like
 """
 
 from __future__ import annotations
@@ -106,6 +106,14 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True)
+class Like:
+    """`term LIKE 'pattern'` with the escape character `\\`; Spark evaluates it, or the words of the term judge it."""
+
+    term: Term
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """`term IS NULL`: TRUE or FALSE, never NULL."""
 
@@ -114,7 +122,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A boolean expression that only Spark can evaluate: LIKE '%x%', a regex, a UDF, ..."""
+    """A boolean expression that only Spark can evaluate: a regex, a UDF, ..."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -135,8 +143,8 @@ class Or:
     children: tuple[Predicate, ...]
 
 
-Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | IsNull | Opaque | Not | And | Or
-ATOMS = (Const, Compare, CompareTerms, In, Prefix, IsNull, Opaque)
+Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | Like | IsNull | Opaque | Not | And | Or
+ATOMS = (Const, Compare, CompareTerms, In, Prefix, Like, IsNull, Opaque)
 
 TRUE, FALSE, NULL = Const(True), Const(False), Const(None)
 
@@ -163,7 +171,7 @@ def lit(value: object, kind: str | None = None) -> Literal:
 
 
 def _kind_of(value: object) -> str:
-    from datetime import date, datetime
+    from datetime import date, datetime, time
 
     if isinstance(value, datetime):
         return kinds.TIMESTAMP if value.tzinfo else kinds.TIMESTAMP_NTZ
@@ -176,6 +184,7 @@ def _kind_of(value: object) -> str:
         (str, kinds.STRING),
         (bytes, kinds.BINARY),
         (date, kinds.DATE),
+        (time, kinds.TIME),
     ):
         if isinstance(value, python_type):
             return kind
@@ -183,13 +192,13 @@ def _kind_of(value: object) -> str:
 
 
 def conjunction(*children: Predicate) -> Predicate:
-    kept = tuple(c for c in children if c != TRUE)
-    return kept[0] if len(kept) == 1 else And(kept) if kept else TRUE
+    deciding = tuple(c for c in children if c != TRUE)
+    return deciding[0] if len(deciding) == 1 else And(deciding) if deciding else TRUE
 
 
 def disjunction(*children: Predicate) -> Predicate:
-    kept = tuple(c for c in children if c != FALSE)
-    return kept[0] if len(kept) == 1 else Or(kept) if kept else FALSE
+    deciding = tuple(c for c in children if c != FALSE)
+    return deciding[0] if len(deciding) == 1 else Or(deciding) if deciding else FALSE
 
 
 # --- walking --------------------------------------------------------------------------------------
@@ -228,7 +237,7 @@ def atoms_of(p: Predicate) -> Iterator[Predicate]:
 
 
 def terms_of(p: Predicate) -> frozenset[Term]:
-    """The terms that the predicate compares; an opaque text contributes no terms."""
+    """Return the terms that the predicate compares; a LIKE and an opaque text compare none."""
     terms: set[Term] = set()
     for atom in atoms_of(p):
         match atom:
@@ -243,17 +252,19 @@ def columns_of(p: Predicate) -> frozenset[Column]:
     """The columns that the predicate reads, inside expressions and opaque texts too."""
     columns: set[Column] = set()
     for term in terms_of(p):
-        match term:
-            case Column():
-                columns.add(term)
-            case Cast(column=c):
-                columns.add(c)
-            case Expr(columns=cs):
-                columns.update(cs)
+        columns |= columns_in(term)
     for atom in atoms_of(p):
-        if isinstance(atom, Opaque):
-            columns.update(atom.columns)
+        match atom:
+            case Like(term=term):
+                columns |= columns_in(term)
+            case Opaque(columns=cs):
+                columns.update(cs)
     return frozenset(columns)
+
+
+def is_evaluated_by_spark(p: Predicate) -> bool:
+    """True if some part of the predicate can only be evaluated by Spark."""
+    return any(isinstance(atom, Like | Opaque) for atom in atoms_of(p))
 
 
 def columns_in(item: Term | Predicate) -> frozenset[Column]:

@@ -176,6 +176,6 @@ def _merged(kids: tuple[Predicate, ...], f: Callable[[bool | None, bool | None],
     merged: list[Predicate] = []
     for group in grouped(kids):
         function = combined_stepwise(f, group) if len(group) > 1 else None
-        one = predicate_from_steps(function) if function else None
-        merged.extend(group if one is None else (one,))
+        single = predicate_from_steps(function) if function else None
+        merged.extend(group if single is None else (single,))
     return tuple(merged)

@@ -17,7 +17,7 @@ _NODES: dict[str, type[Any]] = {
     node.__name__: node
     for node in (
         *(nodes.Column, nodes.Cast, nodes.Expr, nodes.Const, nodes.Compare, nodes.CompareTerms, nodes.In),
-        *(nodes.Prefix, nodes.IsNull, nodes.Opaque, nodes.Not, nodes.And, nodes.Or),
+        *(nodes.Prefix, nodes.Like, nodes.IsNull, nodes.Opaque, nodes.Not, nodes.And, nodes.Or),
     )
 }
 

@@ -20,6 +20,7 @@ from hedgerow.core.predicates.nodes import (
     Const,
     In,
     IsNull,
+    Like,
     Not,
     Opaque,
     Or,
@@ -62,7 +63,7 @@ def truth(p: Predicate, row: Mapping[str, Any]) -> bool | None:
             return None if value is None else bool(value.startswith(prefix))
         case IsNull(term):
             return row[term_text(term)] is None
-        case Opaque():
+        case Like() | Opaque():
             outcome: bool | None = row[predicate_text(p)]
             return outcome
         case Not(child):

@@ -21,6 +21,7 @@ from hedgerow.core.predicates.nodes import (
     Expr,
     In,
     IsNull,
+    Like,
     Literal,
     Not,
     Opaque,
@@ -29,7 +30,7 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     Term,
 )
-from hedgerow.core.predicates.values import NAN, date_text, timestamp_text
+from hedgerow.core.predicates.values import NAN, clock_text, date_text, timestamp_text
 
 _UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Words that Spark reserves in ANSI mode, or may read as something other than a column.
@@ -79,7 +80,9 @@ def literal_text(literal: Literal) -> str:
             return str(value)
         case kinds.DECIMAL:
             whole, _, fraction = format(value, "f").partition(".")
-            return f"{whole}.{fraction.rstrip('0') or '0'}"  # 5.0, not 5: Spark derives the type from the text
+            fraction = fraction.rstrip("0")
+            # 5BD, not 5, which is an INT, nor 5.0: a column of as many digits as there can be has none left for the 0.
+            return f"{whole}.{fraction}" if fraction else f"{whole}BD"
         case kinds.FLOAT if value is NAN:
             return "double('NaN')"
         case kinds.FLOAT if value in (float("inf"), float("-inf")):
@@ -94,6 +97,8 @@ def literal_text(literal: Literal) -> str:
             return "TRUE" if value else "FALSE"
         case kinds.DATE:
             return f"DATE '{date_text(value)}'"
+        case kinds.TIME:
+            return f"TIME '{clock_text(value // 1000)}'"
         case kinds.TIMESTAMP:
             return f"TIMESTAMP_LTZ '{timestamp_text(value)} UTC'"
         case kinds.TIMESTAMP_LOCAL:
@@ -119,6 +124,8 @@ def predicate_text(p: Predicate) -> str:
             return f"{term_text(term)} IN ({', '.join(map(literal_text, literals))})"
         case Prefix(term, prefix):
             return f"startswith({term_text(term)}, {quote_string(prefix)})"
+        case Like(term, pattern):
+            return f"({term_text(term)} LIKE {quote_string(pattern)})"
         case IsNull(term):
             return f"{term_text(term)} IS NULL"
         case Opaque(sql):

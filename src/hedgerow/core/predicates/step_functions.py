@@ -183,7 +183,7 @@ def true_within(a: Steps, b: Steps) -> bool:
         if outcome is True:
             first = bisect_right(b.breaks, a.breaks[i - 1]) if i else 0
             last = bisect_left(b.breaks, a.breaks[i]) if i < len(a.breaks) else len(b.breaks)
-            if any(other is not True for other in b.outcomes[first : last + 1]):
+            if any(b_outcome is not True for b_outcome in b.outcomes[first : last + 1]):
                 return False
     return True
 

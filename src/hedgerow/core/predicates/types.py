@@ -15,6 +15,7 @@ STRING = "string"
 BINARY = "binary"
 BOOLEAN = "boolean"
 DATE = "date"
+TIME = "time"
 TIMESTAMP = "timestamp"
 TIMESTAMP_NTZ = "timestamp_ntz"
 TIMESTAMP_LOCAL = "timestamp_local"  # a literal in the session's zone, until `binding` replaces it
@@ -32,6 +33,7 @@ _KINDS = {
     "binary": BINARY,
     "boolean": BOOLEAN,
     "date": DATE,
+    "time": TIME,
     "timestamp": TIMESTAMP,
     "timestamp_ntz": TIMESTAMP_NTZ,
 }
@@ -47,6 +49,7 @@ _ALIASES = {
     "bool": "boolean",
     "timestamp_ltz": "timestamp",
 }
+_TIME_PRECISION = 6  # of a TIME without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Type:
 
     >>> Type.parse("DECIMAL(12, 2)"), Type.parse("array<int>").kind
     (Type(name='decimal', precision=12, scale=2), 'other')
+
+    The precision of a TIME is that of its seconds.
     """
 
     name: str
@@ -74,7 +79,8 @@ class Type:
         decimal = re.fullmatch(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", name)
         if decimal:
             return Type("decimal", int(decimal[1] or 10), int(decimal[2] or 0))
-        return Type(name)
+        time = re.fullmatch(r"time(?: ?\( ?(\d) ?\))?", name)
+        return Type("time", int(time[1] or _TIME_PRECISION)) if time else Type(name)
 
     @staticmethod
     def of_arrow(arrow: pa.DataType) -> Type:
@@ -87,6 +93,8 @@ class Type:
             if arrow.unit == "ns":
                 return Type("other")  # finer than Spark's microseconds: rounding would change the order
             return Type("timestamp" if arrow.tz else "timestamp_ntz")
+        if t.is_time(arrow):
+            return Type("time", _TIME_PRECISION)
         if t.is_uint64(arrow):
             return Type("decimal", 20, 0)
         for test, name in _ARROW:
@@ -95,7 +103,12 @@ class Type:
         return Type("other")
 
     def __str__(self) -> str:
-        return f"decimal({self.precision},{self.scale})" if self.name == "decimal" else self.name
+        match self.name:
+            case "decimal":
+                return f"decimal({self.precision},{self.scale})"
+            case "time":
+                return f"time({self.precision})"
+        return self.name
 
 
 _ARROW = (

@@ -1,6 +1,7 @@
 """Canonical Python values: they have one total order per kind, the same order as in Spark.
 
 int, date (days), timestamp (microseconds)   int
+time (nanoseconds since midnight)            int
 decimal                                      Decimal
 float                                        float; -0.0 becomes 0.0, NaN becomes NAN, the greatest
 string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import total_ordering
 from typing import Any
@@ -24,6 +25,7 @@ from hedgerow.core.predicates.types import Type
 Value = Any  # int | Decimal | float | str | bytes | bool, or NAN
 _EPOCH = datetime(1970, 1, 1)
 DAY_MICROS = 86_400_000_000
+MAX_DECIMAL_DIGITS = 38
 
 
 @total_ordering
@@ -70,6 +72,8 @@ def canonical(kind: str, value: Any) -> Value:
             return Decimal(value)
         case (kinds.STRING, str()) | (kinds.BINARY, bytes()) | (kinds.BOOLEAN, bool()):
             return value
+        case kinds.TIME, time() if value.tzinfo is None:
+            return (datetime.combine(_EPOCH, value) - _EPOCH) // timedelta(microseconds=1) * 1000
         case kinds.DATE, datetime():
             raise ValueError(f"{value!r} is not a date")
         case kinds.DATE, date():
@@ -78,9 +82,32 @@ def canonical(kind: str, value: Any) -> Value:
             if value.tzinfo is not None:
                 value = value.astimezone(timezone.utc).replace(tzinfo=None)
             return (value - _EPOCH) // timedelta(microseconds=1)
-        case ((kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), int()):
+        case ((kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL), int()):
             return value
     raise ValueError(f"{value!r} is not a value of kind {kind}")
+
+
+def has_literal(kind: str, value: Value) -> bool:
+    """True if Spark has a literal of this value: it refuses texts of more digits, years or days.
+
+    >>> has_literal("int", 2**63), has_literal("decimal", Decimal(10) ** 38), has_literal("date", 2**31 - 1)
+    (False, False, True)
+    """
+    match kind:
+        case kinds.INT | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ | kinds.TIMESTAMP_LOCAL:
+            return bool(-(2**63) <= value < 2**63)
+        case kinds.DATE:
+            return bool(-(2**31) <= value < 2**31)
+        case kinds.TIME:
+            return bool(0 <= value < DAY_MICROS * 1000 and value % 1000 == 0)
+        case kinds.DECIMAL:
+            return sum(digits_of(value)) <= MAX_DECIMAL_DIGITS
+    return True
+
+
+def digits_of(value: Decimal) -> tuple[int, int]:
+    """The numbers of digits before and after the point."""
+    return max(0, value.adjusted() + 1), max(0, -int(value.as_tuple().exponent))
 
 
 def date_text(days: int) -> str:
@@ -99,9 +126,14 @@ def date_text(days: int) -> str:
 
 def timestamp_text(micros: int) -> str:
     days, rest = divmod(micros, DAY_MICROS)
-    seconds, fraction = divmod(rest, 1_000_000)
+    return f"{date_text(days)} {clock_text(rest)}"
+
+
+def clock_text(micros: int) -> str:
+    """Return the time of day, `micros` after midnight, as Spark writes it."""
+    seconds, fraction = divmod(micros, 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{date_text(days)} {clock}" + (f".{fraction:06d}" if fraction else "")
+    return clock + (f".{fraction:06d}" if fraction else "")
 
 
 def prefix_end(prefix: str) -> str | None:
@@ -124,6 +156,8 @@ def comparable(array: pa.Array) -> pa.Array:
     match type_.kind:
         case kinds.DATE:
             return pc.cast(pc.cast(array, pa.date32()), pa.int32())
+        case kinds.TIME:
+            return pc.cast(pc.cast(array, pa.time64("ns")), pa.int64())
         case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), pa.int64())
         case kinds.FLOAT:
@@ -138,7 +172,7 @@ def comparable(array: pa.Array) -> pa.Array:
 def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:
     """Canonical values as an Arrow array, exactly; the values must not contain NaN."""
     match kind:
-        case kinds.INT | kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
+        case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return pa.array(values, pa.int64())
         case kinds.FLOAT:
             return pa.array(values, pa.float64())

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.arrays import Bits, Bools, Ints
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
@@ -42,10 +43,6 @@ BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
 # NOT of each set of outcomes: TRUE and FALSE change places.
 HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
-Bits = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
 MAX_WORDS = 512  # entries with more words in a column's texts get no set of words
@@ -311,15 +308,17 @@ def drop_unused_values(term: TermStats) -> TermStats:
             used[inside // 2] = True
     if used.all():
         return term
-    kept = np.flatnonzero(used)
+    used_places = np.flatnonzero(used)
     values = term.values
     new_code = np.full(2 * len(term.values) + 2, -1, np.int32)
-    new_code[kept * 2 + 1] = np.arange(len(kept), dtype=np.int32) * 2 + 1
+    new_code[used_places * 2 + 1] = np.arange(len(used_places), dtype=np.int32) * 2 + 1
     kept_below_gap = np.cumsum(np.concatenate([[0], used])).astype(np.int32)
     new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
-        values=values.take(kept) if isinstance(values, ArrowValues) else [values[i] for i in kept.tolist()],
+        values=values.take(used_places)
+        if isinstance(values, ArrowValues)
+        else [values[i] for i in used_places.tolist()],
         low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
         high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
         sets=term.sets and term.sets.recoded(new_code),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.pruning.value_codes import Codes
 
 UNKNOWN_SET = -1
@@ -20,14 +20,14 @@ class DistinctSets:
     `set_of[i]` (or UNKNOWN_SET). The codes are those of `value_codes`, and odd."""
 
     set_of: Codes
-    offsets: npt.NDArray[np.int64]
+    offsets: Ints
     codes: Codes
 
     def of(self, entry: int) -> Codes | None:
         k = self.set_of[entry]
         return None if k == UNKNOWN_SET else self.codes[self.offsets[k] : self.offsets[k + 1]]
 
-    def may_hold(self, codes: Sequence[int]) -> npt.NDArray[np.bool_]:
+    def may_hold(self, codes: Sequence[int]) -> Bools:
         """For each entry: may it have any of these values?"""
         hits = np.append(np.isin(self.codes, codes), False)  # so that an empty set at the end has a place, too
         starts, ends = self.offsets[:-1], self.offsets[1:]

@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.errors import assert_never
 from hedgerow.core.predicates.nodes import (
     And,
@@ -29,6 +30,7 @@ from hedgerow.core.predicates.nodes import (
     Const,
     In,
     IsNull,
+    Like,
     Not,
     Opaque,
     Or,
@@ -41,19 +43,7 @@ from hedgerow.core.predicates.row_truth import OPS
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import Outcome, Steps, Stepwise, and3, combined_stepwise, or3, stepwise
 from hedgerow.core.predicates.values import NAN
-from hedgerow.core.pruning.block_stats import (
-    ANY,
-    BIT,
-    F_BIT,
-    HAS_SEVERAL,
-    N_BIT,
-    NOT_BITS,
-    T_BIT,
-    Bits,
-    Bools,
-    Stats,
-    TermStats,
-)
+from hedgerow.core.pruning.block_stats import ANY, BIT, F_BIT, HAS_SEVERAL, N_BIT, NOT_BITS, T_BIT, Stats, TermStats
 from hedgerow.core.pruning.distinct_sets import DistinctSets
 from hedgerow.core.pruning.noted_conditions import has_noted_conditions, narrow_by_noted_conditions
 from hedgerow.core.pruning.value_codes import Codes, merge_values, recode_tables, thresholds
@@ -121,8 +111,10 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
             bits = _by_steps(stepwise(p), stats)
         case CompareTerms():
             bits = _by_two_terms(p, stats)
-        case Opaque():
+        case Like():
             bits = outcomes_by_words(p, stats)
+        case Opaque():
+            bits = np.full(len(stats), ANY, np.uint8)
         case _:
             assert_never(p)
     narrow_by_noted_conditions(p, bits, stats, wanted)
@@ -170,8 +162,8 @@ def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
 
 def _comparable(term: Term, kind: str | None, stats: Stats) -> TermStats | None:
     """The term's statistics, if their values and the literals have the same kind."""
-    known = stats.terms.get(term_text(term))
-    return known if known is not None and kind in (None, known.type.kind) else None
+    term_stats = stats.terms.get(term_text(term))
+    return term_stats if term_stats is not None and kind in (None, term_stats.type.kind) else None
 
 
 def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -> Bits:

@@ -9,22 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
 from hedgerow.core.predicates.normal_form import negate
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.step_functions import Break, stepwise
-from hedgerow.core.pruning.block_stats import (
-    ANY,
-    F_BIT,
-    HAS_SEVERAL,
-    NOT_BITS,
-    T_BIT,
-    Bits,
-    Bools,
-    NotedCondition,
-    Stats,
-)
+from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, NotedCondition, Stats
 
 
 def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int = ANY) -> None:
@@ -81,13 +72,13 @@ class _Fact(NamedTuple):
 
 def _reach(p: Predicate) -> _Reach | None:
     """None if the predicate is about several terms, or TRUE of no value."""
-    found = stepwise(p)
-    if found is None or True not in found.steps.outcomes:
+    function = stepwise(p)
+    if function is None or True not in function.steps.outcomes:
         return None
-    outcomes, breaks = found.steps.outcomes, found.steps.breaks
+    outcomes, breaks = function.steps.outcomes, function.steps.breaks
     first, after = outcomes.index(True), len(outcomes) - outcomes[::-1].index(True)
     start, end = breaks[first - 1] if first else None, breaks[after - 1] if after < len(outcomes) else None
-    return _Reach(found.kind, start, end)
+    return _Reach(function.kind, start, end)
 
 
 def _related(p: Predicate, stats: Stats) -> Iterable[_Fact]:
@@ -107,16 +98,16 @@ class _Prepared(NamedTuple):
 
 
 def _prepared(stats: Stats) -> _Prepared:
-    found: _Prepared | None = stats.memo.get("conditions")
-    if found is None:
-        found = stats.memo["conditions"] = _Prepared({}, {})
+    prepared: _Prepared | None = stats.memo.get("conditions")
+    if prepared is None:
+        prepared = stats.memo["conditions"] = _Prepared({}, {})
         for condition in stats.conditions.values():
             opposite, terms = negate(condition.predicate), terms_of(condition.predicate)
-            found.opposites[predicate_text(opposite)] = condition
+            prepared.opposites[predicate_text(opposite)] = condition
             facts = [
                 _Fact(p, condition.bits & bit == 0, terms, _reach(p))
                 for p, bit in ((condition.predicate, T_BIT), (opposite, F_BIT))
             ]
             for term in sorted(terms, key=term_text)[:1]:
-                found.by_term.setdefault(term, []).extend(fact for fact in facts if fact.never.any())
-    return found
+                prepared.by_term.setdefault(term, []).extend(fact for fact in facts if fact.never.any())
+    return prepared

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Bits, NotedCondition, Stats, collect, is_rankable
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, NotedCondition, Stats, collect, is_rankable
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.value_codes import RankedColumn, rank_rows
 
@@ -72,14 +73,14 @@ class Rows:
 
     def ranks(self, term: Term) -> RankedColumn:
         """A term's column by rank; LayoutError if the rows have no such term."""
-        for known, ranked in self.ranked.items():
-            if term_text(known) == term_text(term):
+        for own_term, ranked in self.ranked.items():
+            if term_text(own_term) == term_text(term):
                 return ranked
         raise LayoutError(f"the rows have no column for {term_text(term)}")
 
     def distinct(self, term: Term) -> int:
         """The number of different values of a term; 0 if the rows have no such term."""
-        return next((len(r.values) for known, r in self.ranked.items() if term_text(known) == term_text(term)), 0)
+        return next((len(r.values) for own_term, r in self.ranked.items() if term_text(own_term) == term_text(term)), 0)
 
     def stats(self, entry: npt.NDArray[Any], entries: int) -> Stats:
         """Statistics of these rows, where row i belongs to entry `entry[i]`."""

@@ -15,15 +15,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hedgerow.core.predicates.nodes import Opaque, Predicate, Term, atoms_of
+from hedgerow.core.arrays import Bits
+from hedgerow.core.predicates.nodes import Column, Like, Predicate, Term, atoms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Bits, Stats
+from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Stats
 
 WORD = "[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*"
 _WORD = re.compile(WORD)
-_LIKE = re.compile(r"(?P<column>.+?) LIKE '(?P<pattern>[^'\\]*)'", re.DOTALL)
 
 
 def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
@@ -32,37 +32,39 @@ def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
     >>> sorted(words_in_texts(["daily_orders/17", "Orders2"]))
     ['Orders2', 'daily', 'orders']
     """
-    found: set[str] = set()
+    words: set[str] = set()
     for text in texts:
-        found.update(_WORD.findall(text))
-        if len(found) > MAX_WORDS:
+        words.update(_WORD.findall(text))
+        if len(words) > MAX_WORDS:
             return None
-    return frozenset(found)
+    return frozenset(words)
 
 
 def searched_for_words(items: Iterable[Term | Predicate]) -> set[str]:
     """The columns that any of these conditions searches for words, as texts."""
     atoms = (atom for item in items if isinstance(item, Predicate) for atom in atoms_of(item))
-    return {term_text(atom.columns[0]) for atom in atoms if isinstance(atom, Opaque) and _parts_sought(atom)}
+    return {term_text(atom.term) for atom in atoms if isinstance(atom, Like) and _parts_sought(atom)}
 
 
-def _parts_sought(p: Opaque) -> list[str]:
-    """Parts of words that a text has if the condition is TRUE on it."""
-    match_ = _LIKE.fullmatch(p.sql)
-    if match_ is None or [match_["column"]] != [term_text(c) for c in p.columns]:
-        return []
-    return _WORD.findall(match_["pattern"])
+def _parts_sought(p: Like) -> list[str]:
+    """Return parts of words that a text of the column has if the condition is TRUE on it."""
+    return _WORD.findall(p.pattern) if isinstance(p.term, Column) else []
 
 
-def outcomes_by_words(p: Opaque, stats: Stats) -> Bits:
+def outcomes_by_words(p: Like, stats: Stats) -> Bits:
     """The outcomes that a search may have in each entry, as far as the entry's words tell."""
     bits = np.full(len(stats), ANY, np.uint8)
     sought = _parts_sought(p)
-    known = stats.terms.get(term_text(p.columns[0])) if sought else None
-    if known is None or known.type.kind != STRING or known.words is None or known.words.sets is None:
+    term_stats = stats.terms.get(term_text(p.term)) if sought else None
+    if (
+        term_stats is None
+        or term_stats.type.kind != STRING
+        or term_stats.words is None
+        or term_stats.words.sets is None
+    ):
         return bits
     for part in sought:
-        bits[~known.words.sets.may_hold(_codes_of(part, known.words.values))] &= ANY - T_BIT
+        bits[~term_stats.words.sets.may_hold(_codes_of(part, term_stats.words.values))] &= ANY - T_BIT
     return bits
 
 

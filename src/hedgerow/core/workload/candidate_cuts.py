@@ -40,8 +40,8 @@ def cuts_of(
         for cut in set(atoms_of(whole) if kind == "atoms" else walk(whole)):
             if not isinstance(cut, Const):
                 weight_of[cut] = weight_of.get(cut, 0.0) + weight
-    kept = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
-    return tuple(sorted(kept, key=predicate_text))
+    heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
+    return tuple(sorted(heaviest, key=predicate_text))
 
 
 def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:

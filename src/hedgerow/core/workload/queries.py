@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import TRUE, Compare, In, Opaque, Predicate, Prefix, children, disjunction
+from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
@@ -118,11 +118,11 @@ class Workload:
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Give names the letter case of the schema, and literals the type in which Spark compares them."""
-        known = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
+        by_name = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
         bound, skipped = [], list(self.skipped)
         for q in self:
             try:
-                bound.append(_bound(q, known, session or Session()))
+                bound.append(_bound(q, by_name, session or Session()))
             except SchemaError as error:
                 skipped.append(f"query {q.id} is left out: {error}")
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
@@ -189,6 +189,8 @@ def shape(p: Predicate) -> str:
             return f"{term_text(term)} IN ?{literals[0].kind if literals else ''}"
         case Prefix(term):
             return f"startswith({term_text(term)}, ?)"
+        case Like(term):
+            return f"{term_text(term)} LIKE ?"
         case Opaque(sql):
             return _STRING.sub("?", sql)
     kids = children(p)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.predicates.nodes import TRUE, And, Column, Const, Not, Or, Predicate, columns_of
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Bools, Ints
 
 Matrix = npt.NDArray[np.float32]
 Clause = frozenset[int]  # facts, as numbers: 2 i: cut i is TRUE on some row; 2 i + 1: cut i is not TRUE on some row
@@ -34,7 +34,7 @@ class ClauseArrays(NamedTuple):
     fact_starts: Ints
     needs: Ints
     need_starts: Ints
-    weights: npt.NDArray[np.float64]
+    weights: Floats
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ def still_asked(days: Mapping[Kind, Collection[int]]) -> dict[Kind, float]:
     {'daily': 0.25, 'weekly': 1.0, 'new': 1.0}
     """
     place = {day: i for i, day in enumerate(sorted(set().union(*days.values())))}
-    found = {}
+    factors = {}
     for kind, own in days.items():
-        asked = sorted(place[day] for day in own)
-        longest = max((b - a for a, b in pairwise(asked)), default=1)
-        silent = len(place) - 1 - asked[-1]
-        found[kind] = 0.5 ** max(0.0, silent / longest - 1)
-    return found
+        days_asked = sorted(place[day] for day in own)
+        longest = max((b - a for a, b in pairwise(days_asked)), default=1)
+        silent = len(place) - 1 - days_asked[-1]
+        factors[kind] = 0.5 ** max(0.0, silent / longest - 1)
+    return factors
 
 
 def taken_over(weight: float, still: float, at_this_rate: float) -> float:

@@ -93,7 +93,7 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
     >>> [str(r) for r in references([pair])]
     ['lineitem.l_partkey, l_suppkey -> partsupp.ps_partkey, ps_suppkey']
     """
-    found: dict[str, Reference] = {}
+    by_name: dict[str, Reference] = {}
     for key in keys:
         try:
             (table, columns), (other, other_columns) = map(_side, key)
@@ -105,13 +105,13 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
             )
         reference = Reference(table, columns, other, other_columns)
         name = f"{table}: {Joined((reference,)).name}".lower()
-        if found.setdefault(name, reference) != reference:
-            raise WorkloadError(f"two keys lead from the same columns to {other}: {found[name]} and {reference}")
-    return tuple(found.values())
+        if by_name.setdefault(name, reference) != reference:
+            raise WorkloadError(f"two keys lead from the same columns to {other}: {by_name[name]} and {reference}")
+    return tuple(by_name.values())
 
 
-def _side(given: Any) -> tuple[str, tuple[str, ...]]:
-    listed = [given] if isinstance(given, str) else list(given)
+def _side(side: Any) -> tuple[str, tuple[str, ...]]:
+    listed = [side] if isinstance(side, str) else list(side)
     parts = [match.groups() for match in map(_KEY.fullmatch, listed) if match]
     tables = {table for table, _ in parts}
     if len(parts) < len(listed) or len(tables) != 1:
@@ -122,20 +122,24 @@ def _side(given: Any) -> tuple[str, tuple[str, ...]]:
 def joined_scans(
     query: Query, scan: Scan, keys: Sequence[Reference], steps: int = MAX_STEPS
 ) -> list[tuple[Joined, Scan]]:
-    """The scans to which foreign keys lead from this one, each by its chain of keys."""
-    found: list[tuple[Joined, Scan]] = []
+    """Return the scans to which foreign keys lead from this one, each with its chain of keys."""
+    reached: list[tuple[Joined, Scan]] = []
 
-    def follow(at: Scan, before: tuple[Reference, ...], seen: tuple[int, ...]) -> None:
+    def follow(at: Scan, before: tuple[Reference, ...], passed: tuple[int, ...]) -> None:
         for key in keys if len(before) < steps else ():
             if key.table.lower() != at.table.lower():
                 continue
-            for number, other in enumerate(query.scans):
-                if number not in seen and other.table.lower() == key.other.lower() and _is_joined(at, number, key):
-                    found.append((Joined((*before, key)), other))
-                    follow(other, (*before, key), (*seen, number))
+            for number, other_scan in enumerate(query.scans):
+                if (
+                    number not in passed
+                    and other_scan.table.lower() == key.other.lower()
+                    and _is_joined(at, number, key)
+                ):
+                    reached.append((Joined((*before, key)), other_scan))
+                    follow(other_scan, (*before, key), (*passed, number))
 
     follow(scan, (), tuple(i for i, s in enumerate(query.scans) if s is scan))
-    return found
+    return reached
 
 
 def _is_joined(scan: Scan, other: int, key: Reference) -> bool:
@@ -150,11 +154,11 @@ def _is_joined(scan: Scan, other: int, key: Reference) -> bool:
 
 
 def mentioned(items: Iterable[Term | Predicate], names: Iterable[str]) -> dict[str, set[str]]:
-    """Of columns with these names, those that the items mention, each with the fields that they mention."""
-    known = set(names)
-    found: dict[str, set[str]] = {}
+    """Return the fields that the items mention of each column with one of these names."""
+    wanted = set(names)
+    fields: dict[str, set[str]] = {}
     for item in items:
         for column in columns_in(item):
-            if column.path[0] in known and len(column.path) > 1:
-                found.setdefault(column.path[0], set()).add(column.path[1])
-    return found
+            if column.path[0] in wanted and len(column.path) > 1:
+                fields.setdefault(column.path[0], set()).add(column.path[1])
+    return fields

@@ -58,7 +58,7 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
     total = filtered = simple = on_partitions = 0.0
     conditions: set[str] = set()
     shares: dict[str, float] = {}
-    asked: list[Predicate] = []
+    atoms_seen: list[Predicate] = []
     divided = {name.lower() for name in partitions}
     for query in queries:
         atoms = [atom for atom in atoms_of(query.predicate(table)) if not isinstance(atom, Const)]
@@ -70,8 +70,8 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
         conditions.update(map(predicate_text, atoms))
         for name in {term_text(term) for atom in atoms for term in _filtered_on(atom)}:
             shares[name] = shares.get(name, 0.0) + query.weight
-        asked += atoms
-    points = {name: len(values) for name, values in comparison_points(asked).items()}
+        atoms_seen += atoms
+    points = {name: len(values) for name, values in comparison_points(atoms_seen).items()}
     n = total or 1.0
     often = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return WorkloadStatistics(

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hedgerow.core.arrays import Floats, Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.pruning.block_stats import Floats, Ints
 from hedgerow.learners.woodblock.episodes import Choices, Episodes, OpenNodes, Policy, State
 
 HIDDEN = 512  # units in each of two layers

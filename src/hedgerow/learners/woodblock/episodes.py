@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
 from hedgerow.core.parallel import parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Floats, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.woodblock.region_bits import Pieces
 

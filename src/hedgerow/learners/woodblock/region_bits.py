@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import Break, Steps, stepwise
-from hedgerow.core.pruning.block_stats import Bools, Ints
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.layouts.base import BlockIds, Layout, sql_of
 from hedgerow.core.predicates.nodes import Predicate
@@ -185,7 +185,7 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[li
                 so_far = [_joined(so_far)]
         if so_far:
             own, joined = _joined(so_far)
-            data = index_bytes(BlockIndex((View(joined),)))
+            data = index_bytes(BlockIndex(joined))
             yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
 
     read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
@@ -215,7 +215,7 @@ def collect_blocks(
                 so_far = [_joined(so_far)]
         if so_far:
             ids, stats = _joined(so_far)
-            data = index_bytes(BlockIndex((View(stats),)))
+            data = index_bytes(BlockIndex(stats))
             yield pa.record_batch([pa.array([ids], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
 
     read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))

@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.core.arrays import Bits
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Column, Expr, Opaque, Predicate, Term, atoms_of, terms_of
+from hedgerow.core.predicates.nodes import Column, Expr, Predicate, Term, atoms_of, is_evaluated_by_spark, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import OTHER, Type
-from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT, Bits
+from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.spark.start.session import first_line, spark_errors
 
@@ -48,7 +49,7 @@ def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[I
     items: dict[str, Item] = {term_text(t): t for t in more}
     for p in predicates:
         items.update({term_text(t): t for t in terms_of(p)})
-        items.update({predicate_text(a): a for a in atoms_of(p) if isinstance(a, Opaque)})
+        items.update({predicate_text(a): a for a in atoms_of(p) if is_evaluated_by_spark(a)})
     return [items[key] for key in sorted(items)]
 
 
@@ -94,7 +95,7 @@ def split_by_evaluator(items: Iterable[Item]) -> tuple[list[Predicate], list[Pre
     by_spark: list[Predicate] = []
     by_core: list[Predicate] = []
     for p in (item for item in items if isinstance(item, Predicate)):
-        suits_core = terms_of(p) <= safe_terms and not any(isinstance(a, Opaque) for a in atoms_of(p))
+        suits_core = terms_of(p) <= safe_terms and not is_evaluated_by_spark(p)
         (by_core if suits_core else by_spark).append(p)
     return by_spark, by_core
 

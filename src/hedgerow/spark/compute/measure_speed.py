@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.core.learning.score import read_columns
+from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import Bools, Floats
+from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, shape
 from hedgerow.spark.start.session import configured, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -117,16 +119,41 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+_ERROR_LOGS = "SQLQueryContextLogger", "DataFrameQueryContextLogger"
+_is_quiet = ContextVar("_is_quiet", default=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """While the body runs, PySpark does not log each error of Spark, which it does where it makes the exception.
+
+    Whoever catches the exception says what is to be said."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _ERROR_LOGS:
+        PySparkLogger.getLogger(name).addFilter(_is_wanted)  # added once, however often
+    before = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(before)
+
+
+def _is_wanted(record: logging.LogRecord) -> bool:
+    return not _is_quiet.get()
+
+
 def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
     """While the verb runs, the session of its first argument, or that argument's `spark`, is the active one.
 
     Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
-    in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own."""
+    in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own, and errors of Spark are
+    not logged: a verb finds by trying what Spark can evaluate, and says in a sentence what it could not do."""
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
         owner: Any = args[0] if args else named["spark"]
-        with _active(getattr(owner, "spark", owner)):
+        with quiet(), _active(getattr(owner, "spark", owner)):
             return verb(*args, **named)
 
     return run

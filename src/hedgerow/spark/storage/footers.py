@@ -35,7 +35,7 @@ ReadParts = Callable[[Sequence[tuple[int, int]]], list[bytes]]
 _FIRST_READ_BYTES = 1 << 16  # read from the end of a file at once; a longer footer takes a second read
 _RANGED = (
     *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY, kinds.BOOLEAN),
-    *(kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
+    *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
 )
 # The most bytes that a dictionary of MAX_DISTINCT values takes, with its header and a worst case of compression. Sets
 # of texts longer than a thousand bytes are not worth keeping.

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.core.pruning.block_stats import Ints
+from hedgerow.core.arrays import Ints
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts, WholePlaces
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.types import Type
@@ -103,7 +103,7 @@ def collect_parts(
     places = np.where(np.arange(len(keys)) < len(collected[0][0]), blocks, ~blocks)
     parts = CellParts(cells, places, file)
     _check_places(layout, parts, parts.whole_places(stats.rows))
-    return BlockIndex((View(regroup(stats, file, len(files))), View(stats, None, parts)))
+    return BlockIndex(regroup(stats, file, len(files)), CellIndex(stats, parts))
 
 
 def _check_places(layout: OverlapLayout, parts: CellParts, homes: WholePlaces) -> None:

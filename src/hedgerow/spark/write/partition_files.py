@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import Ints
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
@@ -38,6 +38,7 @@ from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.entry import Entry, Fields
 from hedgerow.tables.formats import footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
+from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
@@ -92,7 +93,7 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
             stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known, plan.joins)
             went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
         files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
-        index = BlockIndex((View(stats),))
+        index = BlockIndex(stats)
         entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
         entry = replace(write_layout(table.side, entry, plan.layout), checksum=went_in)
         listed = added = write_part(table.side, entry, index, files)
@@ -232,10 +233,15 @@ def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> N
 
 
 def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
-    """Write new rows through the layout of a part, in an append of Delta's own, and index the new files."""
+    """Write new rows through the layout of a part, in an append of Delta's own, and index the new files.
+
+    Without rows, nothing is changed."""
     check_grammar(table.spark)
+    check_names(frame.columns)
     joins = joins_of(table.spark, part.entry.joined, frame)
     version = _appended(table, part, frame, joins)
+    if version is None:
+        return
     after, before = table.snapshot(version), table.snapshot(version - 1)
     new = after.files.sizes_of([name for name in after.files.names if name not in before.files.place])
     if not new:
@@ -247,12 +253,12 @@ def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
     now = settings(table.spark)
     entry = replace(part.entry, id="", writes=(), fields=fields_of(after), settings=now, checksum=None, joined=joined)
     files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
-    added = write_part(table.side, entry, BlockIndex((View(stats),)), files)
+    added = write_part(table.side, entry, BlockIndex(stats), files)
     _list_part(table, "", added, after, operation("append", version, added))
 
 
-def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> int:
-    """Write the rows; return the version of the table that has them."""
+def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> int | None:
+    """Write the rows; return the version of the table that has them. None if there are none: Delta commits nothing."""
     log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
     partitions, writing = snapshot.partition_columns, part.entry.writing
     try:
@@ -269,6 +275,8 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> 
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
     row = log.history().where(f"userMetadata = '{mark}'").select("version").first()
+    if row is None and frame.isEmpty():
+        return None
     if row is None:
         raise HedgerowError(
             f"the append to {log.path} is not in its history, where another process may have taken its place: "

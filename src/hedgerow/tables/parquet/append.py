@@ -36,7 +36,8 @@ _DRAFT = "append-"
 def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableState | None = None) -> None:
     """Write the rows into a draft, list them in a new state, and then move the files into the table.
 
-    With `copy_of`, the table is a replica that then has to have exactly the rows of that state."""
+    Without rows, nothing is changed. With `copy_of`, the table is a replica that then has to have exactly the rows of
+    that state."""
     draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/{_DRAFT}{uuid4().hex[:8]}", folder.fields)
     names, was = tuple[str, ...](), part.entry
     try:
@@ -46,10 +47,11 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
             check_settings(f"nothing can be appended to {folder.path}", was.settings, now)
             joins = joins_of(folder.spark, was.joined, frame)
             went_in, index, files = write_files(draft, frame, part.layout, was.writing, was.statistics, joins)
-        names = files.names
-        joined = to_store(joins, (*was.statistics, *part.layout.features))
-        entry = replace(was, id="", writes=(), settings=now, checksum=went_in, joined=joined)
-        _commit(folder, write_part(folder.side, entry, index, files), copy_of)
+        names = files.names if went_in.rows else ()
+        if names:
+            joined = to_store(joins, (*was.statistics, *part.layout.features))
+            entry = replace(was, id="", writes=(), settings=now, checksum=went_in, joined=joined)
+            _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)
         if isinstance(error, spark_errors()):

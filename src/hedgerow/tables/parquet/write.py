@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.index.block_index import BlockIndex, View
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout, sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
@@ -28,6 +28,7 @@ from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.known_files import LOG, KnownFiles
+from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.parquet.folder import (
     ParquetFolder,
     bring_back,
@@ -79,7 +80,7 @@ def _inspected(
     else:
         known = known_terms(footers, schema, wanted)
         stats, came_out = collect_files_and_rows(frame, items, schema, list(sizes), known, joins)
-        index = BlockIndex((View(stats),))
+        index = BlockIndex(stats)
     blocks = list(map(block_of_file, sizes))
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
 
@@ -141,6 +142,7 @@ def check_same_rows(table: TableState, found: Checksum) -> None:
 
 def fitting_rows(fields: Fields, frame: DataFrame) -> DataFrame:
     """Return the new rows with the table's columns in its order; HedgerowError if columns or types differ."""
+    check_names(frame.columns)
     given = {f.name.lower(): f for f in frame.schema.fields}
     wanted = struct_of(fields)
     for field in wanted.fields:

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.learning.cells.kernels import emit, join, move
 from hedgerow.core.parallel import parallel_map
-from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import Clauses
 
 MAX_JOINED_AT_ONCE = 150  # cells in one call of `join`: its time and memory grow with the square
@@ -79,10 +78,10 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
 class _BlockArrays(NamedTuple):
     """Blocks as the compiled loops take them, with an entry for each block."""
 
-    rows: npt.NDArray[np.float64]
+    rows: Floats
     holds: Bools  # blocks x clauses: the clause may hold
     may: Bools  # blocks x queries: the query reads the block
-    weight: npt.NDArray[np.float64]  # of the queries that read it
+    weight: Floats  # of the queries that read it
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ from typing import Literal as Choice
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
-from hedgerow.core.learning.cells.merge import merge
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides
 from hedgerow.core.parallel import parallel_map_slices
-from hedgerow.core.pruning.block_stats import Bools, Ints
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
 MAX_WORDS_ON_ONE_CORE = 1_000_000  # that a search for the best cut looks at; a longer search uses all cores
@@ -111,11 +110,6 @@ def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
     place = {cut: i for i, cut in enumerate(used)}
     renumbered: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
     return TreeLayout(tuple(problem.cuts[c] for c in used), renumbered)
-
-
-def joined(problem: Problem, tree: TreeLayout) -> TreeLayout:
-    """Join the tree's leaves, which are small cells, into blocks."""
-    return tree.relabelled(merge(problem.cells(tree), problem.clauses, problem.block_rows).tolist())
 
 
 @dataclass(frozen=True)

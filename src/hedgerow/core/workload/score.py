@@ -1,0 +1,88 @@
+"""The shares of a table that the queries of a workload read: rows, blocks and bytes, and the rows that match."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.html import html_table
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScore:
+    """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate.
+
+    `bytes_left`: of the bytes, those in parts of files that Parquet cannot skip by itself; None if that is not known.
+    """
+
+    id: str
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float | None
+    bytes_left: float | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """Weighted means over the queries, as fractions of the table; `selectivity` over the queries with a known one.
+
+    `seconds`, `seconds_now`: of a query in the layout and in the table as it is, estimated, where Spark can be asked.
+    """
+
+    rows_read: float
+    blocks_read: float
+    bytes_read: float
+    selectivity: float | None
+    blocks: int
+    queries: tuple[QueryScore, ...]
+    seconds: float | None = None
+    seconds_now: float | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<24}{value}" for name, value in self._shown())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._shown())
+
+    def _shown(self) -> list[tuple[str, str]]:
+        shares = [
+            ("rows read", self.rows_read),
+            ("blocks read", self.blocks_read),
+            ("bytes read", self.bytes_read),
+        ]
+        if self.selectivity is not None:
+            shares.append(("selectivity (the bound)", self.selectivity))
+        shown = [(name, f"{100 * value:8.2f} %") for name, value in shares]
+        if self.seconds is not None and self.seconds_now is not None:
+            shown.append(("seconds a query", f"{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated"))
+        return shown
+
+    @staticmethod
+    def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
+        if not queries:
+            raise LayoutError("the workload has no query for this table, so there is nothing to score")
+        w = np.array(weights) / sum(weights)
+
+        known = [
+            (weight, q.selectivity) for weight, q in zip(weights, queries, strict=True) if q.selectivity is not None
+        ]
+
+        def over(values: Iterable[float]) -> float:
+            return float(w @ np.fromiter(values, float, len(queries)))
+
+        return Score(
+            over(q.rows_read for q in queries),
+            over(q.blocks_read for q in queries),
+            over(q.bytes_read for q in queries),
+            sum(weight * s for weight, s in known) / sum(weight for weight, _ in known) if known else None,
+            blocks,
+            tuple(queries),
+        )

@@ -1,0 +1,246 @@
+"""Grow several trees of cuts together: a query reads a row only if it reads the row's leaf in every tree (Pando, 6.1).
+
+    tree 0   x < 50          tree 1   y < 50          product   x < 50
+             /    \\                  /    \\                   /      \\
+          cell 0  cell 1           cell 0  cell 1          y < 50    y < 50        four cells, two of them nearly
+                                                           /    \\    /    \\         empty if x and y are much alike
+
+The next cut is always the one that lets the queries skip the most rows that no other tree lets them skip. A gain only
+falls while other trees grow, so a gain known from before is a bound: a leaf is looked at again only when its bound is
+the highest, and of its cuts only those whose bounds are.
+
+The product of the trees is one tree again. Its leaves are the rows with one leaf in every tree: Pando's k-tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.core.arrays import Bools, Floats, Ints
+from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.cells.kernels import LEAST_GAIN
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
+from hedgerow.core.learning.trees.kernels import count, shortened
+from hedgerow.core.parallel import parallel_map, parallel_map_slices
+from hedgerow.core.workload.query_clauses import ClauseArrays
+from hedgerow.learners.pando.kernels import changes, chosen, clear, gains_beside
+
+MAX_ROWS = 1 << 18  # of the sample that trees grow on: for each tree and query it is noted which of them are read
+AT_ONCE = 32  # cuts that are tried together, and then twice as many
+Bitmaps = npt.NDArray[np.uint64]
+Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
+Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
+
+
+def forest(problem: Problem, k: int, least: int, eps: float, by_cells: bool, most_cells: int) -> list[Nodes]:
+    """Grow k trees whose leaves have `least` sample rows or more, until their product has `most_cells` leaves.
+
+    `eps` and `by_cells` are as in `greedy`: with one tree and no limit of cells, this grows the same tree."""
+    thinned, kept = _thinned(problem)
+    growth = _Growth(thinned, k, max(1, round(least * kept)), eps, by_cells)
+    while growth.leaves and growth.cells < most_cells:
+        growth.grow()
+    for *_, leaf in growth.leaves:
+        growth.close(leaf)
+    return growth.nodes
+
+
+def product(problem: Problem, trees: Sequence[Nodes]) -> TreeLayout:
+    """One tree that divides rows as all of these do; a cut that divides no sample row of its node is left out."""
+    nodes: Nodes = []
+    leaves = 0
+    todo = [(0, _root(trees[0]), np.arange(problem.truth.shape[1]), NO_PARENT, 0)]
+    while todo:
+        tree, node, rows, parent, side = todo.pop()
+        while node >= 0 or tree + 1 < len(trees):
+            if node < 0:
+                tree += 1
+                node = _root(trees[tree])
+                continue
+            cut, left, right = trees[tree][node]
+            goes_left = problem.truth[cut][rows]
+            if goes_left.all() or not goes_left.any():
+                node = left if goes_left.all() else right
+                continue
+            break
+        if node < 0:
+            child, leaves = ~leaves, leaves + 1
+        else:
+            child = len(nodes)
+            nodes.append([cut, 0, 0])
+            todo += [(tree, right, rows[~goes_left], child, 2), (tree, left, rows[goes_left], child, 1)]
+        if parent != NO_PARENT:
+            nodes[parent][side] = child
+    return tree_of(problem, nodes)
+
+
+def _root(tree: Nodes) -> int:
+    return 0 if tree else ~0
+
+
+def _thinned(problem: Problem) -> tuple[Problem, float]:
+    """The problem with at most `MAX_ROWS` sample rows to grow on, and the share of rows that it keeps."""
+    rows = problem.truth.shape[1]
+    step = -(-rows // MAX_ROWS)
+    return (problem, 1.0) if step <= 1 else (replace(problem, truth=problem.truth[:, ::step]), 1 / step)
+
+
+@dataclass
+class _Leaf:
+    """A leaf that may be cut: `best` is its best cut, which was found when `beside` cuts were in the other trees.
+
+    `near`: no query gains yet, but the cut brings some nearer to it. `changes`: see `_Growth._changes`; the other trees
+    do not alter them. `gains`: of each cut when it was tried; now it gains that or less."""
+
+    tree: int
+    node: OpenNode
+    rows: Ints
+    readers: Ints  # the queries that read the leaf
+    parent: int
+    side: int
+    best: int = NO_CUT
+    near: bool = False
+    beside: int = 0
+    changes: Changes | None = None
+    gains: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+class _Growth:
+    """Trees while they grow: `read[t]` has a bit for each query and row, whether the query reads the row's leaf."""
+
+    def __init__(self, problem: Problem, k: int, least: int, eps: float, by_cells: bool) -> None:
+        self.problem, self.least, self.eps, self.by_cells = problem, least, eps, by_cells
+        self.clauses: ClauseArrays = problem.clauses.arrays
+        queries, rows = len(problem.clauses.needs), problem.truth.shape[1]
+        self.read: list[Bitmaps] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
+        self.cell = np.zeros(rows, np.int64)  # of each row
+        self.cells = 1
+        self.nodes: list[Nodes] = [[] for _ in range(k)]
+        self.done = [0] * k  # leaves that stay leaves
+        self.leaves: list[tuple[bool, float, int, int, _Leaf]] = []  # a heap: the largest bound comes first
+        self.pushed = 0
+        root = _Leaf(0, OpenNode.root(problem), np.arange(rows), np.arange(queries), NO_PARENT, 0)
+        self._look_at(root)
+        for tree in range(1, k):
+            self._push(replace(root, tree=tree, gains=root.gains.copy()))
+
+    def grow(self) -> None:
+        """Cut the leaf with the largest gain; or look again at one whose gain may have fallen."""
+        leaf = heappop(self.leaves)[-1]
+        if leaf.beside != self._cuts_beside(leaf.tree):
+            self._look_at(leaf)
+        else:
+            self._cut(leaf)
+
+    def close(self, leaf: _Leaf) -> None:
+        """Let the leaf stay a leaf."""
+        self._replace(leaf, ~self.done[leaf.tree])
+        self.done[leaf.tree] += 1
+
+    def _cuts_beside(self, tree: int) -> int:
+        return sum(map(len, self.nodes)) - len(self.nodes[tree])
+
+    def _look_at(self, leaf: _Leaf) -> None:
+        leaf.beside = self._cuts_beside(leaf.tree)
+        leaf.best = NO_CUT
+        if leaf.node.rows >= 2 * self.least and len(leaf.node.cuts):
+            reads = self._read_beside(leaf)
+            self._try_cuts(leaf, reads)
+            if leaf.best == NO_CUT and self.by_cells and not leaf.near:
+                leaf.near, leaf.changes = True, None
+                self._try_cuts(leaf, reads)
+        self._push(leaf)
+
+    def _push(self, leaf: _Leaf) -> None:
+        if leaf.best == NO_CUT:
+            self.close(leaf)
+        else:
+            self.pushed += 1
+            heappush(self.leaves, (leaf.near, -leaf.gains[leaf.best], leaf.tree, self.pushed, leaf))
+
+    def _read_beside(self, leaf: _Leaf) -> Bitmaps:
+        """For each open query of the leaf, the rows of the leaf that the query reads in all other trees."""
+        queries = leaf.node.queries
+        beside = [read[queries] for tree, read in enumerate(self.read) if tree != leaf.tree]
+        if not beside:
+            return _all_read(len(queries), len(leaf.rows))
+        found: Bitmaps = chosen(np.bitwise_and.reduce(beside), leaf.rows)
+        return found
+
+    def _try_cuts(self, leaf: _Leaf, reads: Bitmaps) -> None:
+        """Find the cut with the largest gain. No cut is tried that once gained less than another does now."""
+        node, sizes, counts = leaf.node, count(leaf.node.bits), count(reads)
+        if leaf.changes is None:
+            leaf.changes, leaf.gains = self._changes(leaf, sizes), np.full(len(sizes), np.inf)
+        changed = leaf.changes
+
+        def gains_of(tried: Ints) -> Floats:
+            found: Floats = gains_beside(tried, *changed, node.bits, node.rows, sizes, reads, counts, self.eps)
+            return found
+
+        least = most = LEAST_GAIN * node.rows
+        order, first = np.argsort(-leaf.gains, kind="stable"), 0
+        while first < len(order) and leaf.gains[order[first]] >= most:
+            tried = order[first : 2 * first + AT_ONCE]
+            leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, min(AT_ONCE, len(tried)))))
+            first, most = first + len(tried), max(most, leaf.gains[tried].max())
+        leaf.best = int(leaf.gains.argmax()) if most > least else NO_CUT
+
+    def _changes(self, leaf: _Leaf, sizes: Ints) -> Changes:
+        """What each cut changes: where its changes begin, each one's query, and its gain by a row of each side."""
+        node, queries, clauses = leaf.node, leaf.node.queries, self.clauses
+        if not leaf.near:
+            clauses = shortened(queries, clauses, node.some, node.other)
+            queries = np.arange(len(queries))
+
+        def found(part: slice) -> Changes:
+            these: Changes = changes(
+                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
+                self.least, leaf.near, part.start, part.stop,
+            )  # fmt: skip
+            return these
+
+        parts = parallel_map_slices(found, len(sizes))
+        row, query, by_left, by_right = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return np.searchsorted(row, np.arange(len(sizes) + 1)), query, by_left, by_right
+
+    def _cut(self, leaf: _Leaf) -> None:
+        tree, node, cut = leaf.tree, leaf.node, int(leaf.node.cuts[leaf.best])
+        number = len(self.nodes[tree])
+        self._replace(leaf, number)
+        self.nodes[tree].append([cut, 0, 0])
+        goes_left = self.problem.truth[cut][leaf.rows]
+        self._divide_cells(leaf.rows, goes_left)
+        halves = node.divided(leaf.best, int(goes_left.sum()), self.clauses, not self.by_cells)
+        for side, half, here in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
+            may = self.problem.clauses.may(half.some[None], half.other[None])[0][leaf.readers]
+            rows = leaf.rows[here]
+            if self.read:
+                clear(self.read[tree], leaf.readers[~may], rows)
+            self._look_at(_Leaf(tree, half, rows, leaf.readers[may], number, side))
+
+    def _divide_cells(self, rows: Ints, goes_left: Bools) -> None:
+        """Give those of these rows that go to the left a cell of their own, where their cell is divided."""
+        old, of, sizes = np.unique(self.cell[rows], return_inverse=True, return_counts=True)
+        left = np.bincount(of[goes_left], minlength=len(old))
+        divided = (left > 0) & (left < sizes)
+        new = np.where(divided, self.cells + np.cumsum(divided) - 1, old)
+        self.cell[rows[goes_left]] = new[of[goes_left]]
+        self.cells += int(divided.sum())
+
+    def _replace(self, leaf: _Leaf, child: int) -> None:
+        if leaf.parent != NO_PARENT:
+            self.nodes[leaf.tree][leaf.parent][leaf.side] = child
+
+
+def _all_read(queries: int, rows: int) -> Bitmaps:
+    bits = np.full((queries, (rows + 63) // 64), ~np.uint64(0))
+    if rows & 63:
+        bits[:, -1] = np.uint64((1 << (rows & 63)) - 1)
+    return bits

@@ -1,0 +1,270 @@
+"""The agent: one PPO step in plain numpy, the budgets, and that no tree is worse than the greedy one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench.options import Options
+from bench.suites import fig3
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.learners.qdtree.qdtree import QdTree
+from hedgerow.learners.woodblock import agent as agent_module
+from hedgerow.learners.woodblock import woodblock
+from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
+from hedgerow.learners.woodblock.episodes import OpenNodes, State
+from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
+from tests.learners.qdtree.test_qdtree import ODD, sampled
+
+SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
+FORMS = [Woodblock(**SMALL), Woodblock(**{**PAPER, **SMALL})]
+
+
+# --- one step, slowly -----------------------------------------------------------------------------
+
+
+def a_batch(r: np.random.Generator, n: int, agent: Agent, ratios: bool) -> Batch:
+    features, cuts = agent.shape
+    legal = r.random((n, cuts)) < 0.3
+    legal[:, 0] = True
+    cut = np.array([r.choice(np.flatnonzero(row)) for row in legal])
+    likely = -r.uniform(1, 5, n)  # so some ratios are clipped, on both sides
+    weight = (np.arange(n) < n - 3).astype(float)  # the last three only fill it up
+    state = State(r.random((n, features)) < 0.5, legal, r.random((n, cuts if ratios else 0)).astype(np.float32))
+    found = (cut, likely, r.normal(size=n), r.random(n), weight)
+    return Batch(state, *map(agent_module._narrow, found))
+
+
+def slow_gradient(net: dict[str, np.ndarray], batch: Batch, ppo: bool) -> dict[str, np.ndarray]:
+    """The chain rule, written out in float64."""
+    net = {name: value.astype(np.float64) for name, value in net.items()}
+    n = len(batch.cut)
+    layers = [batch.state.features.astype(np.float64)]
+    for layer in range(2):
+        layers.append(np.maximum(0, layers[-1] @ net[f"w{layer}"] + net[f"b{layer}"]))
+    logits = layers[-1] @ net["w_policy"] + net["b_policy"]
+    gains = np.zeros_like(logits)
+    if batch.state.ratios.shape[1]:
+        gains = np.log(batch.state.ratios.astype(np.float64) + RATIO_FLOOR)
+    logits = np.where(batch.state.legal, logits + net["ratios"] * gains, -np.inf)
+    worth = (layers[-1] @ net["w_value"] + net["b_value"])[:, 0]
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    log_p = np.where(batch.state.legal, np.log(np.where(batch.state.legal, p, 1)), 0)
+    taken = log_p[np.arange(n), batch.cut]
+    chosen = np.zeros_like(p)
+    chosen[np.arange(n), batch.cut] = 1
+    share = (batch.weight / batch.weight.sum())[:, None]
+    if ppo:
+        ratio = np.exp(taken - batch.likely)
+        inside = np.where(batch.advantage >= 0, ratio < 1 + CLIP, ratio > 1 - CLIP)
+        push = np.where(inside, ratio * batch.advantage, 0)[:, None]
+        entropy = -(p * log_p).sum(axis=1, keepdims=True)
+        d_logits = -push * (chosen - p) - ENTROPY * (-p * (log_p + entropy))
+        assert 5 < inside.sum() < n - 5
+    else:
+        d_logits = p - chosen
+    d_logits = share * d_logits
+    d_worth = share * VALUE * 2 * (worth - batch.reward)[:, None]
+    found = {"w_policy": layers[2].T @ d_logits, "b_policy": d_logits.sum(axis=0)}
+    found["ratios"] = (d_logits * gains).sum()
+    found |= {"w_value": layers[2].T @ d_worth, "b_value": d_worth.sum(axis=0)}
+    back = d_logits @ net["w_policy"].T + d_worth @ net["w_value"].T
+    for layer in (1, 0):
+        back = back * (layers[layer + 1] > 0)
+        found |= {f"w{layer}": layers[layer].T @ back, f"b{layer}": back.sum(axis=0)}
+        back = back @ net[f"w{layer}"].T
+    return found
+
+
+@pytest.mark.parametrize("ratios", [True, False], ids=["ratios", "plain"])
+@pytest.mark.parametrize("ppo", [True, False], ids=["ppo", "clone"])
+def test_two_steps_are_those_of_plain_numpy(ppo: bool, ratios: bool) -> None:
+    """Adam's first steps hardly depend on how long the gradient is; so the moments are compared as well."""
+    r = np.random.default_rng(0)
+    agent = Agent(70, 10, r)
+    step = agent_module.compiled().ppo if ppo else agent_module.compiled().clone
+    net, state = agent.net, agent.state
+    slow: dict[str, Any] = {name: value.astype(np.float64) for name, value in net.items()}
+    first = {name: np.zeros_like(value) for name, value in slow.items()}
+    second = {name: np.zeros_like(value) for name, value in slow.items()}
+    for t in (1, 2):
+        batch = a_batch(r, 64, agent, ratios)
+        gradient = slow_gradient({name: np.asarray(value) for name, value in net.items()}, batch, ppo)
+        net, state = step(net, state, batch)
+        for name, g in gradient.items():
+            first[name] = 0.9 * first[name] + 0.1 * g
+            second[name] = 0.999 * second[name] + 0.001 * g * g
+            moment = first[name] / (1 - 0.9**t)
+            slow[name] = slow[name] - RATE * moment / (np.sqrt(second[name] / (1 - 0.999**t)) + 1e-8)
+            assert np.allclose(state[0].mu[name], first[name], rtol=1e-3, atol=1e-6), name
+            far = np.abs(np.asarray(net[name]) - slow[name]) > 0.05 * RATE
+            assert far.mean() < 0.01, name  # a gradient of nearly nothing has any sign
+            slow[name] = np.asarray(net[name]).astype(np.float64)
+
+
+def test_only_legal_cuts_are_drawn_and_all_of_them() -> None:
+    agent = Agent(5, 7, np.random.default_rng(0))
+    legal = np.zeros((400, 7), bool)
+    legal[:, [2, 6]] = True
+    none = np.zeros(400, np.int64)
+    state = State(np.zeros((400, 5), bool), legal, np.zeros((400, 0), np.float32))
+    choices = agent.policy()(OpenNodes(state, none, none > 0, 0))
+    assert sorted(set(choices.cut.tolist())) == [2, 6]
+    assert 120 < (choices.cut == 2).sum() < 280  # at first all are about as likely
+    assert np.allclose(choices.likely, np.log(0.5), atol=0.05)
+
+
+# --- what comes of it -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 6, 9, 11])
+def test_no_worse_than_the_default_qdtree(seed: int) -> None:
+    _, problem = sampled(seed)
+    for measured in (problem, replace(problem, counter=None)):
+        assert problem.reads(FORMS[0].fit(measured)) <= problem.reads(QdTree().fit(measured)) + 1e-9
+
+
+@pytest.mark.parametrize("form", [{}, PAPER], ids=["default", "paper"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_fig_3(form: dict[str, Any], seed: int) -> None:
+    options = Options("quick", seed, learners=("woodblock",), params={**form, "max_trees": 200, "budget_seconds": 20})
+    (found,) = fig3.run(options)
+    assert found["rows_read"] <= 0.112
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
+def test_learning_helps(form: Woodblock) -> None:
+    """New trees become better than those of the first rounds, which know nothing, and the best never becomes worse."""
+    _, problem = sampled(6)
+    curve = replace(form, max_trees=600, ratios=False, cells=form.cells or 6).search(problem).curve
+    assert all(a.best >= b.best and a.trees < b.trees for a, b in pairwise(curve))
+    means = [point.mean for point in curve]
+    assert np.mean(means[-5:]) < np.mean(means[:2]) - 0.01
+
+
+def test_budgets() -> None:
+    _, problem = sampled(6)
+    default, paper = (replace(form, max_trees=None) for form in FORMS)
+    assert len(replace(paper, max_trees=24).search(problem).curve) == 3
+    assert len(replace(paper, budget_seconds=0).search(problem).curve) == 1
+    assert len(replace(paper, target=1.0).search(problem).curve) == 1
+    # The greedy trees are there by then.
+    assert not replace(default, budget_seconds=0).search(problem).curve
+    assert not replace(default, target=1.0).search(problem).curve
+
+
+@pytest.mark.parametrize("seed", [0, 6])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_parts_that_are_grown_again(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is worth what a fresh count says; its blocks are whole cells, and large enough."""
+    _, problem = sampled(seed)
+    keep, worth = woodblock._Search._keep, []
+
+    def checked(self: Any, *args: Any) -> None:
+        keep(self, *args)
+        cells = self.best.cells
+        block = np.full(len(cells), -1)
+        block[self.best.cell] = self.block
+        assert (block[self.best.cell] == self.block).all()
+        assert np.bincount(self.block).min() >= problem.sample_block_rows
+        assert self.worth == pytest.approx(cells.skipped(block, problem.clauses), rel=1e-6)
+        worth.append(self.worth)
+
+    monkeypatch.setattr(woodblock._Search, "_keep", checked)
+    Woodblock(**{**SMALL, "cells": cells, "max_trees": 200, "greedy": False}).fit(problem)
+    assert len(worth) > 2
+    assert all(a < b for a, b in pairwise(worth))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_hold_enough_of_all_rows(seed: int) -> None:
+    """Where the sample is a tenth of the table, too."""
+    r = np.random.default_rng(seed)
+    table = pa.table({"x": r.integers(0, 1000, 20_000), "y": r.integers(0, 1000, 20_000)})
+    whole = Sample.of_table(table)
+    asked = tuple(Compare(col(c), "<", lit(int(v))) for c in "xy" for v in r.integers(0, 1000, 12))
+    sample = replace(Sample.of_table(table.take(np.sort(r.choice(20_000, 2_000, False)))), table_rows=20_000)
+    problem = replace(Problem.build(sample, asked, 1000), counter=RowCounter(whole.rows))
+    layout = FORMS[0].fit(problem)
+    assert np.bincount(layout.assign(whole.rows)).min() >= 1000
+
+
+def test_queries_that_weigh_nothing() -> None:
+    table = Sample.of_table(pa.table({"x": list(range(100))}))
+    for form in FORMS:
+        assert form.fit(Problem.build(table, (Compare(col("x"), "<", lit(50)),), 10, (0.0,))).blocks >= 1
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
+def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, problem = sampled(6)
+    learn, calls = Agent.learn, []
+
+    def interrupting(self: Agent, grown: Any) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        learn(self, grown)
+
+    monkeypatch.setattr(Agent, "learn", interrupting)
+    found = replace(form, max_trees=None, regrow=False).search(problem)
+    assert len(found.curve) == 2
+    assert found.layout.blocks > 1
+    assert problem.reads(found.layout) < 1
+
+
+PRINTS_LAYOUTS = """
+from tests.learners.woodblock.test_woodblock import FORMS, layout_to_json, sampled
+for form in FORMS:
+    print(layout_to_json(form.fit(sampled(6)[1])))
+"""
+
+
+@pytest.mark.long
+def test_another_process_makes_the_same_layout() -> None:
+    here = [layout_to_json(form.fit(sampled(6)[1])) for form in FORMS]
+    root = Path(__file__).parents[3]
+    paths = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-c", PRINTS_LAYOUTS],
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.splitlines() == here
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables(name: str, form: Woodblock) -> None:
+    sample = Sample.of_table(ODD[name])
+    assert form.fit(Problem.build(sample, (), 2)).blocks == 1
+    layout = form.fit(Problem.build(sample, (Compare(col("x"), "<", lit(4)),), 2))
+    assert layout.blocks == (2 if "rows" in name else 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"cells": 0}, {"elites": -1}, {"at_once": 0}]
+)
+def test_bad_parameters_are_one_sentence(wrong: dict[str, Any]) -> None:
+    _, problem = sampled(0)
+    with pytest.raises(LayoutError, match=next(iter(wrong))) as found:
+        Woodblock(**wrong).fit(problem)
+    assert "\n" not in str(found.value)

@@ -1,0 +1,152 @@
+"""What an order is said to cost, against the one evaluator on the blocks that it makes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.core.learning.curve_order import bounds_of
+from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import (
+    And,
+    Compare,
+    CompareTerms,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    col,
+    columns_of,
+    lit,
+)
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.block_stats import collect
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.zorder.scan_cost import Zones
+from hedgerow.learners.zorder.scan_kernels import changes, radix_order
+from tests.support.random_cases import a_predicate, a_table, bits, seeds
+
+few, wide, real = col("few"), col("wide"), col("real")
+
+
+def a_problem(columns: dict[str, pa.Array], asked: list[Predicate], least: int) -> Problem:
+    sample = Sample(Rows({col(name): array for name, array in columns.items()}), len(columns["wide"]), {})
+    return Problem.build(sample, tuple(asked), least)
+
+
+def in_blocks(keys: np.ndarray, problem: Problem) -> tuple[np.ndarray, int]:
+    bounds = bounds_of(keys, problem.sample_block_rows)
+    return np.searchsorted(np.array(bounds, np.uint64), keys, side="right"), len(bounds) + 1
+
+
+def by_index(keys: np.ndarray, problem: Problem, max_distinct: int) -> list[int]:
+    """Rows in blocks that the evaluator does not skip, by bounds and the values of columns of so few."""
+    of, n = in_blocks(keys, problem)
+    stats = collect(problem.sample.rows.ranked, None, of, n, max_distinct)
+    return [int(stats.rows[may_match(p, stats)].sum()) for p in problem.predicates]
+
+
+def an_atom(random: Random) -> Predicate:
+    term, literal = random.choice([(few, random.randint(-1, 9)), (wide, random.randint(-5, 320))])
+    match random.randint(0, 4):
+        case 0:
+            return IsNull(term)
+        case 1:
+            return In(term, tuple(lit(literal + 3 * k) for k in range(random.randint(1, 3))))
+        case 2:
+            return Compare(real, random.choice(("<", ">=", "=")), lit(random.choice((0.5, 99.0, float("nan")))))
+    return Compare(term, random.choice(("<", "<=", "=", "<>", ">", ">=")), lit(literal))
+
+
+def a_query(random: Random, depth: int) -> Predicate:
+    if not depth:
+        atom = an_atom(random)
+        return Not(atom) if random.random() < 0.2 else atom
+    kids = tuple(a_query(random, random.randrange(depth)) for _ in range(random.randint(2, 3)))
+    return random.choice((And, Or))(kids)
+
+
+@given(st.integers(0, 2**32))
+def test_rows_scanned_are_those_of_the_blocks_that_the_index_opens(seed: int) -> None:
+    """No fewer than if all values were known, no more than by bounds alone; a NaN counts as a bound."""
+    random = Random(seed)
+    n = random.randint(1, 400)
+    null = random.choice((0.0, 0.3, 1.0))
+
+    def column(values: list[float]) -> pa.Array:
+        return pa.array([None if random.random() < null else random.choice(values) for _ in range(n)])
+
+    columns = {
+        "few": column(list(range(8))),
+        "wide": column(list(range(300))),
+        "real": column([0.0, 1.5, 99.0, float("nan")]),
+    }
+    asked = [a_query(random, random.choice((0, 0, 1, 2))) for _ in range(12)]
+    problem = a_problem(columns, asked, random.randint(1, 40))
+    keys = np.array([random.randrange(50) for _ in range(n)], np.uint64)
+    found = Zones.of(problem).reads(keys, 6).tolist()
+    least, most = by_index(keys, problem, 1000), by_index(keys, problem, 0)
+    for p, read, low, high in zip(asked, found, least, most, strict=True):
+        assert low <= read, predicate_text(p)
+        assert read <= high or real in columns_of(p), predicate_text(p)
+
+
+def test_bounds_and_values() -> None:
+    """`wide` is known by bounds, which a value in between does not leave; `few` by its values."""
+    columns = {"wide": pa.array([0, 200, 100, *range(300)]), "few": pa.array([1, 5, None] + [3] * 300)}
+    asked = [
+        Compare(wide, "=", lit(150)),
+        Compare(few, "=", lit(4)),
+        IsNull(few),
+        And((Compare(wide, "<", lit(100)), Compare(few, "=", lit(5)))),
+        Or((Compare(few, "=", lit(4)), Compare(wide, ">", lit(298)))),
+        CompareTerms(few, "<", wide),
+    ]
+    problem = a_problem(columns, asked, 3)
+    keys = np.array([0, 0, 0] + [1 + i // 3 for i in range(300)], np.uint64)
+    assert Zones.of(problem).reads(keys, 7).tolist() == [6, 0, 3, 3, 3, 303]
+
+
+def test_weights_count() -> None:
+    problem = a_problem({"wide": pa.array(range(100))}, [Compare(wide, "<", lit(10)), Compare(wide, ">=", lit(50))], 10)
+    zones = Zones.of(problem, (1.0, 10.0))
+    assert zones.cost(np.arange(100, dtype=np.uint64), 7) == 10 + 10 * 50
+    assert zones.cost(np.zeros(100, np.uint64), 7) == 11 * 100
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=200), st.integers(1, 20))
+def test_order_and_runs(values: list[int], repeats: int) -> None:
+    keys = np.array(values * repeats, np.uint64)
+    order = radix_order(keys, 64)
+    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
+    counts = np.unique(keys, return_counts=True)[1]
+    assert changes(keys, order).tolist() == np.cumsum(counts).tolist()
+
+
+@pytest.mark.parametrize("bits_used", [1, 10, 11, 12, 22, 23, 63])
+def test_order_by_few_bits(bits_used: int) -> None:
+    keys = np.random.default_rng(bits_used).integers(0, 1 << bits_used, 1000).astype(np.uint64)
+    assert radix_order(keys, bits_used).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+def test_never_too_low_on_tables_of_any_kind() -> None:
+    for random in seeds(3, 40):
+        table = a_table(random)
+        asked = [normalise(a_predicate(random, table)) for _ in range(8)]
+        truths = {p: bits(p, table) for p in table.opaque}
+        problem = Problem.build(Sample(Rows(table.columns, truths), len(table), {}), tuple(asked), 1)
+        keys = np.array([random.randrange(4) for _ in range(len(table))], np.uint64)
+        of, n = in_blocks(keys, problem)
+        rows = np.bincount(of, minlength=n)
+        for p, read in zip(asked, Zones.of(problem).reads(keys, 2).tolist(), strict=True):
+            holding = np.bincount(of, weights=bits(p, table) == 2, minlength=n) > 0
+            assert read >= rows[holding].sum()
