@@ -100,8 +100,8 @@ class Format(Protocol):
     def rows(self, version: int | None = None) -> DataFrame:
         """Return all rows, as a query would read them."""
 
-    def file_names(self, paths: Sequence[str], files: PresentFiles) -> list[str]:
-        """Return the names of files that are given by the paths that Spark lists."""
+    def file_names(self, paths: Sequence[str], version: int | None = None) -> list[str]:
+        """Return the names of files of a version that are given by the paths that Spark lists."""
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:

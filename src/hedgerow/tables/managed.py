@@ -86,11 +86,10 @@ class ManagedTable(StoredTable):
 
     def files(self, where: str | None = None, version: int | None = None) -> list[str]:
         """Return the names of the files that a query with this condition opens, unindexed files included."""
-        files = self.snapshot(version).files
         if is_remote(self.spark):
             skipped = skipped_remotely(self, where)
-            return [name for name in files.names if name not in skipped]
-        return self.format.file_names(self.read(where, version=version).inputFiles(), files)
+            return [name for name in self.snapshot(version).files.names if name not in skipped]
+        return self.format.file_names(self.read(where, version=version).inputFiles(), version)
 
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.state import TableState, newest_state, read_state
 
@@ -50,9 +49,9 @@ class DeltaFiles:
         at = {} if version is None else {"versionAsOf": self.snapshot(version).version}
         return self.spark.read.format("delta").options(**at).load(self.path)
 
-    def file_names(self, paths: Sequence[str], files: PresentFiles) -> list[str]:
+    def file_names(self, paths: Sequence[str], version: int | None = None) -> list[str]:
         listed = set(map(plain_path, paths))
-        return [name for name in files.names if plain_path(self.log.full_path(name)) in listed]
+        return [name for name in self.snapshot(version).files.names if plain_path(self.log.full_path(name)) in listed]
 
 
 def open_delta(spark: SparkSession, target: str) -> tuple[DeltaFiles, TableState]:

@@ -60,7 +60,7 @@ class ParquetFolder:
             raise LacksCapability("older versions", self.path)
         return self.spark.read.schema(struct_of(self.fields)).parquet(escape_glob(self.path))
 
-    def file_names(self, paths: Sequence[str], files: PresentFiles) -> list[str]:
+    def file_names(self, paths: Sequence[str], version: int | None = None) -> list[str]:
         inside = self.path.rstrip("/") + "/"
         plain = (unquote(path).removeprefix("file://").removeprefix("file:") for path in paths)
         return sorted(path.rpartition(inside)[2] for path in plain)
