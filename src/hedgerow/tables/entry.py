@@ -71,7 +71,7 @@ class Entry:
         return column_identities(self.fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON. These keys are stored: they stay what they are, whatever the fields are called."""
+        """Return the entry as JSON. These keys are stored: a renamed field keeps its key."""
         return {
             "id": self.id,
             "index": self.index,

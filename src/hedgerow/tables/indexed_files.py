@@ -1,4 +1,4 @@
-"""The files of a table at one moment with what its index says of them: decides which files a query opens, and why."""
+"""Joins the files of a table to its index: decides which files a query opens, and tells why."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class IndexedFiles:
         return Choice(opened, cells)
 
     def groups(self, p: Predicate, opened: Bools) -> list[Group]:
-        """Return the reasons why files are opened or skipped; `opened`: those that are opened."""
+        """Return the reasons why files are opened or skipped; `opened`: is it, for each file?"""
         groups = []
         for part, (mine, theirs) in zip(self.parts, self.places, strict=True):
             looked_at, is_open = np.zeros((2, len(part.known)), bool)

@@ -116,7 +116,7 @@ class ManagedTable(StoredTable):
     # --- measuring ---
 
     def bound(self, workload: Workload) -> Workload:
-        """Return the queries with the table's types; those that cannot be bound are left out with a warning."""
+        """Return the queries with the table's types; a query that cannot be bound is left out with a warning."""
         joined = self.newest.entry.joined
         bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
         warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
@@ -208,7 +208,7 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def repair(self) -> ManagedTable:
-        """Collect again what the index says of other tables' rows, after these tables changed."""
+        """Collect the statistics of joined rows again, after other tables changed."""
         needs_jvm(self.spark, "repair")
         repair(self)
         return self._again()
@@ -222,7 +222,7 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def lay_out(self, names: Sequence[str]) -> ManagedTable:
-        """Rewrite some files, such as those that others appended, in the newest layout."""
+        """Rewrite some files in the newest layout, such as files that others appended."""
         match self.format:
             case ParquetFolder():
                 raise LacksCapability("rewrite of a part", self.path)

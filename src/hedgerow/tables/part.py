@@ -173,7 +173,7 @@ def _can_join(older: Entry, newer: Entry) -> bool:
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
-    """Write another index of a part's files; return the changed entry. `described`: what it describes."""
+    """Write another index of a part's files; return the changed entry. `described`: its fields that differ."""
     entry, data = replace(part.entry, index=new_id(), **described), index_bytes(index)
     part.side.write(entry.names[0], data)
     seals = {name: seal for name, seal in entry.seals.items() if name in entry.names}

@@ -17,7 +17,7 @@ from hedgerow.tables.stored_joins import to_store
 
 @dataclass(frozen=True)
 class Plan:
-    """What `apply` writes.
+    """A rewrite that `apply` is to make.
 
     Args:
         name: the table's name in workloads.

@@ -29,7 +29,7 @@ _OF_PARTS = re.compile(r"(?:index|files|layout)-\w+\.(?:arrow|json)")
 
 @dataclass(frozen=True)
 class TableState:
-    """What Hedgerow knows of a table.
+    """The parts of a table, and its operations so far.
 
     Args:
         kind: the format of the table when this was written; a Parquet table may become a Delta table.
@@ -58,9 +58,9 @@ class TableState:
 
     def without_part(self, part: str) -> TableState:
         """Return the state without the part of a failed write and its operation."""
-        kept = tuple(entry for entry in self.parts if entry.id != part)
-        done = tuple(o for o in self.operations if o.get("part") != part)
-        return replace(self, parts=kept, operations=done)
+        parts = tuple(entry for entry in self.parts if entry.id != part)
+        operations = tuple(o for o in self.operations if o.get("part") != part)
+        return replace(self, parts=parts, operations=operations)
 
     def to_bytes(self) -> bytes:
         parts, copy_of = [entry.to_dict() for entry in self.parts], {}
@@ -131,7 +131,7 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
 
 
 def _check_follows(side: Folder, number: int, before: bytes) -> None:
-    """Take the new state back unless the one that it follows is still there."""
+    """Take the new state back unless its predecessor is still there."""
     try:
         is_same = _read(side, number) == before
     except HedgerowError:
@@ -160,10 +160,10 @@ def utc_now() -> str:
 
 
 def operation(verb: str, version: int | None, entry: Entry | None = None, **facts: Any) -> dict[str, Any]:
-    """Return an operation for the table's history."""
-    made: dict[str, Any] = {"operation": verb, "time": utc_now()}
+    """Return a record for the table's history."""
+    record: dict[str, Any] = {"operation": verb, "time": utc_now()}
     if version is not None:
-        made["version"] = version
+        record["version"] = version
     if entry is not None:
-        made |= {"part": entry.id, **{k: entry.origin[k] for k in ("learner", "workload") if k in entry.origin}}
-    return {**made, **facts}
+        record |= {"part": entry.id, **{k: entry.origin[k] for k in ("learner", "workload") if k in entry.origin}}
+    return {**record, **facts}

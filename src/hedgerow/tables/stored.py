@@ -106,7 +106,7 @@ class StoredTable:
 
     @cached_property
     def joins(self) -> Joins:
-        """The rows of other tables that the index speaks of, as they are now; none if a table cannot be read."""
+        """The joined rows that the index describes, as they are now; none if a table cannot be read."""
         return usable(lambda: opened_joins(self.spark, [j for part in self.parts for j in part.entry.joined]))
 
 

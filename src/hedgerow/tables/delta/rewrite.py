@@ -225,7 +225,7 @@ def options_of(how: Writing) -> dict[str, str]:
 
 
 def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> None:
-    """Rewrite some files in the layout of a part, and describe the new ones as that does."""
+    """Rewrite some files in the layout of a part; the index describes the new ones in the same terms."""
     entry = part.entry
     joins = joins_of(table.spark, entry.joined, table.snapshot().frame(list(files)))
     plan = Plan(part.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files)

@@ -165,7 +165,7 @@ def partial_place(path: str) -> tuple[str, str]:
 
 
 def old_place(last: str) -> str:
-    """Return the temporary name, in the folder around a table, of what another table replaces."""
+    """Return the temporary name, in the folder around a table, of a table that is replaced."""
     return f".{last}.hedgerow-old"
 
 
