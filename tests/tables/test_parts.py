@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ def test_many_appends(spark: SparkSession, files: tuple[Path, KnownFiles, Stats]
     first = Entry("", "", "", fields, settings(spark), Writing(), (col("k"), col("v"), NOTED))
     first = write_layout(side, first, TreeLayout((), ()))
     cuts = [0, *sorted(r.sample(range(10, FILES), 29)), FILES]
-    for number, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for number, (start, end) in enumerate(pairwise(cuts)):
         places = list(range(start, end))
         sums = checksum(spark.read.parquet(*(f"{folder}/{known.names[i]}" for i in places)))
         entry = replace(first, checksum=sums) if number == 0 else replace(first, id="", writes=(), checksum=sums)
