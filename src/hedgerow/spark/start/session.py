@@ -121,13 +121,19 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
     """While the verb runs, the session of its first argument, or that argument's `spark`, is the active one.
 
     Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
-    in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own."""
+    in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own.
+
+    An error of Java that PySpark does not know becomes a HedgerowError of one line."""
+    from py4j.protocol import Py4JJavaError
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
         owner: Any = args[0] if args else named["spark"]
         with _active(getattr(owner, "spark", owner)):
-            return verb(*args, **named)
+            try:
+                return verb(*args, **named)
+            except Py4JJavaError as error:
+                raise HedgerowError(f"{verb.__name__} failed: {first_line(error)}") from error
 
     return run
 

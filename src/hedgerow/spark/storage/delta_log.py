@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from uuid import uuid4
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import added_path, path_in_backticks, plain_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,9 +51,11 @@ _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
+# Delta's writer has a folder inside of the table as a field, and no option for it.
+_SET_FOLDER = "org$apache$spark$sql$delta$files$TransactionalWrite$_setter_$deltaDataSubdir_$eq"
+_MAX_WAIT_SECONDS = 20.0  # for tasks of a rewrite that failed
 _MAX_CACHED_SNAPSHOTS = 4  # versions whose files need not be listed again
 _PATH_COLUMN = helper_name("path")
-_PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 
 class Conflict(HedgerowError):
@@ -127,7 +130,7 @@ class DeltaLog:
 
     def full_path(self, name: str) -> str:
         """The full path of a file; those of a shallow clone lie outside of the table."""
-        return unquote(name if ":" in name else f"{self.path}/{name}")
+        return added_path(name, self.path)
 
     def history(self) -> DataFrame:
         return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name}")
@@ -288,7 +291,8 @@ class Snapshot:
 
     def rewrite(self) -> Rewrite:
         option = self.log._jvm.scala.Option
-        return Rewrite(self, self.log.java.startTransaction(self.log.catalog, option.apply(self.java)))
+        java = self.log.java.startTransaction(self.log.catalog, option.apply(self.java))
+        return Rewrite(self, java, f"hedgerow-{uuid4().hex[:12]}")
 
     def with_row_ids(self, frame: DataFrame) -> DataFrame:
         """Adds the columns that carry row ids through a rewrite, if the table tracks rows."""
@@ -298,18 +302,31 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A transaction that replaces files and changes no row."""
+    """A transaction that replaces files and changes no row.
+
+    `folder`: the folder inside of the table for the files that it writes. No other transaction writes there, so all
+    files of a failed rewrite can be deleted, those that Delta has not told us of included."""
 
     snapshot: Snapshot
     java: Any
+    folder: str
 
     def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
         """Writes the frame's rows into new files, which are invisible until `commit`."""
+        context = self.snapshot.log.spark.sparkContext
+        context.addJobTag(self.folder)
+        try:
+            return self._written(frame, options)
+        finally:
+            context.removeJobTag(self.folder)
+
+    def _written(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
         jvm, log = self.snapshot.log._jvm, self.snapshot.log
         utils = jvm.org.apache.spark.api.python.PythonUtils
         conf = log.spark._jsparkSession.sessionState().conf()
         delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
         some = jvm.scala.Option.apply(delta_options)
+        getattr(self.java, _SET_FOLDER)(jvm.scala.Option.apply(self.folder))
         actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
         return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
 
@@ -320,6 +337,15 @@ class Rewrite:
         add_json = {**json.loads(add.json())["add"], "dataChange": False}
         action = self.snapshot.log._jvm.org.apache.spark.sql.delta.actions.Action
         return add_json, action.fromJson(json.dumps({"add": add_json}))
+
+    def give_up(self) -> None:
+        """Delete what was written, unless a commit has begun; tasks that still write are waited for."""
+        context = self.snapshot.log.spark.sparkContext
+        context.cancelJobsWithTag(self.folder)
+        tracker, until = context._jsc.sc().statusTracker(), time.monotonic() + _MAX_WAIT_SECONDS
+        while time.monotonic() < until and _active_tasks(tracker, self.folder):
+            time.sleep(0.1)
+        Folder(self.snapshot.log.spark, self.snapshot.log.path).delete(self.folder)
 
     def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
         """The files of an older version, ready to be committed again."""
@@ -391,11 +417,12 @@ class Written:
         utils = self.snapshot.log._jvm.org.apache.spark.api.python.PythonUtils
         return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
 
-    def delete(self) -> None:
-        """Deletes the files, for a rewrite that failed."""
-        folder = Folder(self.snapshot.log.spark, "")
-        for name in self.sizes:
-            folder.delete(self.snapshot.log.full_path(name))
+
+def _active_tasks(tracker: Any, tag: str) -> int:
+    """The number of tasks that run in jobs with this tag."""
+    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag))
+    stages = (tracker.getStageInfo(stage) for job in jobs if job.isDefined() for stage in job.get().stageIds())
+    return sum(int(stage.get().numActiveTasks()) for stage in stages if stage.isDefined())
 
 
 # --- finding tables ---
@@ -439,19 +466,14 @@ def delta_log(spark: SparkSession, target: str) -> DeltaLog:
 
 def _path_of(spark: SparkSession, target: str) -> str | None:
     """The path in a table's name; None for a name of the catalog."""
-    match = _PATH.match(target)
-    if match or "/" in target:
-        return (match[1] if match else target).rstrip("/")
+    path = path_in_backticks(target, "delta") or (target if "/" in target else None)
+    if path is not None:
+        return path.rstrip("/") or "/"
     try:
         _catalog_table(spark, target)
     except spark_errors():
         return target
     return None
-
-
-def plain_path(path: str) -> str:
-    """The path without `file:`, as users write it."""
-    return re.sub(r"^file:/+", "/", path)
 
 
 def _catalog_table(spark: SparkSession, name: str) -> Any:
