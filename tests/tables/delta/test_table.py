@@ -301,7 +301,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Let something happen after the rewrite has written its files and before it commits."""
 
     def plan(what: Callable[[], object]) -> None:
-        from hedgerow.spark.storage.delta_log import Rewrite
+        from hedgerow.spark.storage.delta_rewrite import Rewrite
 
         commit = Rewrite.commit
 

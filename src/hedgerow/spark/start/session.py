@@ -124,10 +124,11 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
     in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own.
 
     An error of Java that PySpark does not know becomes a HedgerowError of one line."""
-    from py4j.protocol import Py4JJavaError
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
+        from py4j.protocol import Py4JJavaError
+
         owner: Any = args[0] if args else named["spark"]
         with _active(getattr(owner, "spark", owner)):
             try:

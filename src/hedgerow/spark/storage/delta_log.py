@@ -1,8 +1,4 @@
-"""Works on Delta's log through Py4J: snapshots, reading some files, and a rewrite in the steps of OPTIMIZE.
-
-    snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
-                                             others appended meanwhile: their rows are kept
-                                             others removed a file we read: Conflict, and nothing is changed
+"""Reads Delta's log through Py4J: snapshots, their files, and the rows of some files.
 
 A file's name is the path in its log action: relative to the table and URL-encoded, or absolute.
 """
@@ -11,14 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -51,9 +45,6 @@ _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
-# Delta's writer has a folder inside of the table as a field, and no option for it.
-_SET_FOLDER = "org$apache$spark$sql$delta$files$TransactionalWrite$_setter_$deltaDataSubdir_$eq"
-_MAX_WAIT_SECONDS = 20.0  # for tasks of a rewrite that failed
 _MAX_CACHED_SNAPSHOTS = 4  # versions whose files need not be listed again
 _PATH_COLUMN = helper_name("path")
 
@@ -97,7 +88,7 @@ class DeltaLog:
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The newest snapshot, or that of a version."""
-        none = self._jvm.scala.Option.empty()
+        none = self.jvm.scala.Option.empty()
         try:
             if version is None:
                 java = self.java.update(False, none, self.catalog)
@@ -121,7 +112,7 @@ class DeltaLog:
         return {}
 
     @property
-    def _jvm(self) -> Any:
+    def jvm(self) -> Any:
         return self.spark._jvm
 
     @property
@@ -157,7 +148,7 @@ class Snapshot:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        return dict(self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
+        return dict(self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
 
     @cached_property
     def partition_columns(self) -> list[str]:
@@ -179,7 +170,7 @@ class Snapshot:
 
     @cached_property
     def features(self) -> set[str]:
-        protocol, as_java = self.java.protocol(), self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava
+        protocol, as_java = self.java.protocol(), self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava
         named = {str(name) for name in as_java(protocol.readerAndWriterFeatureNames())}
         return named | {f.name() for f in as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
 
@@ -195,13 +186,13 @@ class Snapshot:
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
         """All rows of these files (None: of all files), read under this version's schema."""
-        return self._frame_of(self.log._jvm.org.apache.spark.api.python.PythonUtils.toSeq(self._adds(names)), why)
+        return self.frame_of(self.log.jvm.org.apache.spark.api.python.PythonUtils.toSeq(self.adds(names)), why)
 
-    def _frame_of(self, adds: Any, why: str) -> DataFrame:
-        some = self.log._jvm.scala.Option.apply(why)
+    def frame_of(self, adds: Any, why: str) -> DataFrame:
+        some = self.log.jvm.scala.Option.apply(why)
         return _as_frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
 
-    def _adds(self, names: Sequence[str] | None) -> Any:
+    def adds(self, names: Sequence[str] | None) -> Any:
         """The log's actions for these files (None: for all), as a Java list."""
         if names is None or set(names) == set(self.files.names):
             return self.java.allFiles().collectAsList()
@@ -260,7 +251,7 @@ class Snapshot:
         try:
             self.log.spark.sql(change)
         except spark_errors() as error:
-            raise _conflict(error, self.log.path) or HedgerowError(
+            raise conflict_of(error, self.log.path) or HedgerowError(
                 f"{self.log.path} cannot be told to keep statistics of {missing[0]}: {first_line(error)}"
             ) from error
 
@@ -287,142 +278,10 @@ class Snapshot:
                         return leaf
         return {"type": "none"}
 
-    # --- rewriting ---
-
-    def rewrite(self) -> Rewrite:
-        option = self.log._jvm.scala.Option
-        java = self.log.java.startTransaction(self.log.catalog, option.apply(self.java))
-        return Rewrite(self, java, f"hedgerow-{uuid4().hex[:12]}")
-
     def with_row_ids(self, frame: DataFrame) -> DataFrame:
         """Adds the columns that carry row ids through a rewrite, if the table tracks rows."""
-        tracking = self.log._jvm.org.apache.spark.sql.delta.RowTracking
+        tracking = self.log.jvm.org.apache.spark.sql.delta.RowTracking
         return _as_frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
-
-
-@dataclass(frozen=True)
-class Rewrite:
-    """A transaction that replaces files and changes no row.
-
-    `folder`: the folder inside of the table for the files that it writes. No other transaction writes there, so all
-    files of a failed rewrite can be deleted, those that Delta has not told us of included."""
-
-    snapshot: Snapshot
-    java: Any
-    folder: str
-
-    def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
-        """Writes the frame's rows into new files, which are invisible until `commit`."""
-        context = self.snapshot.log.spark.sparkContext
-        context.addJobTag(self.folder)
-        try:
-            return self._written(frame, options)
-        finally:
-            context.removeJobTag(self.folder)
-
-    def _written(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
-        jvm, log = self.snapshot.log._jvm, self.snapshot.log
-        utils = jvm.org.apache.spark.api.python.PythonUtils
-        conf = log.spark._jsparkSession.sessionState().conf()
-        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
-        some = jvm.scala.Option.apply(delta_options)
-        getattr(self.java, _SET_FOLDER)(jvm.scala.Option.apply(self.folder))
-        actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
-        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
-
-    def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
-        """The action as JSON and in Java, not marked as new data.
-
-        `writeFiles` marks it so: then every append would conflict, and the change feed would show all rows."""
-        add_json = {**json.loads(add.json())["add"], "dataChange": False}
-        action = self.snapshot.log._jvm.org.apache.spark.sql.delta.actions.Action
-        return add_json, action.fromJson(json.dumps({"add": add_json}))
-
-    def give_up(self) -> None:
-        """Delete what was written, unless a commit has begun; tasks that still write are waited for."""
-        context = self.snapshot.log.spark.sparkContext
-        context.cancelJobsWithTag(self.folder)
-        tracker, until = context._jsc.sc().statusTracker(), time.monotonic() + _MAX_WAIT_SECONDS
-        while time.monotonic() < until and _active_tasks(tracker, self.folder):
-            time.sleep(0.1)
-        Folder(self.snapshot.log.spark, self.snapshot.log.path).delete(self.folder)
-
-    def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
-        """The files of an older version, ready to be committed again."""
-        listed = older._adds(names)
-        return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
-
-    def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
-        """Commits the rewrite and returns the new version; Conflict if another transaction came first."""
-        jvm, log = self.snapshot.log._jvm, self.snapshot.log
-        utils, none, now = (
-            jvm.org.apache.spark.api.python.PythonUtils,
-            jvm.scala.Option.empty(),
-            int(time.time() * 1000),
-        )
-        gone = self.snapshot._adds(removed)
-        removes = [gone.get(i).removeWithTimestamp(now, False) for i in range(gone.size())]
-        self.java.trackFilesRead(utils.toSeq(gone))
-        self.java.trackReadPredicates(utils.toSeq([]), False, True)
-        sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
-        self._set_metrics(
-            numAddedFiles=len(sizes),
-            numRemovedFiles=len(removed),
-            numAddedBytes=sum(sizes),
-            numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
-        )
-        nothing = utils.toSeq([])
-        operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
-        try:
-            actions = utils.toSeq([java for _, java in added.actions] + removes)
-            with log.committing():
-                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
-        except spark_errors() as error:
-            conflict = _conflict(error, log.path)
-            if conflict is None:
-                raise
-            raise conflict from error
-
-    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
-        tracking = self.snapshot.log._jvm.org.apache.spark.sql.delta.RowTracking
-        kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
-        return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
-
-    def _set_metrics(self, **metrics: int) -> None:
-        """Sets the metrics that DESCRIBE HISTORY shows beside the operation."""
-        spark, jvm = self.snapshot.log.spark, self.snapshot.log._jvm
-        java_metrics = {}
-        for name, value in metrics.items():
-            made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
-                spark._jsparkSession.sparkContext(), name
-            )
-            getattr(made, "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
-            java_metrics[name] = made
-        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_metrics)
-        self.java.registerSQLMetrics(spark._jsparkSession, scala)
-
-
-@dataclass(frozen=True)
-class Written:
-    """New files as JSON and as Delta's own actions."""
-
-    snapshot: Snapshot
-    actions: list[tuple[dict[str, Any], Any]]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return {add["path"]: int(add["size"]) for add, _ in self.actions}
-
-    def frame(self) -> DataFrame:
-        utils = self.snapshot.log._jvm.org.apache.spark.api.python.PythonUtils
-        return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
-
-
-def _active_tasks(tracker: Any, tag: str) -> int:
-    """The number of tasks that run in jobs with this tag."""
-    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag))
-    stages = (tracker.getStageInfo(stage) for job in jobs if job.isDefined() for stage in job.get().stageIds())
-    return sum(int(stage.get().numActiveTasks()) for stage in stages if stage.isDefined())
 
 
 # --- finding tables ---
@@ -492,7 +351,7 @@ def _as_frame(spark: SparkSession, java: Any) -> DataFrame:
     return Classic(java, spark)
 
 
-def _conflict(error: BaseException, path: str) -> Conflict | None:
+def conflict_of(error: BaseException, path: str) -> Conflict | None:
     """The error as a Conflict if Delta reports a concurrent transaction, else None."""
     java = getattr(error, "java_exception", None)
     while java is not None and not str(java.getClass().getName()).startswith("io.delta.exceptions."):

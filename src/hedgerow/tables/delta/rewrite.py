@@ -30,7 +30,8 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
-from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Rewrite, Snapshot, delta_log, type_text
+from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, delta_log, type_text
+from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
@@ -91,7 +92,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
-    transaction = snapshot.rewrite()
+    transaction = begin_rewrite(snapshot)
     segment: SegmentEntry | None = None
     try:
         with (
@@ -325,7 +326,7 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     old = sorted(set(before.files.names) - set(after.files.names))
     if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
-    transaction = snapshot.rewrite()
+    transaction = begin_rewrite(snapshot)
     try:
         version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
     except spark_errors() as error:
