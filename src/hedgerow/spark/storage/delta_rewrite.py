@@ -1,8 +1,10 @@
 """Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE.
 
-snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
-                                         others appended meanwhile: their rows are kept
-                                         others removed a file we read: Conflict, and nothing is changed
+    snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
+                                             others appended meanwhile: their rows are kept
+                                             others removed a file we read: Conflict, and nothing is changed
+
+The new files are invisible until the commit.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, s
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
-from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files
+from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, path_in_backticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +121,7 @@ def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
 def _own_name(source: str, is_path: bool) -> str:
     """The last part of a path or name."""
     if is_path:
-        return source.rstrip("/`").rsplit("/", 1)[-1].removesuffix(".parquet")
+        return (path_in_backticks(source, "delta") or source).rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
     return source.rsplit(".", 1)[-1].strip("`")
 
 
