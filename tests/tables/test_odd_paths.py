@@ -175,7 +175,7 @@ def test_paths_in_the_log() -> None:
     assert added_path("w=a%2520b/x%20y.parquet", "/lake/a%20b") == "/lake/a%20b/w=a%20b/x y.parquet"
     assert added_path("file:/lake/a%2520b/x.parquet", "/other") == "file:/lake/a%20b/x.parquet"
     assert added_path("/lake/x%2By.parquet", "/other") == "/lake/x+y.parquet"
-    assert added_name("w=x%252Fy/a%2Fb") == "a/b"
+    assert added_name("w=x%252Fy/a%2Fb") == "b"
     assert path_in_backticks("DELTA.`/a``b`", "delta") == "/a`b" and path_in_backticks("delta.`a`.`b`", "delta") is None
 
 

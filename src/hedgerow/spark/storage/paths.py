@@ -62,7 +62,7 @@ def added_path(name: str, root: str) -> str:
 
 def added_name(name: str) -> str:
     """Return the last part of that path, as in the column `_metadata.file_name`."""
-    return unquote(name.rsplit("/", 1)[-1])
+    return unquote(name).rsplit("/", 1)[-1]
 
 
 def input_files(frame: DataFrame) -> list[str]:
@@ -74,10 +74,11 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
     """Return the files that the frame's scans list, each path once, by the folders that the scans read."""
     folders: dict[str, dict[str, None]] = {}
     for location in _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves()):
-        files = list(location.inputFiles())
-        if not _is_of_delta(location):
-            files = [_SLASHES.sub("file:/", unquote(url)) for url in files]
-        roots = [str(root.toString()) for root in _each(location.rootPaths())]
+        files, roots = list(location.inputFiles()), [str(root.toString()) for root in _each(location.rootPaths())]
+        if _is_of_delta(location):  # a table may have files elsewhere
+            folders.setdefault(roots[0], {}).update(dict.fromkeys(files))
+            continue
+        files = [_SLASHES.sub("file:/", unquote(url)) for url in files]
         for file in files:
             around = [root for root in roots if file.startswith(f"{root}/")]
             folders.setdefault(max(around, key=len, default=file.rpartition("/")[0]), {})[file] = None
