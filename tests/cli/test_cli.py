@@ -290,7 +290,7 @@ def test_a_folder_whose_name_is_a_url(run: Run, spark: SparkSession, tmp_path: P
     (found,) = answer(run("query", sql, "--explain", "--json"))["tables"]
     assert found == {"path": place, "opened": table.files("id < 10"), "files": len(table.known)}
     assert answer(run("query", sql, "--json")) == {"n": 10}
-    assert facts(run("describe", place))["path"] == place
+    assert answer(run("describe", place, "--json"))["path"] == place
     assert "all compared" in facts(run("verify", place))["rows"]
 
 
