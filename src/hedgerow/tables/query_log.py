@@ -27,6 +27,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.tables.known_files import LOG
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class QueryLog:
             else:
                 names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
                 reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
-                frame = reader.option("ignoreCorruptFiles", True).parquet(self.folder)
+                frame = reader.option("ignoreCorruptFiles", True).parquet(escape_glob(self.folder))
             recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
             return recent.dropDuplicates(["query"])
         except spark_errors() as error:

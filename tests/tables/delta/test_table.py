@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.delta_log import Conflict
 from tests.support.answers import answer, ask
-from tests.support.delta_tables import ASKED, FILES, by_number, check, more, now, write
+from tests.support.delta_tables import ASKED, FILES, by_number, check, data_files, more, now, write
 from tests.support.things_table import COLUMNS, ROWS
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
 
 
 def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = sorted(p.name for p in Path(path).glob("*.parquet"))
+    files = data_files(path)
 
     def broken(*_: object) -> None:
         raise RuntimeError("the lights went out")
@@ -282,7 +282,7 @@ def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, mon
     monkeypatch.setattr("hedgerow.tables.delta.rewrite.write_segment", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         by_number(delta, path)
-    assert sorted(p.name for p in Path(path).glob("*.parquet")) == files
+    assert data_files(path) == files
     assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 1
 
 
@@ -301,7 +301,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Let something happen after the rewrite has written its files and before it commits."""
 
     def plan(what: Callable[[], object]) -> None:
-        from hedgerow.spark.storage.delta_log import Rewrite
+        from hedgerow.spark.storage.delta_rewrite import Rewrite
 
         commit = Rewrite.commit
 
@@ -328,7 +328,7 @@ def test_a_conflict(
         by_number(delta, path)
     assert "\n" not in str(caught.value)
     assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 2
-    assert len(list(Path(path).glob("*.parquet"))) <= 6, "what was written is deleted again"
+    assert len(data_files(path)) <= 6, "what was written is deleted again"
     one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
     before = answer(now(delta, path))
     table = by_number(delta, path)

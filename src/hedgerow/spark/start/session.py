@@ -148,13 +148,20 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
 
     Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
     in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own, and errors of Spark are
-    not logged: a verb finds by trying what Spark can evaluate, and says in a sentence what it could not do."""
+    not logged: a verb finds by trying what Spark can evaluate, and says in a sentence what it could not do.
+
+    An error of Java that PySpark does not know becomes a HedgerowError of one line."""
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
+        from py4j.protocol import Py4JJavaError
+
         owner: Any = args[0] if args else named["spark"]
         with quiet(), _active(getattr(owner, "spark", owner)):
-            return verb(*args, **named)
+            try:
+                return verb(*args, **named)
+            except Py4JJavaError as error:
+                raise HedgerowError(f"{verb.__name__} failed: {first_line(error)}") from error
 
     return run
 

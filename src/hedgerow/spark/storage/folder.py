@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.session import is_remote, needs_jvm, spark_errors
+from hedgerow.spark.start.session import first_line, is_remote, needs_jvm, spark_errors
+from hedgerow.spark.storage.paths import escape_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_IN_EACH_STATUS = "FileStatus{path=", "; isDirectory="
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
 # An answer of the JVM over 8 kB (of base64) comes in two parts, the second 40 ms late: it waits for our delayed TCP
 # acknowledgement. So small files are read in pieces that fit one part.
@@ -25,12 +27,6 @@ _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
 _IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
 _LENGTH = "fs.option.openfile.length"
-_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
-
-
-def escape_glob(path: str) -> str:
-    """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
-    return _GLOB.sub(_ESCAPED, path)
 
 
 def _in_store(path: Any, fs: Any) -> bool:
@@ -56,8 +52,18 @@ class Folder:
 
     def _path(self, name: str) -> tuple[Any, Any]:
         conf, jvm = self._conf, self.spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path("/".join(p for p in (self.root, name) if p))  # type: ignore[union-attr]
-        return path, path.getFileSystem(conf)
+        whole = "/".join(p for p in (self.root, name) if p)
+        try:
+            path = jvm.org.apache.hadoop.fs.Path(whole)  # type: ignore[union-attr]
+            return path, path.getFileSystem(conf)
+        except spark_errors() as error:
+            raise HedgerowError(f"{whole!r} is no path that Spark can read: {first_line(error)}") from error
+
+    @cached_property
+    def full_path(self) -> str:
+        """The folder with its file system, as Spark writes it."""
+        path, fs = self._path("")
+        return str(fs.makeQualified(path).toString())
 
     @cached_property
     def is_store(self) -> bool:
@@ -92,8 +98,10 @@ class Folder:
         n = len(listed)
         step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
         parts = (listed.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
-        entries = [status for part in parts for status in _STATUS.findall(part)]
-        if len(entries) != n:
+        texts = list(parts)
+        entries = [status for text in texts for status in _STATUS.findall(text)]
+        # A name may look like a status itself.
+        if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
             entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
         return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
 
@@ -170,20 +178,21 @@ class Folder:
         if self.is_store:
             return self._put(fs, path, data, new)
         partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # two writers of one name have two of them
-        stream = fs.create(partial, True)
         try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
-        if new:
+            stream = fs.create(partial, True)
             try:
-                return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
+                stream.write(bytearray(data))
             finally:
+                stream.close()
+            if new:
+                return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
+            if not fs.rename(partial, path):
+                fs.delete(path, False)
+                fs.rename(partial, path)
+            return True
+        finally:
+            if fs.exists(partial):
                 fs.delete(partial, False)
-        if not fs.rename(partial, path):
-            fs.delete(path, False)
-            fs.rename(partial, path)
-        return True
 
     def _put(self, fs: Any, path: Any, data: bytes, new: bool) -> bool:
         from py4j.protocol import Py4JJavaError
@@ -232,7 +241,7 @@ class Folder:
             raise HedgerowError(f"{source.toString()} cannot be moved to {target.toString()}")
 
     def _binary(self, name: str) -> Any:
-        return self.spark.read.format("binaryFile").load("/".join(p for p in (self.root, name) if p))
+        return self.spark.read.format("binaryFile").load(escape_glob("/".join(p for p in (self.root, name) if p)))
 
     def _remote_sizes(self, name: str) -> dict[str, int]:
         from pyspark.errors import AnalysisException

@@ -8,7 +8,7 @@ Only the commit is visible to others. A run that is killed before it leaves file
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -30,7 +30,8 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
-from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
+from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, delta_log, type_text
+from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
@@ -92,8 +93,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
-    transaction = snapshot.rewrite()
-    written: Written | None = None
+    transaction = begin_rewrite(snapshot)
     segment: SegmentEntry | None = None
     try:
         with (
@@ -115,14 +115,14 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
         update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
     except BaseException as error:
-        _undo(log, written, segment)
+        _undo(log, transaction, segment)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
     try:
         version = transaction.commit(written, old, {"hedgerow": added.id})
     except Conflict:
-        _undo(log, written, segment)
+        _undo(log, transaction, segment)
         raise
     except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
@@ -142,11 +142,14 @@ def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
     return log.snapshot()
 
 
-def _undo(log: DeltaLog, written: Written | None, segment: SegmentEntry | None) -> None:
+def _undo(log: DeltaLog, transaction: Rewrite, segment: SegmentEntry | None) -> None:
+    """Delete what a rewrite wrote that was not committed. The files of its segment stay for a day: readers may hold
+    the list that names it. A failure to delete is not reported: the error that ended the rewrite is."""
+    with suppress(HedgerowError, *spark_errors()):
+        transaction.give_up()
     if segment is not None:
-        update_list(log, lambda m: without_segment(m, segment.id))
-    if written is not None:
-        written.delete()
+        with suppress(HedgerowError, *spark_errors()):
+            update_list(log, lambda m: without_segment(m, segment.id))
 
 
 def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
@@ -329,7 +332,7 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     old = sorted(set(before.files.names) - set(after.files.names))
     if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
-    transaction = snapshot.rewrite()
+    transaction = begin_rewrite(snapshot)
     try:
         version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
     except spark_errors() as error:

@@ -10,12 +10,14 @@ written before its files are committed: if the commit fails, it describes files 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
@@ -23,6 +25,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList, list_name, newest_list, read_list
@@ -119,8 +122,14 @@ def write_segment(
     if layout is not None:
         written[f"layout-{own}.json"] = layout_to_json(layout).encode()
         entry, shared = replace(entry, layout=own), {}
-    for name, data in written.items():
-        side.write(name, data)
+    try:
+        for name, data in written.items():
+            side.write(name, data)
+    except BaseException:
+        with suppress(HedgerowError, *spark_errors()):
+            for name in written:
+                side.delete(name)
+        raise
     return replace(entry, id=own, seals={**shared, **{name: digest(data) for name, data in written.items()}})
 
 

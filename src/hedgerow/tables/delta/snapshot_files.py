@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.sql_text import quote_name
@@ -17,6 +16,7 @@ from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, known_terms
+from hedgerow.spark.storage.paths import added_name
 from hedgerow.spark.storage.source import schema_of
 
 
@@ -33,7 +33,7 @@ def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
 
 def file_names(names: Iterable[str]) -> list[str]:
     """The last part of each file's path, as in the column `_metadata.file_name`."""
-    return [unquote(name).rsplit("/", 1)[-1] for name in names]
+    return list(map(added_name, names))
 
 
 def footers_at(

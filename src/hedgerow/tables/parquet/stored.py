@@ -30,7 +30,8 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
-from hedgerow.spark.storage.folder import Folder, escape_glob
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.known_files import SIDE, KnownFiles
