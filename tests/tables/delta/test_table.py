@@ -159,6 +159,24 @@ def test_properties_and_statistics_for_every_reader(delta: SparkSession, tmp_pat
 
 
 @pytest.mark.long
+def test_statistics_of_names_that_are_quoted(delta: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "odd")
+    delta.sql(
+        f"CREATE TABLE delta.`{path}` (`a, b` INT, `c``d, ` INT, `x.y` INT, number INT) USING delta TBLPROPERTIES"
+        " ('delta.columnMapping.mode' = 'name', 'delta.dataSkippingStatsColumns' = '`a, b`,`c``d, `')"
+    )
+    columns = [f"CAST(id % {n} AS INT) AS {name}" for n, name in ((7, "`a, b`"), (9, "`c``d, `"), (50, "`x.y`"))]
+    rows = delta.range(ROWS).selectExpr(*columns, "CAST(id * 7919 % 2000 AS INT) AS number")
+    rows.write.format("delta").mode("append").save(path)
+    before = answer(now(delta, path))
+    asked = ["number < 100", "`x.y` = 3 AND number < 500", "`a, b` = 2 AND `c``d, ` = 4"]
+    table = by_number(delta, path, asked)
+    stated = table.snapshot().properties["delta.dataSkippingStatsColumns"]
+    assert stated.startswith("`a, b`,`c``d, `,") and {"number", "`x.y`"} == set(stated.split(",")[4:])
+    assert answer(now(delta, path)) == before and check(delta, table, asked) > 0
+
+
+@pytest.mark.long
 def test_a_name_of_the_catalog(delta: SparkSession, path: str) -> None:
     delta.sql(f"CREATE TABLE things_d USING delta LOCATION '{path}'")
     try:

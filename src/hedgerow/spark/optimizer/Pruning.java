@@ -1490,8 +1490,8 @@ public class Pruning extends Rule {
                     boolean has = false;
                     for (java.util.Iterator pairs = ((List) entry.getValue()).iterator(); pairs.hasNext();) {
                         AttributeReference[] pair = (AttributeReference[]) pairs.next();
-                        has |= pair[0].name().equalsIgnoreCase(at(mine, i).asText())
-                            && pair[1].name().equalsIgnoreCase(at(at(key, "others"), i).asText());
+                        has |= is(pair[0], at(mine, i), at(at(key, "types"), i))
+                            && is(pair[1], at(at(key, "others"), i), at(at(key, "types"), i));
                     }
                     isWhole &= has;
                 }
@@ -1500,6 +1500,13 @@ public class Pruning extends Rule {
                 }
             }
             return found;
+        }
+
+        /** Whether the query sees a key's column under its name and with its type: the type says which keys are equal. */
+        private static boolean is(AttributeReference seen, JsonNode name, JsonNode type) {
+            boolean same = SQLConf.get().caseSensitiveAnalysis() ? seen.name().equals(name.asText())
+                : seen.name().equalsIgnoreCase(name.asText());
+            return same && seen.dataType().catalogString().equals(type.asText());
         }
 
         /**

@@ -41,6 +41,7 @@ FEATURES = frozenset(
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
 # Delta keeps minimum and maximum of these types only.
 _MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
+_LISTED = re.compile(r"(?:`[^`]*`|[^,`])+")  # a name between commas; one in backticks may hold commas itself
 _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
@@ -259,7 +260,7 @@ class Snapshot:
         """The columns of which Delta keeps minimum and maximum now."""
         stated = self.properties.get(_STATS_COLUMNS)
         if stated is not None:
-            return [c.strip() for c in stated.split(",") if c.strip()]
+            return [c.strip() for c in _LISTED.findall(stated) if c.strip()]
         limit = int(self.properties.get(_STATS_COUNT, "32"))
         leaves = [
             (path, leaf)

@@ -46,7 +46,7 @@ from hedgerow.tables.delta.segments import (
     without_segment,
     write_segment,
 )
-from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
+from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at, spark_schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, stale, to_store
@@ -54,6 +54,7 @@ from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, st
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
 
@@ -264,16 +265,17 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     check_names(frame.columns)
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
-    joins = _joins_of(log, segment, frame)
     try:
+        rows, lacking = _with_lacking_columns(frame, snapshot)
+        joins = _joins_of(log, segment, rows)
         with (
             log.committing(),
             _exact_writing(snapshot),
             configured(log.spark, **settings_for(segment.layout)),
         ):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(frame, segment.layout, schema, partitions, least, joins)
-            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
+            rows = placed(rows, segment.layout, schema, partitions, least, joins)
+            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing).drop(*lacking)
             options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
@@ -304,6 +306,23 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
         files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
         added = write_segment(log, entry, None, stats, files)
         update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
+
+
+def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
+    """Return the rows with the columns that they lack, for the layout to look at, and the names of these columns.
+
+    Delta gives such columns their values when it writes: generated ones by their expressions, which are used here too.
+    Other columns are NULL here, so an identity column or a default decides nothing about where a row goes."""
+    from pyspark.sql import functions as f
+
+    given = {name.lower() for name in frame.columns}
+    lacking = {x.name: x.dataType for x in spark_schema_at(snapshot).fields if x.name.lower() not in given}
+    expressions = {name: snapshot.fields[name]["metadata"].get(_GENERATED) for name in lacking}
+    nulls = {name: f.lit(None).cast(kind) for name, kind in lacking.items() if expressions[name] is None}
+    generated = {
+        name: f.expr(expressions[name]).cast(kind) for name, kind in lacking.items() if expressions[name] is not None
+    }
+    return frame.withColumns(nulls).withColumns(generated), list(lacking)
 
 
 def _joins_of(log: DeltaLog, segment: Segment, frame: DataFrame) -> Joins:
