@@ -17,6 +17,10 @@ class FormatError(HedgerowError):
     """A file that Hedgerow did not write, that is damaged, or that a newer version wrote."""
 
 
+class StorageError(HedgerowError):
+    """A file or folder that the file system does not let Hedgerow read, write, move or delete."""
+
+
 class WorkloadError(HedgerowError):
     """Queries that cannot be read or do not fit the table."""
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True)
+@compiled_loop()
 def pack(truth: Any) -> Any:
     """Pack booleans, cuts x rows, into words of 64 rows."""
     cuts, rows = truth.shape
@@ -28,7 +28,7 @@ def pack(truth: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def count(bits: Any) -> Any:
     """How many bits of each row are set."""
     found = np.zeros(len(bits), np.int64)
@@ -41,7 +41,7 @@ def count(bits: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
     """The share of a clause's facts that do not hold on a set of rows."""
     facts, starts = clauses[0], clauses[1]
@@ -53,7 +53,7 @@ def _lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
     return share
 
 
-@njit(cache=True)
+@compiled_loop()
 def _lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
     """Whether none of a clause's facts holds on a set of rows."""
     facts, starts = clauses[0], clauses[1]
@@ -64,7 +64,7 @@ def _lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled_loop()
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
     """The weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
 
@@ -85,7 +85,7 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """The open queries of a set of rows, and the cuts that occur in them.
 
@@ -117,7 +117,7 @@ def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     return found[:n], asked
 
 
-@njit(cache=True)
+@compiled_loop()
 def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """The clauses of these queries, which are open, without what is the same on every part of the set of rows: facts
     that never hold, and clauses that hold everywhere."""
@@ -153,7 +153,7 @@ def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     return new_facts[:m], new_fact_starts[: clause + 1], new_needs[:n], new_need_starts, weights[queries]
 
 
-@njit(cache=True)
+@compiled_loop()
 def sides(
     bits: Any,
     n: int,
@@ -186,7 +186,7 @@ def sides(
         right_some[cut], right_other[cut] = d != 0, e != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def best_cut(
     bits: Any,
     n: int,
@@ -226,7 +226,7 @@ def best_cut(
     return best, most
 
 
-@njit(cache=True)
+@compiled_loop()
 def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
     """The rows of the cuts `kept`, reduced to the table rows on which cut c is TRUE (or is not), packed again."""
     rows = np.empty(n, np.int64)
@@ -244,7 +244,7 @@ def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def changes(
     bits: Any,
     n: int,
@@ -300,7 +300,7 @@ def changes(
     return row[:m], query[:m], by_left[:m], by_right[:m]
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def gains_beside(
     tried: Any,
     starts: Any,
@@ -333,13 +333,13 @@ def gains_beside(
     return gains
 
 
-@njit(cache=True)
+@compiled_loop()
 def _by_entropy(gain: float, share: float, eps: float) -> float:
     """The gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
     return gain if eps < 0 else gain / (eps - share * np.log2(share) - (1 - share) * np.log2(1 - share))
 
 
-@njit(cache=True)
+@compiled_loop()
 def _ones(x: Any) -> Any:
     """How many bits of a word are set, by sums of 2, 4 and then 8 bits."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -348,7 +348,7 @@ def _ones(x: Any) -> Any:
     return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(cache=True)
+@compiled_loop()
 def chosen(bits: Any, rows: Any) -> Any:
     """The bits of these rows, packed again."""
     found = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
@@ -360,7 +360,7 @@ def chosen(bits: Any, rows: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def clear(bits: Any, queries: Any, rows: Any) -> None:
     """Set the bits of these queries and rows to 0."""
     for q in queries:
