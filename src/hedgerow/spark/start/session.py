@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, StorageError
 from hedgerow.core.predicates.schema import Session
 from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, fetching_alone, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
@@ -99,11 +99,11 @@ def meaning(spark: SparkSession) -> Session:
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """The exceptions that Spark raises, from Python or from the JVM."""
+    """The exceptions that Spark raises, from Python or from the JVM, and those of the file systems that it reaches."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JError
+    return PySparkException, Py4JError, StorageError
 
 
 def first_line(error: BaseException) -> str:
