@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, StorageError
 from hedgerow.spark.start.session import first_line, is_remote, needs_jvm, spark_errors
 from hedgerow.spark.storage.paths import escape_glob
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _IN_EACH_STATUS = "FileStatus{path=", "; isDirectory="
+F = TypeVar("F", bound=Callable[..., Any])
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
 # An answer of the JVM over 8 kB (of base64) comes in two parts, the second 40 ms late: it waits for our delayed TCP
 # acknowledgement. So small files are read in pieces that fit one part.
@@ -36,6 +37,25 @@ def _in_store(path: Any, fs: Any) -> bool:
 def _is_java(error: Any, *names: str) -> bool:
     """Whether the JVM raised an exception of one of these classes."""
     return str(error.java_exception.getClass().getSimpleName()) in names
+
+
+def _tells(done: str) -> Callable[[F], F]:
+    """Decorate a method of `Folder` whose first argument is a name: a failure becomes a StorageError, one sentence."""
+
+    def decorated(method: F) -> F:
+        @wraps(method)
+        def run(folder: Folder, *args: Any, **named: Any) -> Any:
+            try:
+                return method(folder, *args, **named)
+            except StorageError:
+                raise
+            except spark_errors() as error:
+                place = "/".join(str(part) for part in (folder.root, *args[:1]) if part)
+                raise StorageError(f"{place} cannot be {done}: {first_line(error)}") from error
+
+        return cast(F, run)
+
+    return decorated
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,7 @@ class Folder:
         """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
         return _in_store(*self._path(""))
 
+    @_tells("looked up")
     def exists(self, name: str = "") -> bool:
         if is_remote(self.spark):
             return bool(self.sizes(name))
@@ -80,6 +101,7 @@ class Folder:
         """The names of the visible folders directly in it."""
         return sorted(n for n, size in self.sizes().items() if size < 0 and not n.startswith(("_", ".")))
 
+    @_tells("listed")
     def sizes(self, name: str = "") -> dict[str, int]:
         """The entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
@@ -110,10 +132,12 @@ class Folder:
         found = (re.fullmatch(rf"{word}-(\d{{1,18}})\.json", name) for name in self.sizes())
         return sorted((int(m[1]) for m in found if m), reverse=True)
 
+    @_tells("looked up")
     def size(self, name: str) -> int:
         path, fs = self._path(name)
         return int(fs.getFileStatus(path).getLen())
 
+    @_tells("looked up")
     def age(self, name: str) -> float:
         """Seconds since the file was written; 0 if it is gone by now."""
         path, fs = self._path(name)
@@ -122,6 +146,7 @@ class Folder:
     def is_empty(self) -> bool:
         return not self.sizes()
 
+    @_tells("read")
     def read(self, name: str) -> bytes:
         if is_remote(self.spark):
             row = self._binary(name).select("content").first()
@@ -136,10 +161,12 @@ class Folder:
         except damaged as error:
             raise ValueError(f"{name} cannot be read") from error
 
+    @_tells("read")
     def read_end(self, name: str, size: int, length: int) -> bytes:
         """The last `length` bytes of a file of `size` bytes."""
         return self._read(name, max(0, size - length), size)
 
+    @_tells("read")
     def read_parts(self, name: str, size: int, parts: Sequence[tuple[int, int]]) -> list[bytes]:
         """The short parts of a file of `size` bytes that begin at these places and have these lengths."""
         found = []
@@ -172,6 +199,7 @@ class Folder:
         finally:
             stream.close()
 
+    @_tells("written")
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
         """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
         path, fs = self._path(name)
@@ -188,7 +216,8 @@ class Folder:
                 return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
             if not fs.rename(partial, path):
                 fs.delete(path, False)
-                fs.rename(partial, path)
+                if not fs.rename(partial, path):
+                    raise StorageError(f"{path.toString()} cannot be written: its file system does not rename to it")
             return True
         finally:
             if fs.exists(partial):
@@ -229,16 +258,18 @@ class Folder:
             return self._rename(fs, partial, path)  # this disk has no links
         return True
 
+    @_tells("deleted")
     def delete(self, name: str = "") -> None:
         path, fs = self._path(name)
         fs.delete(path, True)
 
+    @_tells("moved")
     def move(self, name: str, to: str) -> None:
         """Renames a file or folder; both paths are below `root`, '' is `root` itself."""
         source, fs = self._path(name)
         target, _ = self._path(to)
         if not fs.rename(source, target):
-            raise HedgerowError(f"{source.toString()} cannot be moved to {target.toString()}")
+            raise StorageError(f"{source.toString()} cannot be moved to {target.toString()}")
 
     def _binary(self, name: str) -> Any:
         return self.spark.read.format("binaryFile").load(escape_glob("/".join(p for p in (self.root, name) if p)))

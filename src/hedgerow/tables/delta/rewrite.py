@@ -7,15 +7,15 @@ Only the commit is visible to others. A run that is killed before it leaves file
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
@@ -130,7 +130,8 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    update_list(log, lambda m: _with_version(m, added.id, version))
+    with _after_commit(f"{log.path} is rewritten, but its history does not tell the version"):
+        update_list(log, lambda m: _with_version(m, added.id, version))
 
 
 def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
@@ -288,24 +289,41 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
             f"the append to {log.path} is not in its history, where another process may have taken its place: "
             "look whether the rows are there"
         )
-    after, before = log.snapshot(row[0]), log.snapshot(row[0] - 1)
+    with _after_commit(f"the rows are in {log.path}, but not in its index, so that every query reads them"):
+        _index_appended(log, segment, int(row[0]), joins)
+
+
+def _index_appended(log: DeltaLog, segment: Segment, version: int, joins: Joins) -> None:
+    """Describes the files that an append added in this version, as a segment of its own."""
+    after, before = log.snapshot(version), log.snapshot(version - 1)
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
-    if new:
-        items = segment.entry.statistics
-        footers, known = footers_and_terms(after, new, items)
-        stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
-        joined = to_store(joins, (*items, *segment.layout.features))
-        entry = replace(
-            segment.entry,
-            schema=_stored_schema(after, joined),
-            settings=settings(log.spark),
-            columns=after.columns,
-            checksum=None,
-            joined=joined,
-        )
-        files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
-        added = write_segment(log, entry, None, stats, files)
-        update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
+    if not new:
+        return
+    items = segment.entry.statistics
+    footers, known = footers_and_terms(after, new, items)
+    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
+    joined = to_store(joins, (*items, *segment.layout.features))
+    entry = replace(
+        segment.entry,
+        schema=_stored_schema(after, joined),
+        settings=settings(log.spark),
+        columns=after.columns,
+        checksum=None,
+        joined=joined,
+    )
+    files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+    added = write_segment(log, entry, None, stats, files)
+    update_list(log, lambda m: with_segment(m, added, after, operation("append", version, added)))
+
+
+@contextmanager
+def _after_commit(done: str) -> Iterator[None]:
+    """Warns about a failure after the commit: an error would say that nothing was done."""
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+    try:
+        yield
+    except failures as error:
+        advise(f"{done}: {first_line(error)}")
 
 
 def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
@@ -365,4 +383,5 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
         kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in listed.operations]
         return replace(listed, operations=(*kept, done_now))
 
-    update_list(log, with_rollback)
+    with _after_commit(f"the last rewrite of {log.path} is taken back, but its history does not tell"):
+        update_list(log, with_rollback)
