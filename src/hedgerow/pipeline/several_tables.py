@@ -23,6 +23,7 @@ from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.joined import with_joined
+from hedgerow.tables.parquet.target import check_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +107,16 @@ def opened_tables(spark: SparkSession, sources: Mapping[str, Any]) -> dict[str, 
     if not sources:
         raise HedgerowError("there is no table: name a directory with a folder for each, a database, or tables by name")
     return {name: open_source(spark, source, name) for name, source in sources.items()}
+
+
+def check_targets(
+    spark: SparkSession, sources: Mapping[str, Any], to: str, others: Mapping[str, str], overwrite: bool
+) -> None:
+    """HedgerowError, before anything is written, if one of the tables may not be written to its folder in `to`."""
+    read = {name: open_source(spark, place, name).roots for name, place in {**others, **sources}.items()}
+    for name in sources:
+        rest = {other: roots for other, roots in read.items() if other != name}
+        check_target(spark, f"{to.rstrip('/')}/{name}", overwrite, read[name], rest)
 
 
 def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:
