@@ -86,22 +86,31 @@ def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
         if name in links:
             yield f"the link {path}"
         elif is_folder and name == "replicas":
-            for replica in folder.sizes(path):
-                found = look(Folder(folder.spark, f"{folder.root}/{path}/{replica}"))
-                yield from (f"{path}/{replica}/{other}" for other in found.in_the_way)
-            yield from (f"the link {path}/{link}" for link in folder.links(path))
+            yield from _others_in_replicas(folder, path)
         elif is_folder and name in _IN_SIDE_FOLDERS:
             yield from _others_of(folder, path, _IN_SIDE_FOLDERS[name])
         elif not (_WORK if is_folder else _SIDE_FILE).fullmatch(name) and not _OF_SPARK.fullmatch(name):
             yield path
 
 
+def _others_in_replicas(folder: Folder, at: str) -> Iterator[str]:
+    links = folder.links(at)
+    yield from (f"the link {at}/{link}" for link in links)
+    for name, size in folder.sizes(at).items():
+        if size >= 0:
+            yield f"{at}/{name}"
+        elif name not in links:
+            found = look(Folder(folder.spark, f"{folder.root}/{at}/{name}"))
+            yield from (f"{at}/{name}/{other}" for other in found.in_the_way)
+
+
 def _others_of(folder: Folder, at: str, own: re.Pattern[str]) -> Iterator[str]:
     sizes, links = folder.sizes(at), folder.links(at)
     for name in {*sizes, *links}:
-        is_own = own.fullmatch(name) or _OF_SPARK.fullmatch(name)
-        if name in links or sizes[name] < 0 or not is_own:
-            yield f"the link {at}/{name}" if name in links else f"{at}/{name}"
+        if name in links:
+            yield f"the link {at}/{name}"
+        elif sizes[name] < 0 or not (own.fullmatch(name) or _OF_SPARK.fullmatch(name)):
+            yield f"{at}/{name}"
 
 
 def check_target(
