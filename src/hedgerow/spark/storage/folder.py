@@ -72,7 +72,7 @@ class Folder:
         return _in_store(*self._path(""))
 
     def resolved(self) -> str:
-        """The one spelling of this place: absolute, with its file system; on a local disk, links are followed."""
+        """Return the one spelling of this place: absolute, with its file system; local links are followed."""
         path, fs = self._path("")
         full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
         if fs.getScheme() != "file":
@@ -80,7 +80,7 @@ class Folder:
         return f"file://{os.path.realpath(full.toUri().getPath())}"
 
     def links(self, name: str = "") -> set[str]:
-        """The names of symbolic links directly in the folder, also of those that lead nowhere; a store has none."""
+        """Return the names of symbolic links directly in the folder, broken ones included; a store has none."""
         path, fs = self._path(name)
         if fs.getScheme() != "file":
             return set()
@@ -91,7 +91,7 @@ class Folder:
             return {entry.name for entry in entries if entry.is_symlink()}
 
     def occupied_by(self) -> str | None:
-        """Why no table can take this very place; None if one can."""
+        """Return why no table can take this very place; None if one can."""
         path, fs = self._path("")
         full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
         is_local = fs.getScheme() == "file"

@@ -1,4 +1,4 @@
-"""Puts a folder that is written in full into the place of another one.
+"""Puts a folder that was written in full into the place of another one.
 
     orders -> .orders.hedgerow-old        moved aside
     .orders.hedgerow-partial -> orders    looked at where it is now; else the old one is moved back
@@ -14,16 +14,16 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
 from hedgerow.tables.parquet.manifest import manifest_name
 from hedgerow.tables.parquet.stored import newest_manifest, old_place
-from hedgerow.tables.parquet.target import Found, look
+from hedgerow.tables.parquet.target import Contents, look
 
 _CHANGED = "{} was changed meanwhile, so it is not replaced: apply again"
 
 
-def exchange(around: Folder, new: str, name: str, found: Found, written: KnownFiles) -> None:
-    """Replaces the folder `name` by `new`.
+def exchange(around: Folder, new: str, name: str, before: Contents, written: KnownFiles) -> None:
+    """Replace the folder `name` by `new`.
 
     Args:
-        found: what lay in the folder `name` before; HedgerowError if it has changed since.
+        before: the contents of the folder `name` when writing began; HedgerowError if it has changed since.
         written: the files of `new`.
     """
     old, shown = old_place(name), f"{around.root}/{name}".removeprefix("file://")
@@ -34,7 +34,7 @@ def exchange(around: Folder, new: str, name: str, found: Found, written: KnownFi
     elif around.exists(old):  # another run has just moved it aside
         raise HedgerowError(_CHANGED.format(shown))
     try:
-        if was_there and look(_in(around, old)) != found:
+        if was_there and look(_in(around, old)) != before:
             raise HedgerowError(_CHANGED.format(shown))
         around.move(new, name)
         if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
@@ -45,7 +45,7 @@ def exchange(around: Folder, new: str, name: str, found: Found, written: KnownFi
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
         raise
-    if was_there and look(_in(around, old)) == found:
+    if was_there and look(_in(around, old)) == before:
         _drop(around, old, name)
 
 
@@ -56,7 +56,7 @@ def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
 
 
 def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
-    """Deletes what was moved to `name`, if it is what this run wrote, and moves the old folder back."""
+    """Delete the folder `name` if this run wrote it, and move the old folder back."""
     if around.exists(name):
         if not set(around.sizes(name)) <= {*written.visible_sizes, SIDE, "_SUCCESS"}:
             return  # another process wrote it: the old folder stays where it is
@@ -66,7 +66,7 @@ def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -
 
 
 def _finish_last(around: Folder, old: str, name: str) -> None:
-    """Does what a run left undone that was killed when its table was in place; HedgerowError if it is not clear."""
+    """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is no table."""
     if not around.exists(old):
         return
     if not newest_manifest(_in(around, f"{name}/{SIDE}")):
@@ -76,7 +76,7 @@ def _finish_last(around: Folder, old: str, name: str) -> None:
 
 
 def _drop(around: Folder, old: str, name: str) -> None:
-    """Deletes the replaced folder, after its log of queries was moved into the new one."""
+    """Move the log of queries from the replaced folder into the new one, and delete the rest."""
     if around.exists(f"{old}/{LOG}"):
         if around.exists(f"{name}/{LOG}"):
             for entry in around.sizes(f"{old}/{LOG}"):

@@ -1,4 +1,4 @@
-"""Says whether a table may be written to a place, and looks at what it would replace.
+"""Checks that a table may be written to a place, and lists the contents that it would replace.
 
 Only a table that lies at exactly that place is replaced:
 
@@ -42,8 +42,8 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Found:
-    """What lies at a place: data files with sizes, the newest manifest, and all that belongs to no table there."""
+class Contents:
+    """The contents of a folder as a table: data files with sizes, newest manifest, and paths that are no part of it."""
 
     files: Mapping[str, int]
     manifest: int
@@ -52,17 +52,17 @@ class Found:
     is_empty: bool
 
 
-def look(folder: Folder) -> Found:
-    """Looks at what a table in this folder would replace; no file is opened."""
+def look(folder: Folder) -> Contents:
+    """List the contents of the folder as those of a table; no file is opened."""
     manifest = newest_manifest(Folder(folder.spark, f"{folder.root}/{SIDE}"))
     half_done = is_half_done(folder.spark, folder.root)
     files: dict[str, int] = {}
     others = tuple(sorted(_others(folder, "", bool(manifest or half_done), half_done, files)))
-    return Found(files, manifest, others, half_done, not (folder.sizes() or folder.links()))
+    return Contents(files, manifest, others, half_done, not (folder.sizes() or folder.links()))
 
 
 def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict[str, int]) -> Iterator[str]:
-    """What is no part of a table, below a place in the folder; data files are added to `files`."""
+    """Yield the paths below `at` that are no part of a table, and add its data files to `files`."""
     sizes, links = folder.sizes(at), folder.links(at)
     for name in {*sizes, *links}:
         path, size = f"{at}/{name}".lstrip("/"), sizes.get(name, 0)
@@ -79,7 +79,7 @@ def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict
 
 
 def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
-    """What Hedgerow did not write into its own folder."""
+    """Yield the paths in `_hedgerow` that have no name of Hedgerow's."""
     sizes, links = folder.sizes(side), folder.links(side)
     for name in {*sizes, *links}:
         path, is_folder = f"{side}/{name}", sizes.get(name, 0) < 0
@@ -100,8 +100,8 @@ def _others_in_replicas(folder: Folder, at: str) -> Iterator[str]:
         if size >= 0:
             yield f"{at}/{name}"
         elif name not in links:
-            found = look(Folder(folder.spark, f"{folder.root}/{at}/{name}"))
-            yield from (f"{at}/{name}/{other}" for other in found.in_the_way)
+            contents = look(Folder(folder.spark, f"{folder.root}/{at}/{name}"))
+            yield from (f"{at}/{name}/{other}" for other in contents.in_the_way)
 
 
 def _others_of(folder: Folder, at: str, own: re.Pattern[str]) -> Iterator[str]:
@@ -120,8 +120,8 @@ def check_target(
     source: Sequence[str],
     others: Mapping[str, Sequence[str]],
     is_replica: bool = False,
-) -> tuple[str, Found]:
-    """Returns the one spelling of a place to write a table to, and what lies there; HedgerowError if it may not.
+) -> tuple[str, Contents]:
+    """Return the resolved place to write a table to, with its contents; HedgerowError if none may be written there.
 
     Args:
         source: the folders and files that the rows are read from. The table at `to` may be the source itself.
@@ -136,26 +136,26 @@ def check_target(
         _check_around(spark, to, place)
         _check_sources(spark, to, place, source, others)
     bring_back(spark, place)
-    found = look(target)
-    is_free = found.is_empty or (target.is_store and found.is_half_done and not found.in_the_way)
+    contents = look(target)
+    is_free = contents.is_empty or (target.is_store and contents.is_half_done and not contents.in_the_way)
     if target.exists(_DELTA):
         raise HedgerowError(f"{to} is a Delta table, which is not replaced: rewrite it in place, or name another path")
     if is_free:
-        return place, found
+        return place, contents
     if not overwrite:
         raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
     if target.is_store and not is_replica:
         raise HedgerowError(
             f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
         )
-    others_there = found.in_the_way or _not_of_one_table(target, found)
+    others_there = contents.in_the_way or _not_of_one_table(target, contents)
     if others_there:
         raise HedgerowError(f"{to} is not replaced, for it holds more than one table's files: {_named(others_there)}")
-    return place, found
+    return place, contents
 
 
 def _check_around(spark: SparkSession, to: str, place: str) -> None:
-    """HedgerowError if the place lies inside of a table."""
+    """Raise HedgerowError if the place lies inside of a table."""
     parts = place.split("/")
     if len(parts) > 1 and parts[-2] == SIDE and re.fullmatch(TRIAL, parts[-1]):
         return  # a rewrite that is only timed
@@ -168,7 +168,7 @@ def _check_around(spark: SparkSession, to: str, place: str) -> None:
 def _check_sources(
     spark: SparkSession, to: str, place: str, source: Sequence[str], others: Mapping[str, Sequence[str]]
 ) -> None:
-    """HedgerowError if writing there would delete rows that are still read."""
+    """Raise HedgerowError if writing there would delete or change rows that are read."""
 
     def spelled(roots: Sequence[str]) -> list[str]:
         return [Folder(spark, root).resolved() for root in roots]
@@ -183,12 +183,12 @@ def _check_sources(
             raise HedgerowError(f"{to} is the place of {name}, which is read: name another place")
 
 
-def _not_of_one_table(target: Folder, found: Found) -> list[str]:
-    """Files of a plain table that are not Parquet, or have other columns than the first: they may be other tables."""
-    if found.manifest or found.is_half_done or not found.files:
+def _not_of_one_table(target: Folder, contents: Contents) -> list[str]:
+    """Return the files of a plain table that are not Parquet, or have other columns than the first."""
+    if contents.manifest or contents.is_half_done or not contents.files:
         return []
-    names = sorted(found.files)
-    footers = footers_of(target, {name: found.files[name] for name in names})
+    names = sorted(contents.files)
+    footers = footers_of(target, {name: contents.files[name] for name in names})
     broken = [f"{n} (not Parquet)" for n, footer in zip(names, footers, strict=True) if footer.rows == UNREADABLE]
     full = [(name, set(footer.columns)) for name, footer in zip(names, footers, strict=True) if footer.rows > 0]
     return broken + [f"{name} (other columns than {full[0][0]})" for name, columns in full if columns != full[0][1]]

@@ -197,7 +197,7 @@ def create(
     With `copy_of`, it becomes a replica of that table and has to have the same rows."""
     spark = opened.frame.sparkSession
     others = {name: other.roots for name, other in joins.others.items()}
-    target, found = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
+    target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
     around, partial = partial_place(target)
     place = target if Folder(spark, target).is_store else f"{around}/{partial}"
     Folder(spark, place).delete()
@@ -226,7 +226,7 @@ def create(
             check_same_rows(copy_of, went_in)
         commit(spark, place, replace(manifest, checksum=went_in), index, files)
         if place != target:
-            exchange(Folder(spark, around), partial, target.rpartition("/")[2], found, files)
+            exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
