@@ -149,16 +149,17 @@ def write_several(spark: SparkSession, r: Random, tree: Tree, templates: Path, l
     names, overwrite = r.sample(["a", "b", "c"], 2), r.random() < 0.7
     layouts = LearnedTables(dict.fromkeys(names, learned))
     sources = dict.fromkeys(names, str(templates / "plain"))
+    kinds = [tree.kind_of(f"{place}/{name}".lstrip("/")) for name in names]
     before = contents(tree.root)
     said = attempt(lambda: hr.apply(spark, sources, layouts, str(tree.root / place), overwrite=overwrite))
     told, after = f"apply {names} to {place}, overwrite={overwrite}: {said}", contents(tree.root)
     if said is not None:
         assert after == before, told
         return told
+    assert set(kinds) <= set(REPLACEABLE), told
     for name in names:
         path = (tree.root / place / name).resolve()
         own = str(path.relative_to(tree.root))
-        assert tree.kind_of(f"{place}/{name}".lstrip("/")) in REPLACEABLE, told
         before, after = ({**outside(found, own), **parents_of(own)} for found in (before, after))
     assert after == before, told
     return told

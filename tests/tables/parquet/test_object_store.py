@@ -65,6 +65,8 @@ found["opened"] = len(table.files("v = 4"))
 hr.detach(spark)
 hr.apply(spark, to, learned, to, replica="second")
 hr.apply(spark, to, learned, to, replica="second", overwrite=True)
+inside = to + "/_hedgerow/replicas/second"
+one_sentence("itself", lambda: hr.apply(spark, inside, learned, to, replica="second", overwrite=True))
 found["replica"] = hr.table(spark, to).verify()["replicas"]
 table = hr.table(spark, to).append(rows(200_000, 700))
 found["replica after append"] = table.verify()["replicas"]
@@ -118,7 +120,7 @@ def test_a_table_from_end_to_end() -> None:
     assert found["attached is the same"] == [True, True] and found["opened"] < files / 5
     assert found["replica"] == found["replica after append"] == {"second": "as the table"}
     assert found["rows at the end"] == [101_400, 101_400]
-    for name, words in {"overwrite": "in one step", "occupied": "is not empty"}.items():
+    for name, words in {"overwrite": "in one step", "occupied": "is not empty", "itself": "lies in it"}.items():
         assert words in found[name] and "\n" not in found[name]
 
     def total(name: str) -> int:

@@ -108,6 +108,7 @@ def test_a_table_on_a_disk(spark: SparkSession, tmp_path: Path) -> None:
         assert is_new or not has_ended, "a run that ended is lost"
         ended, replaced, longest = ended + has_ended, replaced + is_new, longest * (0.9 if is_new else 1.1)
         now = expected.index(found)
+        print(f"kill {kill + 1}: {'the new' if is_new else 'the old'} table", flush=True)
     print(f"{KILLS} kills: {replaced} replaced, {ended} ended before")
     assert 0 < replaced < KILLS and ended < KILLS
     hr.apply(spark, sources[0], learned, str(to), overwrite=True)
@@ -137,6 +138,7 @@ def test_in_an_object_store() -> None:
             has_replica[1] = 1
         told, has_ended = told_then_killed(r.uniform(0.2, longest), IN_A_STORE, store.url, what, to)
         half += told is None
+        print(f"kill {kill + 1}, of a {what}: before it {told}", flush=True)
         if told is not None:
             whole += 1
             *checks, replicas = told

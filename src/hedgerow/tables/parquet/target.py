@@ -134,7 +134,8 @@ def check_target(
         raise HedgerowError(f"{to} is {wrong}, where no table is written: name a folder of its own")
     if not is_replica:
         _check_around(spark, to, place)
-        _check_sources(spark, to, place, source, others)
+    if not is_replica or target.is_store:  # on a disk, a replica may be read while another is written beside it
+        _check_sources(spark, to, place, source, others, is_replica)
     bring_back(spark, place)
     contents = look(target)
     is_free = contents.is_empty or (target.is_store and contents.is_half_done and not contents.in_the_way)
@@ -166,7 +167,12 @@ def _check_around(spark: SparkSession, to: str, place: str) -> None:
 
 
 def _check_sources(
-    spark: SparkSession, to: str, place: str, source: Sequence[str], others: Mapping[str, Sequence[str]]
+    spark: SparkSession,
+    to: str,
+    place: str,
+    source: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    is_replica: bool,
 ) -> None:
     """Raise HedgerowError if writing there would delete or change rows that are read."""
 
@@ -174,9 +180,9 @@ def _check_sources(
         return [Folder(spark, root).resolved() for root in roots]
 
     for read in spelled(source):
-        if read != place and is_within(read, place):
+        if is_within(read, place) and (read != place or is_replica):
             raise HedgerowError(f"{to} is not replaced, for the source {read.removeprefix('file://')} lies in it")
-        if read != place and is_within(place, read):
+        if read != place and is_within(place, read) and not is_replica:
             raise HedgerowError(f"{to} lies inside of the source {read.removeprefix('file://')}: name a place outside")
     for name, roots in others.items():
         if any(is_within(read, place) or is_within(place, read) for read in spelled(roots)):
