@@ -169,7 +169,9 @@ def change_a_table(spark: SparkSession, r: Random, tree: Tree, templates: Path, 
     """A verb of a managed table: nothing outside of it changes, nor what others put into it."""
     managed = [p for p, k in tree.kinds.items() if k in ("managed", "with a replica", "managed delta")]
     if not managed:
-        return "no table"
+        managed = ["z"]
+        tree.kinds["z"] = "with a replica"
+        shutil.copytree(templates / "with a replica", tree.root / "z")
     place = r.choice(managed)
     path, rows = str(tree.root / place), spark.range(3).selectExpr("id", "id % 6 AS v")
     workload = hr.Workload.from_sql(["SELECT * FROM t WHERE id % 5 = 1"])
