@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,13 @@ _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; leng
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
 _IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
+PARTIAL = r"\.[0-9a-f]{8}\.partial"  # ends the name of a file that is not whole yet
 _LENGTH = "fs.option.openfile.length"
+
+
+def is_within(place: str, folder: str) -> bool:
+    """True if the place is the folder or lies in it; both are spelled as `Folder.resolved` does."""
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _in_store(path: Any, fs: Any) -> bool:
@@ -89,6 +96,41 @@ class Folder:
     def is_store(self) -> bool:
         """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
         return _in_store(*self._path(""))
+
+    def resolved(self) -> str:
+        """Return the one spelling of this place: absolute, with its file system; local links are followed."""
+        path, fs = self._path("")
+        full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
+        if fs.getScheme() != "file":
+            return str(full.toString())
+        return f"file://{os.path.realpath(full.toUri().getPath())}"
+
+    def links(self, name: str = "") -> set[str]:
+        """Return the names of symbolic links directly in the folder, broken ones included; a store has none."""
+        path, fs = self._path(name)
+        if fs.getScheme() != "file":
+            return set()
+        local = path.makeQualified(fs.getUri(), fs.getWorkingDirectory()).toUri().getPath()
+        if not os.path.isdir(local):
+            return set()
+        with os.scandir(local) as entries:
+            return {entry.name for entry in entries if entry.is_symlink()}
+
+    def occupied_by(self) -> str | None:
+        """Return why no table can take this very place; None if one can."""
+        path, fs = self._path("")
+        full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
+        is_local = fs.getScheme() == "file"
+        if full.isRoot() or (is_local and os.path.ismount(full.toUri().getPath())):
+            return "the root of a file system"
+        places = {"the working directory": fs.getWorkingDirectory(), "your home folder": fs.getHomeDirectory()}
+        spellings = {what: Folder(self.spark, str(where.toString())).resolved() for what, where in places.items()}
+        own = self.resolved()
+        for what, where in [*spellings.items(), *([("the working directory", f"file://{os.getcwd()}")] * is_local)]:
+            if is_within(where, own):
+                return what if where == own else f"a folder around {what}"
+        is_file = fs.exists(path) and not fs.getFileStatus(path).isDirectory()
+        return "a file" if is_file else None
 
     @_tells("looked up")
     def exists(self, name: str = "") -> bool:

@@ -76,6 +76,20 @@ class Source:
         return input_files(self.frame) if self.sizes is None else list(self.sizes)
 
     @cached_property
+    def roots(self) -> list[str]:
+        """The folders and files that the rows are read from, as far as Spark's plan tells them."""
+        leaves = self.frame._jdf.queryExecution().analyzed().collectLeaves()
+        relations = [leaves.apply(i) for i in range(leaves.size())]
+        found = []
+        for leaf in relations:
+            if leaf.getClass().getSimpleName().startswith("LogicalRelation"):
+                relation = leaf.relation()
+                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                    paths = relation.location().rootPaths()
+                    found += [str(paths.apply(i).toString()) for i in range(paths.size())]
+        return found
+
+    @cached_property
     def _footers(self) -> list[Footer]:
         """Of some of the files."""
         folder = Folder(self.frame.sparkSession, "")

@@ -187,10 +187,11 @@ def old_place(last: str) -> str:
 
 def bring_back(spark: SparkSession, path: str) -> bool:
     """Gives a table its name again if a run was killed while it replaced it; whether that was so."""
-    around, old = Folder(spark, partial_place(path)[0]), old_place(path.rstrip("/").rpartition("/")[2])
-    if Folder(spark, path).exists() or not around.exists(old):
+    parent, _, last = Folder(spark, path).resolved().rpartition("/")
+    around, old = Folder(spark, parent), old_place(last)
+    if not last or around.exists(last) or not around.exists(old):
         return False
-    around.move(old, path.rstrip("/").rpartition("/")[2])
+    around.move(old, last)
     return True
 
 
