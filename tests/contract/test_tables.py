@@ -344,6 +344,18 @@ def test_a_file_without_rows(
 
 
 @pytest.mark.long
+def test_two_that_relearn_at_once(case: Case) -> None:
+    spark, table, other = case.spark, case.table, hr.table(case.spark, case.table.path)
+    table.relearn(NEW_WORKLOAD)
+    with pytest.raises(hr.HedgerowError, match="changed meanwhile, so it is not relearned: try again"):
+        other.relearn(WORKLOAD)
+    now = hr.table(spark, table.path)
+    assert [o["operation"] for o in now.history()] == ["relearn", "apply"]
+    assert now.score(NEW_WORKLOAD).rows_read < 1 and now.verify()["rows"] == ROWS
+    assert now.relearn(WORKLOAD).history()[0]["operation"] == "relearn"
+
+
+@pytest.mark.long
 def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> None:
     parquet, in_place = laid_out(delta, "parquet", tmp_path / "p"), laid_out(delta, "delta", tmp_path / "d")
     source = str(tmp_path / "p" / "source")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.spark.start.session import in_own_session
 from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 def open_table(spark: SparkSession, path: str) -> ManagedTable: ...
 @overload
 def open_table(spark: SparkSession, path: Mapping[str, str]) -> dict[str, ManagedTable]: ...
+@in_own_session
 def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> ManagedTable | dict[str, ManagedTable]:
     """Open a table that `apply` wrote: a directory, or a Delta table by its path or name. Or several, by name."""
     if isinstance(path, Mapping):
@@ -28,6 +30,7 @@ def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> ManagedTab
     return table
 
 
+@in_own_session
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
     """The matching rows of a table that `apply` wrote, from only the files that may hold some."""
     return open_table(spark, path).read(where, columns)

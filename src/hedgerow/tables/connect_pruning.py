@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.storage.paths import path_in_backticks
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.sql.plain import plain_condition, plain_query
 from hedgerow.tables.parquet.folder import open_folder
@@ -56,7 +56,7 @@ def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
 def _managed_table(spark: SparkSession, name: str) -> StoredTable | None:
     """Return the managed table of that name in a query, if it is one and has the columns that we wrote."""
     try:
-        path = name[9:-1] if name.lower().startswith("parquet.`") else _location(spark, name)
+        path = path_in_backticks(name, "parquet") or _location(spark, name)
         table = None if path is None else StoredTable(*open_folder(spark, path.rstrip("/")))
         seen = schema_of(spark.table(name).schema)
     except HedgerowError:
@@ -77,4 +77,4 @@ def _location(spark: SparkSession, name: str) -> str | None:
         and not any(row[0].startswith("# Partition") or row[0] == "Bucket Columns" for row in rows)
         and facts.get("Storage Properties", "[]") in ("[]", "[serialization.format=1]")
     )
-    return unquote(facts["Location"]) if is_plain else None
+    return facts["Location"] if is_plain else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +12,11 @@ import pyarrow as pa
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import FormatError
 from hedgerow.spark.storage.footers import Footer
+from hedgerow.spark.storage.paths import added_name
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 LOG = f"{SIDE}/log"  # the table's queries; any table may have this one, also one that Hedgerow did not write
+TRIAL = r"calibrate-[0-9a-f]{8}"  # the folders inside of it in which rewrites are only timed
 _COLUMN = "column:"
 
 
@@ -26,7 +27,7 @@ def is_hidden(name: str) -> bool:
 
 def file_names(names: Iterable[str]) -> list[str]:
     """Return the last part of each file's path, as in the column `_metadata.file_name`."""
-    return [unquote(name).rsplit("/", 1)[-1] for name in names]
+    return list(map(added_name, names))
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class KnownFiles:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def visible_sizes(self) -> dict[str, int]:
+        """The size of each file that plain readers see."""
+        return {name: size for name, size in self.sizes_by_name.items() if not is_hidden(name)}
 
     @property
     def sizes_by_name(self) -> dict[str, int]:

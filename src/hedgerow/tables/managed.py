@@ -15,6 +15,7 @@ from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
+from hedgerow.spark.storage.paths import input_files
 from hedgerow.tables.connect_pruning import read_remotely, skipped_remotely
 from hedgerow.tables.delta import rewrite as delta
 from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
@@ -88,8 +89,8 @@ class ManagedTable(StoredTable):
         """Return the names of the files that a query with this condition opens, unindexed files included."""
         if is_remote(self.spark):
             skipped = skipped_remotely(self, where)
-            return [name for name in self.snapshot(version).files.names if name not in skipped]
-        return self.format.file_names(self.read(where, version=version).inputFiles(), version)
+            return sorted(set(self.snapshot(version).files.names) - skipped)
+        return self.format.file_names(input_files(self.read(where, version=version)), version)
 
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None

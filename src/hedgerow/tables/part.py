@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.start.session import is_remote
+from hedgerow.spark.start.session import is_remote, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, schema_of_fields
 from hedgerow.tables.known_files import KnownFiles
@@ -103,7 +105,7 @@ def join_parts(
             index = without_columns(index, part.entry.statistics, lost(part))
         layout = None if index.cells is None else part.entry.layout
         spoken_of = () if lost is not None else part.entry.joined
-        versions = tuple((j.joined, j.versions, tuple(j.fields.items())) for j in spoken_of)
+        versions = tuple((j.joined, j.versions, j.key_types, tuple(j.fields.items())) for j in spoken_of)
         groups.setdefault((layout, versions), []).append((part, index))
     return [
         JoinedParts(
@@ -132,8 +134,14 @@ def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles)
     entry = replace(entry, id=own, index=own, writes=entry.writes or ((own, len(files)),))
     index_name, files_name, layout_name = entry.names
     written = {index_name: index_bytes(index), files_name: files.to_bytes()}
-    for name, data in written.items():
-        side.write(name, data)
+    try:
+        for name, data in written.items():
+            side.write(name, data)
+    except BaseException:
+        with suppress(HedgerowError, *spark_errors()):
+            for name in written:
+                side.delete(name)
+        raise
     seals = {layout_name: entry.seals[layout_name], **{name: digest(data) for name, data in written.items()}}
     return replace(entry, seals=seals)
 

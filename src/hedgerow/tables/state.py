@@ -17,14 +17,15 @@ from typing import Any, Literal
 
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.spark.start.session import first_line, spark_errors
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.sealed import sealed, unsealed
 
 Kind = Literal["parquet", "delta"]
 _MAX_KEPT_STATES = 10  # for readers that still use an older one
 _DAY_SECONDS = 24 * 3600
-_OF_PARTS = re.compile(r"(?:index|files|layout)-\w+\.(?:arrow|json)")
+STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
+PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?"
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ def _clean(side: Folder, number: int, state: TableState) -> None:
     """Delete old states, and files that no part has any more."""
     used = {name for entry in state.parts for name in entry.names}
     for name in side.sizes():
-        match = re.fullmatch(r"state-(\d{1,18})\.json", name)
+        match = re.fullmatch(STATE_FILE, name)
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
         else:  # left by a killed run; a younger file may belong to a run that will still list it, or to a reader
-            is_old = bool(_OF_PARTS.fullmatch(name)) and name not in used and side.age(name) > _DAY_SECONDS
+            is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             side.delete(name)
 

@@ -109,7 +109,7 @@ def _compare_statistics(table: StoredTable, parts: Sequence[Part], snapshot: Sna
 
 def described_alike(entry: Entry) -> Hashable:
     """Return a key: the files of parts with the same one can be described together."""
-    joined = tuple((j.joined, j.places, j.versions, tuple(j.fields.items())) for j in entry.joined)
+    joined = tuple((j.joined, j.places, j.versions, j.key_types, tuple(j.fields.items())) for j in entry.joined)
     return entry.layout, tuple(sorted(entry.settings.items())), entry.statistics, joined, tuple(entry.columns.items())
 
 

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
+from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import plain_path
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.state import TableState, newest_state, read_state
 

@@ -7,15 +7,15 @@ Only the commit is visible to others. A run that is killed before it leaves file
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
@@ -29,13 +29,14 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
-from hedgerow.spark.storage.delta_log import Conflict, Snapshot, Written, delta_log, type_text
+from hedgerow.spark.storage.delta_log import Conflict, Snapshot, delta_log, type_text
+from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
-from hedgerow.tables.entry import Entry, Fields
+from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
 from hedgerow.tables.new_rows import check_names
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MAX_DEAD_PARTS = 10  # parts without a file that still exists, kept for older versions of the table
+_GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
 
@@ -74,8 +76,7 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
-    transaction = snapshot.rewrite()
-    written: Written | None = None
+    transaction = begin_rewrite(snapshot)
     listed: Entry | None = None
     try:
         with (
@@ -100,21 +101,22 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         done = operation("apply", None, added, **_workload_cost(plan.predicates, index))
         _list_part(table, plan.name, added, snapshot, done)
     except BaseException as error:
-        _undo(table, written, listed)
+        _undo(table, transaction, listed)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
     try:
         version = transaction.commit(written, old, {"hedgerow": added.id})
     except Conflict:
-        _undo(table, written, listed)
+        _undo(table, transaction, listed)
         raise
     except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
+    with _after_commit(f"{log.path} is rewritten, but its history does not tell the version"):
+        update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
 
 
 def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, object]) -> None:
@@ -147,11 +149,24 @@ def _prepared_snapshot(table: DeltaFiles, plan: Plan) -> Snapshot:
     return table.snapshot()
 
 
-def _undo(table: DeltaFiles, written: Written | None, listed: Entry | None) -> None:
+def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None:
+    """Delete what a rewrite wrote that was not committed. The files of its part stay for a day: readers may hold the
+    state that names it. A failure to delete is not reported: the error that ended the rewrite is."""
+    with suppress(HedgerowError, *spark_errors()):
+        transaction.give_up()
     if listed is not None:
-        update_state(table.side, "delta", lambda state, _: state.without_part(listed.id))
-    if written is not None:
-        written.delete()
+        with suppress(HedgerowError, *spark_errors()):
+            update_state(table.side, "delta", lambda state, _: state.without_part(listed.id))
+
+
+@contextmanager
+def _after_commit(done: str) -> Iterator[None]:
+    """Warn about a failure after the commit: an error would say that nothing was done."""
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+    try:
+        yield
+    except failures as error:
+        advise(f"{done}: {first_line(error)}")
 
 
 def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
@@ -238,10 +253,14 @@ def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
     Without rows, nothing is changed."""
     check_grammar(table.spark)
     check_names(frame.columns)
-    joins = joins_of(table.spark, part.entry.joined, frame)
-    version = _appended(table, part, frame, joins)
-    if version is None:
-        return
+    appended = _appended(table, part, frame)
+    if appended is not None:
+        with _after_commit(f"the rows are in {table.path}, but not in its index, so that every query reads them"):
+            _index_appended(table, part, *appended)
+
+
+def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -> None:
+    """Describe the files that an append added in this version, as a part of their own."""
     after, before = table.snapshot(version), table.snapshot(version - 1)
     new = after.files.sizes_of([name for name in after.files.names if name not in before.files.place])
     if not new:
@@ -257,19 +276,23 @@ def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
     _list_part(table, "", added, after, operation("append", version, added))
 
 
-def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> int | None:
-    """Write the rows; return the version of the table that has them. None if there are none: Delta commits nothing."""
+def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joins] | None:
+    """Write the rows; return the version of the table that has them, and the rows of other tables that they join.
+
+    Return None if there are no rows: Delta commits nothing then."""
     log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
     partitions, writing = snapshot.partition_columns, part.entry.writing
     try:
+        rows, lacking = _with_lacking_columns(frame, snapshot)
+        joins = joins_of(table.spark, part.entry.joined, rows)
         with (
             log.committing(),
             _exact_writing(snapshot),
             configured(log.spark, **settings_for(part.layout)),
         ):
             least = int(part.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(frame, part.layout, schema_at(snapshot), partitions, least, joins)
-            rows = _sorted_rows(rows, partitions, part.layout, writing)
+            rows = placed(rows, part.layout, schema_at(snapshot), partitions, least, joins)
+            rows = _sorted_rows(rows, partitions, part.layout, writing).drop(*lacking)
             options = {**options_of(writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
@@ -282,7 +305,25 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame, joins: Joins) -> 
             f"the append to {log.path} is not in its history, where another process may have taken its place: "
             "look whether the rows are there"
         )
-    return int(row[0])
+    return int(row[0]), joins
+
+
+def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
+    """Return the rows with the columns that they lack, for the layout to look at, and the names of these columns.
+
+    Delta gives such columns their values when it writes: generated ones by their expressions, which are used here too.
+    Other columns are NULL here, so an identity column or a default decides nothing about where a row goes."""
+    from pyspark.sql import functions as f
+
+    given = {name.lower() for name in frame.columns}
+    columns = struct_of(fields_of(snapshot)).fields
+    lacking = {x.name: x.dataType for x in columns if x.name.lower() not in given}
+    expressions = {name: snapshot.fields[name]["metadata"].get(_GENERATED) for name in lacking}
+    nulls = {name: f.lit(None).cast(kind) for name, kind in lacking.items() if expressions[name] is None}
+    generated = {
+        name: f.expr(expressions[name]).cast(kind) for name, kind in lacking.items() if expressions[name] is not None
+    }
+    return frame.withColumns(nulls).withColumns(generated), list(lacking)
 
 
 def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
@@ -304,7 +345,7 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
     old = sorted(set(before.files.names) - set(after.files.names))
     if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
-    transaction = snapshot.rewrite()
+    transaction = begin_rewrite(snapshot)
     try:
         version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {part.id}"})
     except spark_errors() as error:
@@ -318,4 +359,5 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
         kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in state.operations]
         return replace(state, operations=(*kept, done_now))
 
-    update_state(table.side, "delta", with_rollback)
+    with _after_commit(f"the last rewrite of {log.path} is taken back, but its history does not tell"):
+        update_state(table.side, "delta", with_rollback)

@@ -8,6 +8,7 @@ whoever opens the table next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -30,7 +31,7 @@ from hedgerow.tables.stored_joins import joins_of, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_DRAFT = "append-"
+_DRAFT = re.compile(r"append-[0-9a-f]{8}")
 
 
 def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableState | None = None) -> None:
@@ -38,7 +39,7 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
 
     Without rows, nothing is changed. With `copy_of`, the table is a replica that then has to have exactly the rows of
     that state."""
-    draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/{_DRAFT}{uuid4().hex[:8]}", folder.fields)
+    draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/append-{uuid4().hex[:8]}", folder.fields)
     names, was = tuple[str, ...](), part.entry
     try:
         frame = fitting_rows(folder.fields, frame)
@@ -123,4 +124,4 @@ def _listed(folder: ParquetFolder) -> set[str]:
 
 def drafts(folder: ParquetFolder) -> list[str]:
     """Return the folders of appends that are at work, or were killed."""
-    return sorted(f"{SIDE}/{n}" for n, size in folder.side.sizes().items() if size < 0 and n.startswith(_DRAFT))
+    return sorted(f"{SIDE}/{n}" for n, size in folder.side.sizes().items() if size < 0 and _DRAFT.fullmatch(n))

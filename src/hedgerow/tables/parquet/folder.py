@@ -14,15 +14,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import unquote
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.column_identity import column_identities
-from hedgerow.spark.storage.folder import Folder, escape_glob
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.entry import Fields, struct_of
@@ -61,9 +61,8 @@ class ParquetFolder:
         return self.spark.read.schema(struct_of(self.fields)).parquet(escape_glob(self.path))
 
     def file_names(self, paths: Sequence[str], version: int | None = None) -> list[str]:
-        inside = self.path.rstrip("/") + "/"
-        plain = (unquote(path).removeprefix("file://").removeprefix("file:") for path in paths)
-        return sorted(path.rpartition(inside)[2] for path in plain)
+        root = Folder(self.spark, self.path).full_path
+        return sorted(path.removeprefix(f"{root}/") for path in paths)
 
     def frame(self, names: Sequence[str]) -> DataFrame:
         """Return all rows of these files."""
@@ -171,10 +170,11 @@ def old_place(last: str) -> str:
 
 def bring_back(spark: SparkSession, path: str) -> bool:
     """Give a table its name again if a run was killed while it replaced it; return whether that was so."""
-    around, old = Folder(spark, partial_place(path)[0]), old_place(path.rstrip("/").rpartition("/")[2])
-    if Folder(spark, path).exists() or not around.exists(old):
+    parent, _, last = Folder(spark, path).resolved().rpartition("/")
+    around, old = Folder(spark, parent), old_place(last)
+    if not last or around.exists(last) or not around.exists(old):
         return False
-    around.move(old, path.rstrip("/").rpartition("/")[2])
+    around.move(old, last)
     return True
 
 

@@ -27,24 +27,17 @@ from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
-from hedgerow.tables.known_files import LOG, KnownFiles
+from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.new_rows import check_names
-from hedgerow.tables.parquet.folder import (
-    ParquetFolder,
-    bring_back,
-    is_half_done,
-    old_place,
-    partial_place,
-    side_of,
-)
+from hedgerow.tables.parquet.exchange import exchange
+from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done, partial_place
+from hedgerow.tables.parquet.target import check_target
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.plan import Plan
-from hedgerow.tables.state import TableState, newest_state, operation, write_first_state
+from hedgerow.tables.state import TableState, operation, write_first_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_CHANGED = "{} was changed meanwhile, so it is not replaced: apply again"
 
 
 def write_files(
@@ -91,33 +84,25 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     In an object store, where a move copies file by file, it is written in its place; its state completes it.
     With `copy_of`, it becomes a replica of that table and has to have the same rows."""
     spark = opened.frame.sparkSession
-    to = to.rstrip("/")
-    target, (around, partial) = Folder(spark, to), partial_place(to)
-    bring_back(spark, to)
-    number = newest_state(side_of(spark, to))
-    is_free = target.is_empty() or is_half_done(spark, to)
-    if not (is_free or overwrite):
-        raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
-    if target.is_store and not is_free and copy_of is None:
-        raise HedgerowError(
-            f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
-        )
-    place = to if target.is_store else f"{around}/{partial}"
+    others = {name: other.roots for name, other in plan.joins.others.items()}
+    target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
+    around, partial = partial_place(target)
+    place = target if Folder(spark, target).is_store else f"{around}/{partial}"
     Folder(spark, place).delete()
     try:
-        _write_table(opened, plan, place, copy_of)
-        if place != to:
-            _exchange(Folder(spark, around), partial, to.rpartition("/")[2], number)
+        files = _write_table(opened, plan, place, copy_of)
+        if place != target:
+            exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
-        if place != to or is_half_done(spark, to):
+        if place != target or is_half_done(spark, target):
             Folder(spark, place).delete()
     spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
 
 
-def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> None:
-    """Write a table into an empty folder; its layout first, its state last."""
+def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> KnownFiles:
+    """Write a table into an empty folder, its layout first and its state last; return its files."""
     spark, frame, name = opened.frame.sparkSession, opened.frame, opened.name
     fields: Fields = tuple(json.loads(frame.schema.json())["fields"])
     if copy_of is not None:
@@ -132,6 +117,7 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
     done = operation("apply", 1, entry, rows=went_in.rows)
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)
+    return files
 
 
 def check_same_rows(table: TableState, found: Checksum) -> None:
@@ -156,29 +142,3 @@ def fitting_rows(fields: Fields, frame: DataFrame) -> DataFrame:
     if given:
         raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
     return frame.select(*(quote_name(name) for name in wanted.names))
-
-
-def _exchange(around: Folder, new: str, name: str, number: int) -> None:
-    """Replace the folder `name` by `new`; the old one is deleted only after the new one is in place.
-
-    `number`: of the newest state of the folder that is to be replaced; HedgerowError if it has a newer one by now."""
-    old = old_place(name)
-    around.delete(old)
-    was_there = around.exists(name)
-    if was_there:
-        around.move(name, old)
-    try:
-        if was_there and newest_state(side_of(around.spark, f"{around.root}/{old}")) != number:
-            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
-        around.move(new, name)
-        if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
-            around.delete(f"{name}/{new}")
-            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
-    except BaseException:
-        if was_there and around.exists(old):
-            around.delete(name)
-            around.move(old, name)
-        raise
-    if around.exists(f"{old}/{LOG}"):
-        around.move(f"{old}/{LOG}", f"{name}/{LOG}")
-    around.delete(old)
