@@ -321,6 +321,10 @@ def test_a_file_without_rows(
         pq.write_table(some, path / f"{name}.parquet")
     if format_ == "delta":
         spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
+        empty = {"path": "part-00001-b.parquet", "partitionValues": {}, "modificationTime": 0, "dataChange": True}
+        empty["size"] = (path / "part-00001-b.parquet").stat().st_size
+        commit = f"{1:020}.json"  # the conversion leaves out files without rows
+        (path / "_delta_log" / commit).write_text(json.dumps({"add": empty}) + "\n")
     frame = spark.read.format(format_).load(str(path))
     fields = tuple(json.loads(frame.schema.json())["fields"])
     side, now = Folder(spark, f"{path}/_hedgerow"), settings(spark)
