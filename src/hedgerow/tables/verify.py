@@ -64,7 +64,7 @@ def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot)
         return part.entry.checksum is not None and all(files.untouched(*f) for f in part.known.sizes_by_name.items())
 
     whole = [part for part in parts if is_whole(part)]
-    for group in grouped(whole, lambda part: tuple(sorted(part.columns))):
+    for group in grouped(whole, lambda part: tuple(part.columns)):  # in their order, on which hashes depend
         names = [name for part in group for name in part.known.names if not is_hidden(name)]
         columns = [quote_name(field["name"]) for field in group[0].entry.fields]
         with step(table.spark, "comparing all rows"):
