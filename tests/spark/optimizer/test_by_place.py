@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hedgerow.tables.parquet.table import ParquetTable
 from pyspark.sql import functions as f
 
 import hedgerow as hr
 from hedgerow.spark.storage.delta_log import has_delta
-from hedgerow.tables.parquet.table import ParquetTable
 from tests.support.delta_tables import by_number, now, write
 from tests.support.settings import set_to
 from tests.support.things_table import FILES, ROWS, by_id, write_things
