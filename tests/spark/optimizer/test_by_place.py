@@ -49,7 +49,7 @@ def tasks(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 def numbered(frame: DataFrame) -> DataFrame:
     """With a number for each row, where Spark has that."""
-    return frame.zipWithIndex() if hasattr(frame, "zipWithIndex") else frame.sample(0.5, seed=3)
+    return frame.zipWithIndex() if hasattr(frame, "zipWithIndex") else frame.sample(fraction=0.5, seed=3)
 
 
 VALUES = [
@@ -75,7 +75,7 @@ BY_PLACE: dict[str, Query] = {
     "TABLESAMPLE": f"SELECT id FROM (SELECT * FROM things WHERE {SOME}) TABLESAMPLE (40 PERCENT) REPEATABLE (3)",
     "TABLESAMPLE of all": f"SELECT id FROM things TABLESAMPLE (40 PERCENT) REPEATABLE (3) WHERE {SOME}",
     "TRANSFORM": f"SELECT TRANSFORM(id) USING 'tail -n 1' AS (id STRING) FROM things WHERE {SOME}",
-    "sample": lambda spark: some(spark).select("id").sample(0.3, seed=3),
+    "sample": lambda spark: some(spark).select("id").sample(fraction=0.3, seed=3),
     "sampleBy": lambda spark: some(spark).select("id", "kind").sampleBy("kind", {"n": 0.5, "w": 0.2}, seed=3),
     "randomSplit": lambda spark: some(spark).select("id").randomSplit([1.0, 2.0], seed=3)[1],
     "a user's function": lambda spark: some(spark).select("id", f.udf(lambda i: i, "long").asNondeterministic()("id")),
