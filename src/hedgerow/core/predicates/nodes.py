@@ -93,7 +93,7 @@ class In:
     term: Term
     literals: tuple[Literal, ...]
 
-    def __hash__(self) -> int:  # of a part of the list, which may be long, and is looked up often
+    def __hash__(self) -> int:  # the list may be long and is hashed often: only its beginning counts
         return hash((self.term, len(self.literals), self.literals[:4]))
 
 
@@ -107,7 +107,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """`term LIKE 'pattern'` with the escape character `\\`; Spark evaluates it, or the words of the term judge it."""
+    """`term LIKE 'pattern'` with the escape character `\\`; only Spark evaluates it, but a term's words may exclude it."""
 
     term: Term
     pattern: str
@@ -156,12 +156,12 @@ FLIPPED_OP = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def col(name: str) -> Column:
-    """A column by its dotted name; for a name that itself contains a dot write `Column(("a.b",))`."""
+    """Return a column by its dotted name; for a name that itself contains a dot write `Column(("a.b",))`."""
     return Column(tuple(name.split(".")))
 
 
 def lit(value: object, kind: str | None = None) -> Literal:
-    """A literal from a Python value; the kind follows from the Python type unless it is given.
+    """Return a literal from a Python value; the kind follows from the Python type unless it is given.
 
     >>> lit(Decimal("0.50"))
     Literal(kind='decimal', value=Decimal('0.50'))
@@ -214,7 +214,7 @@ def children(p: Predicate) -> tuple[Predicate, ...]:
 
 
 def map_children(p: Predicate, change: Callable[[Predicate], Predicate]) -> Predicate:
-    """The AND, OR or NOT with its children changed; an atom as it is."""
+    """Return the AND, OR or NOT with its children changed; return an atom unchanged."""
     match p:
         case And(kids):
             return And(tuple(map(change, kids)))
@@ -249,7 +249,7 @@ def terms_of(p: Predicate) -> frozenset[Term]:
 
 
 def columns_of(p: Predicate) -> frozenset[Column]:
-    """The columns that the predicate reads, inside expressions and opaque texts too."""
+    """Return the columns that the predicate reads, those inside expressions and opaque texts included."""
     columns: set[Column] = set()
     for term in terms_of(p):
         columns |= columns_in(term)
@@ -268,7 +268,7 @@ def is_evaluated_by_spark(p: Predicate) -> bool:
 
 
 def columns_in(item: Term | Predicate) -> frozenset[Column]:
-    """The columns that a term or a predicate reads."""
+    """Return the columns that a term or a predicate reads."""
     match item:
         case Column():
             return frozenset((item,))

@@ -23,7 +23,7 @@ _NODES: dict[str, type[Any]] = {
 
 
 def encode(node: Predicate | Term) -> dict[str, Any]:
-    """The JSON value of a predicate or term.
+    """Return the JSON value of a predicate or term.
 
     >>> encode(nodes.IsNull(nodes.col("x")))
     {'node': 'IsNull', 'term': {'node': 'Column', 'path': ['x']}}
@@ -32,7 +32,7 @@ def encode(node: Predicate | Term) -> dict[str, Any]:
 
 
 def decode(value: object) -> Any:
-    """The node that `encode` wrote; FormatError for any other value."""
+    """Return the node that `encode` wrote; raise FormatError for any other value."""
     try:
         node = _from_json(value)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
