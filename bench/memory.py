@@ -200,7 +200,7 @@ def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> Block
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
         cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
-        return virtual_index(layout, replace(noted, rows=noted.rows.knowing(cuts)))
+        return virtual_index(layout, replace(noted, rows=noted.rows.with_truths(cuts)))
     blocks = blocks_of(layout, data)
     blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
     return _with_words(index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)

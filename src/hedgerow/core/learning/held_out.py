@@ -71,10 +71,10 @@ class HeldOut:
         return replace(self, problem=self.problem.with_block_rows(block_rows))
 
     def reads(self, layout: Layout) -> float:
-        """The share of rows that a query held out reads in a layout, as a weighted mean."""
+        """Return the share of rows that a query held out reads in a layout, as a weighted mean."""
         rows = self.sample.rows
         known = (*self.noted, *(f for f in layout.features if isinstance(f, Predicate)))
-        described = replace(self.sample, rows=rows.knowing({p: rows.evaluate(p) for p in known}))
+        described = replace(self.sample, rows=rows.with_truths({p: rows.evaluate(p) for p in known}))
         index = index_of_assignment(layout.assign(rows), layout.blocks, described)
         read = [index.blocks.rows[index.to_open(p)].sum() for p in self.queries]
         return float(np.dot(read, self.weights)) / (sum(self.weights) * len(rows))
@@ -107,7 +107,7 @@ def _trial(
 
 
 def _later(predicates: Sequence[Predicate]) -> list[int]:
-    """The places of the last third of each shape's queries."""
+    """Return the places of the last third of each shape's queries."""
     by_shape: dict[str, list[int]] = {}
     for i, p in enumerate(predicates):
         by_shape.setdefault(shape(p), []).append(i)

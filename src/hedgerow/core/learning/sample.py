@@ -46,19 +46,19 @@ class Sample:
         return replace(self, rows=self.rows.take(_some_of(len(self), rows, seed)))
 
     def noting(self, predicates: Iterable[Predicate]) -> Sample:
-        """The same rows with the outcomes of these predicates noted, as in an index."""
+        """Return the same rows with the outcomes of these predicates noted, as in an index."""
         truths = dict(self.rows.truths)
         for p in predicates:
             with suppress(LayoutError):
                 truths[p] = self.rows.evaluate(p)
-        return replace(self, rows=self.rows.knowing(truths))
+        return replace(self, rows=self.rows.with_truths(truths))
 
     @cached_property
     def _selectivities(self) -> dict[str, float | None]:
         return {}
 
     def selectivity(self, p: Predicate) -> float | None:
-        """The share of rows on which the predicate is TRUE; None if only Spark could evaluate it. Cached."""
+        """Return the share of rows on which the predicate is TRUE; None if only Spark could evaluate it. Cached."""
         cache, key = self._selectivities, predicate_text(p)
         if key not in cache:
             try:

@@ -82,7 +82,7 @@ class Redrawn(NamedTuple):
 
 
 def recurrence_of(asked: Sequence[tuple[Any, ...]], weights: Sequence[float] | None = None) -> float:
-    """The estimated probability that the next query of a shape repeats the literals of an earlier one.
+    """Return the estimated probability that the next query of a shape repeats the literals of an earlier one.
 
     It is the share of those that came more than once, by weight (the estimate of Good and Turing).
 
@@ -129,7 +129,7 @@ def redrawn(
         observed += share * sum(group.weights)
     kept = [(p, w) for p, w in weighted if w > 0]
     truths = {**sample.rows.truths, **domains.truths}
-    sample = replace(sample, rows=sample.rows.knowing(truths)) if domains.truths else sample
+    sample = replace(sample, rows=sample.rows.with_truths(truths)) if domains.truths else sample
     total = sum(w for _, w in kept)
     return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, observed / total if total else 1.0)
 
@@ -166,7 +166,7 @@ def _sorted(kids: Sequence[Predicate]) -> tuple[Predicate, ...]:
 
 
 def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
-    """The atoms that have literals, each with its literals."""
+    """Return the atoms that have literals, each with its literals."""
     match p:
         case And() | Or() | Not():
             return [slot for kid in children(p) for slot in _slots(kid)]
@@ -183,14 +183,14 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
 
 
 def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
-    """The predicate with each atom that has literals replaced, in the order of `_slots`."""
+    """Return the predicate with each atom that has literals replaced, in the order of `_slots`."""
     if isinstance(p, Compare | In | Prefix | Like):
         return new()
     return map_children(p, lambda kid: _with_atoms(kid, new))
 
 
 def _family(atom: Predicate) -> str | None:
-    """A name for the bounds that move together: all dates and times of one kind, or all bounds of one column."""
+    """Return a name for the bounds that move together: all dates and times of one kind, or all bounds of one column."""
     match atom:
         case Compare(term, op, literal) if op in ("<", "<=", ">", ">=") and literal.kind in _NUMBERS:
             return literal.kind if literal.kind in _TIMES else term_text(term)
@@ -254,17 +254,17 @@ class _Group:
 
 
 def _repeats(seen: Sequence[Any]) -> float:
-    """The share of the literals seen that were seen before."""
+    """Return the share of the literals seen that were seen before."""
     return 1 - len(set(seen)) / len(seen)
 
 
 def _is_empty(p: Predicate) -> bool:
-    """Whether the predicate holds on no row, because its bounds have passed each other."""
+    """True if the predicate holds on no row, because its bounds have passed each other."""
     return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms_of(p))
 
 
 def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
-    """A random shift that moves `value` into the observed range or a little beyond, in the observed steps; None if
+    """Return a random shift that moves `value` into the observed range or a little beyond, in the observed steps; None if
     there is no such shift."""
     if isinstance(value, Decimal):
         exponents = [v.as_tuple().exponent for v in seen]
@@ -301,7 +301,7 @@ class _Domains:
         self.truths: dict[Predicate, Bits] = {}
 
     def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
-        """The atom with other values; equal values within one query stay equal."""
+        """Return the atom with other values; equal values within one query stay equal."""
         match atom:
             case Compare(term, op, literal):
                 (value,) = self._values(term, literal.kind, (literal.value,), seen, known, r)
@@ -359,14 +359,14 @@ class _Domains:
         return self._range(term, kind, value, bisect_right(domain, value), following)
 
     def _starting(self, term: Term, prefix: str) -> Predicate:
-        """The rows that start with a prefix; on a column of many values a narrow range too."""
+        """Return the rows that start with a prefix; on a column of many values a narrow range too."""
         domain, end = self._domain(term), prefix_end(prefix)
         if len(domain) <= MAX_DISTINCT or end is None:
             return Prefix(term, prefix)
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
     def _range(self, term: Term, kind: str, least: Any, at: int, exact: Any) -> Predicate:
-        """The range from `least` to just below `domain[at]`.
+        """Return the range from `least` to just below `domain[at]`.
 
         If that value is `exact`, the range ends below the next one: else it would be normalised to an equality or a
         prefix."""

@@ -28,14 +28,14 @@ from hedgerow.core.pruning.block_stats import T_BIT
 
 
 def virtual_index(layout: Layout, sample: Sample) -> BlockIndex:
-    """The index of the layout's blocks if the sample were the whole table."""
+    """Return the index of the layout's blocks if the sample were the whole table."""
     if isinstance(layout, OverlapLayout):
         return layout.index(sample.rows)
     return VirtualBlocks.of(layout, sample).index
 
 
 def index_of_assignment(blocks: np.ndarray, n: int, sample: Sample) -> BlockIndex:
-    """The index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
+    """Return the index of `n` blocks if the sample were the whole table and row i lay in block `blocks[i]`."""
     return BlockIndex(sample.rows.stats(blocks, n))
 
 
@@ -59,7 +59,7 @@ class VirtualBlocks:
     @cached_property
     def _bounds(self) -> BlockIndex:
         """What the blocks' values tell, without any condition that is noted."""
-        return index_of_assignment(self.block, self.blocks, replace(self.sample, rows=self.sample.rows.knowing({})))
+        return index_of_assignment(self.block, self.blocks, replace(self.sample, rows=self.sample.rows.with_truths({})))
 
     @cached_property
     def _rows_of_a_value(self) -> dict[Term, float]:
@@ -82,7 +82,7 @@ class VirtualBlocks:
         return chances
 
     def _unseen(self, p: Predicate, found: Ints) -> float:
-        """The expected rows of a condition in blocks where the sample has none of them.
+        """Return the expected rows of a condition in blocks where the sample has none of them.
 
         `found`: the sample's rows of the condition in each block. Of the rows that come next, those in new blocks are
         about as many as those seen in a block by themselves (the estimate of Good and Turing)."""
@@ -112,7 +112,7 @@ class VirtualBlocks:
 
 
 def distinct_in_table(sample: Sample, term: Term) -> float:
-    """The number of values that a table has, estimated from how many came once and twice in the sample (Chao)."""
+    """Return the number of values that a table has, estimated from how many came once and twice in the sample (Chao)."""
     places = sample.rows.ranks(term).places
     times = np.bincount(np.bincount(places[places >= 0]), minlength=3)
     once, twice = float(times[1]), float(times[2])

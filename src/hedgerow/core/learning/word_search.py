@@ -67,11 +67,11 @@ class Searched:
 
 
 def with_searches(rows: Rows, conditions: Iterable[Predicate | Term]) -> Rows:
-    """The rows, with the outcomes of those conditions that are searches."""
+    """Return the rows, with the outcomes of those conditions that are searches."""
     searched, known = Searched(rows), {predicate_text(p) for p in rows.truths}
     truths = dict(rows.truths)
     for p in (p for p in conditions if isinstance(p, Predicate)):
         bits = None if predicate_text(p) in known else searched.outcomes(p)
         if bits is not None:
             truths[p] = bits
-    return rows.knowing(truths)
+    return rows.with_truths(truths)
