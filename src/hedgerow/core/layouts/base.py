@@ -23,7 +23,7 @@ LAYOUT_FORMAT = 1
 
 
 def sql_of(feature: Feature) -> str:
-    """The SQL text of a predicate or a term."""
+    """Return the SQL text of a predicate or a term."""
     return term_text(feature) if isinstance(feature, Column | Cast | Expr) else predicate_text(feature)
 
 
@@ -45,7 +45,7 @@ class Layout(Protocol):
     def assign(self, rows: Rows) -> BlockIds: ...
 
     def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
-        """The same function as one Spark SQL expression; None if the layout has no short one.
+        """Return the same function as one Spark SQL expression; None if the layout has no short one.
 
         `write` returns the SQL text of a feature; `let` names an expression that is used often and returns its name.
         """

@@ -1,4 +1,4 @@
-"""Rows grouped by which features hold: bottom-up row groups, and Pando's cells.
+"""Rows grouped by the features that hold on them: bottom-up row groups, and Pando's cells.
 
 features (x < 5, y = 1)     a row's vector: TRUE FALSE -> 10     blocks {11: 0, 10: 0, 00: 1}
 """
@@ -56,7 +56,7 @@ class GroupLayout:
 
     @cached_property
     def vectors(self) -> Bools:
-        """Blocks x features: whether the feature holds on some row of the block."""
+        """Whether a feature holds on some row of a block, as blocks x features."""
         holds = np.zeros((self.blocks, len(self.predicates)), bool)
         for vector, block in self.block_of.items():
             holds[block] |= np.array([c == "1" for c in vector])
@@ -75,7 +75,7 @@ class GroupLayout:
 
 
 def text_of(vector: Bools) -> str:
-    """The vector as a key of `block_of`.
+    """Return the vector as a key of `block_of`.
 
     >>> text_of(np.array([True, False]))
     '10'

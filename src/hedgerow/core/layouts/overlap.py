@@ -1,12 +1,12 @@
-"""A tree whose small leaves are copied into large leaves beside them, so that a query need not open a second block.
+"""A tree whose small leaves are copied into neighbouring large leaves, so that a query need not open a second block.
 
         N            cells   four cells of N rows, and a small cell in the middle
       N + N          home    the block that stores the rows of the small cell
         N            copies  the other three blocks, which store copies of these rows
 
-A cut may leave one side smaller than a block. Large leaves are blocks; a small leaf has one of them as its home, and is
-copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). The layout assigns every row to one block, its
-home. The writer makes the copies, and the index lists them.
+One side of a cut may be smaller than a block. Large leaves are blocks. A small leaf has one of them as its home, and is
+copied to its neighbours where that pays off (Yang et al., SIGMOD 2020, 6.2). The layout assigns every row to one block,
+its home. The writer makes the copies, and the index lists them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class OverlapLayout:
 
     @cached_property
     def homes(self) -> TreeLayout:
-        """The same tree, with the home blocks in place of the cells."""
+        """The same tree, with home blocks instead of cells."""
         return self.tree.relabelled(self.home)
 
     def assign(self, rows: Rows) -> BlockIds:
@@ -70,16 +70,16 @@ class OverlapLayout:
         return self.homes.describe(block)
 
     def code(self, block: int, cell: int) -> int:
-        """One number for the pair of a block and a cell that is copied to it."""
+        """Return one number for the pair of a block and a cell that is copied to it."""
         return block * len(self.home) + cell
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of a cell and a block that has a copy of it."""
+        """The pairs of a cell and a block that has a copy of it."""
         return [(cell, block) for cell, blocks in enumerate(self.copies) for block in blocks]
 
     def index(self, rows: Rows) -> BlockIndex:
-        """The index of the blocks if these rows were the whole table: first the homes, then the copies."""
+        """Return the index of the blocks if these rows were the whole table: first the homes, then the copies."""
         cells = self.tree.assign(rows).astype(np.int64)
         home = np.array(self.home, np.int64)
         places = [(np.arange(len(cells)), cells, home[cells])]
