@@ -15,12 +15,12 @@ from hedgerow.core.errors import HedgerowError, LayoutError, warn
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.complement import fit_beside
+from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
 from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import Recurrence, searched
+from hedgerow.core.learning.synthetic_queries import Recurrence, searched_columns
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -130,7 +130,7 @@ class TableProblem:
         predicates = tuple(q.predicate(source.name) for q in queries)
         with step(spark, "sampling"):
             named: list[Term] = [Column(path_of(name)) for name in columns]
-            named += searched(predicates) if how.recurrence != 1 else []
+            named += searched_columns(predicates) if how.recurrence != 1 else []
             judged = min(max(_LEAST_JUDGED, _JUDGED_IN_A_BLOCK * -(-source.rows // least)), MAX_COUNTED_ROWS)
             rows = max(wanted, judged) if in_memory else wanted
             drawn, refused = draw(source, predicates, rows, how.seed, named, joins)
@@ -171,7 +171,7 @@ class TableProblem:
         how, learner = self.how, make_learner(learner_name, **params)
         predicates = tuple(q.predicate(self.source.name) for q in self.queries)
         begun, counting = perf_counter(), self._seconds_of_spark()
-        paired = fit_beside(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
+        paired = fit_complement(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
         layout = learner.fit(self.problem) if paired is None else paired.layout
         order = best_order(layout, self.problem)
         seconds = self.seconds + perf_counter() - begun - (self._seconds_of_spark() - counting)
@@ -193,8 +193,8 @@ class TableProblem:
         if paired is not None:
             provenance["given"] = {
                 "tables": [t.path for t in given],
-                "alone": paired.given,
-                "together": paired.together,
+                "alone": paired.before,
+                "together": paired.after,
             }
         return Learned(
             layout,

@@ -5,7 +5,7 @@ first: all bits of one term before those of the next are a sort; terms in turn a
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
 
-Z-order jumps back at the end of a line. A snake turns round instead, so its next block begins beside the last one's end.
+Z-order jumps back at the end of a line. A snake turns round instead: its next block begins beside the end of the last.
 
     pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
 
@@ -182,7 +182,7 @@ class CurveLayout:
         )
 
     def _key_parts(self, i: int) -> list[str]:
-        """Return for each rank of axis i its bits at their places in the key, and for a snake the bits that it flips."""
+        """Return for each rank of axis i its bits at their places in the key; for a snake, also the flipped bits."""
         axes = self._term_axes
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
@@ -213,7 +213,7 @@ def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
 
 
 def _binary_search(reached: Sequence[str], results: Sequence[str]) -> str:
-    """Return a CASE whose value is `results[n]`, if the first n conditions are TRUE and no more; NULL counts as FALSE."""
+    """Return a CASE with the value `results[n]` if exactly the first n conditions are TRUE; NULL counts as FALSE."""
 
     def between(first: int, last: int) -> str:
         if first == last:

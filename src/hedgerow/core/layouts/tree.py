@@ -93,8 +93,8 @@ class TreeLayout:
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
         """Return the same tree with `block_of[b]` as the block of leaf ~b; several leaves may get the same block.
 
-        A node with the same block on both sides is dropped. The root is dropped only for block 0, because a tree without
-        nodes means block 0.
+        A node with the same block on both sides is dropped; the root only for block 0, because a tree without nodes
+        means block 0.
         """
         new: dict[int, int] = {}  # for each node, its block as ~b, or the node itself if it still cuts
 

@@ -280,7 +280,7 @@ def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _compare_whole(term: Term, kind: str, op: str, value: int | Decimal) -> Predicate:
-    """Return a comparison of whole numbers or dates with half-open bounds, so that equal sets of values get one text."""
+    """Return a comparison of whole numbers or dates with half-open bounds: equal sets of values have equal texts."""
     up, down, exact = ceil(value), floor(value), value == floor(value)
     match op:
         case "<":

@@ -107,7 +107,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """`term LIKE 'pattern'` with the escape character `\\`; only Spark evaluates it, but a term's words may exclude it."""
+    """`term LIKE 'pattern'`, escaped by `\\`; only Spark evaluates it, but the words of an entry may exclude it."""
 
     term: Term
     pattern: str

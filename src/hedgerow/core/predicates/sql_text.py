@@ -110,7 +110,7 @@ def literal_text(literal: Literal) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def predicate_text(p: Predicate) -> str:
-    """Return the canonical text: equal texts have equal meanings. `normalise` first to give more of them equal texts."""
+    """Return the canonical text: equal texts have equal meanings. `normalise` first, so that more texts are equal."""
     match p:
         case Const(value):
             return {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}[value]

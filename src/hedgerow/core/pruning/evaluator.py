@@ -90,7 +90,7 @@ def must_match(p: Predicate, stats: Stats) -> Bools:
 def possible_outcomes(p: Predicate, stats: Stats, wanted: int = ANY) -> Bits:
     """Return for each entry the set of outcomes that `p` may have on its rows; empty if the entry has no rows.
 
-    Only the `wanted` outcomes are excluded where possible; any other may stay in the set, since excluding it takes time.
+    Only the `wanted` outcomes are excluded where possible. Others may stay in the set, because excluding takes time.
     """
     bits = _outcomes(normalise(p), stats, wanted)
     bits[stats.rows == 0] = 0

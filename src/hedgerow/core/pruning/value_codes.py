@@ -31,7 +31,7 @@ MAX_LISTED = 1_000  # values of a column that are converted to Python at once
 
 
 def code_of(values: Sequence[Value], value: Value, gap: int = 0) -> int:
-    """Return the code of a value, or of the gap just below (-1) or above (1) it; an unlisted value has its gap's code."""
+    """Return the code of a value, or of the gap just below (-1) or above (1); an unlisted value has its gap's code."""
     at = bisect_left(values, value)
     is_listed = at < len(values) and values[at] == value
     return 2 * at + 1 + gap if is_listed else 2 * at

@@ -59,7 +59,7 @@ class Lists:
         return np.append(self.starts, len(self.items))
 
     def any(self, holds: Bools) -> Bools:
-        """Return for each list whether one of its items holds; `holds` is items x anything, the result lists x anything."""
+        """Return for each list whether one of its items holds: `holds` is items x anything, the result lists x that."""
         if not len(self):
             return np.zeros((0, *holds.shape[1:]), bool)
         list_holds: Bools = np.logical_or.reduceat(holds[self.items], self.starts, axis=0)
