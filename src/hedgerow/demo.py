@@ -91,7 +91,7 @@ def random_queries(n: int, seed: int, scale: float) -> list[str]:
 
 
 def demo(spark: SparkSession, say: Callable[[str, str], None], scale: float, timed: int = TIMED) -> tuple[Told, Shown]:
-    """The whole story, in a folder that is gone in the end, and the picture of the table that was written.
+    """Return the whole story, in a folder that is gone in the end, and the picture of the table that was written.
 
     Args:
         say: is given each step's name, and what came of it.

@@ -13,7 +13,7 @@ _ROW = 6
 
 
 def sorted_bars(queries: Sequence[Asked]) -> str:
-    """A bar a query, the worst on the left: the rows that it reads, and in front of them those that match."""
+    """Return a bar a query, the worst on the left: the rows that it reads, and in front of them those that match."""
     order = _some(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
     step = (WIDTH - LEFT) / max(1, len(order))
     bars = []
@@ -37,7 +37,7 @@ def cumulated(queries: Sequence[Asked]) -> str:
 
 
 def opened_map(queries: Sequence[Asked], files: int) -> str:
-    """A line a query and a column a file: filled where the query opens the file."""
+    """Return a line a query and a column a file: filled where the query opens the file."""
     order = _some(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
     step = (WIDTH - LEFT) / max(1, files)
     lines = []

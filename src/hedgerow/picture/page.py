@@ -14,7 +14,7 @@ _MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
 
 
 def page(picture: Picture) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [
         f"<h1>{escape(picture.title)}</h1>",
         _numbers(picture),

@@ -22,7 +22,7 @@ from hedgerow.spark.compute.joins import Joins, check_key, check_types, is_uniqu
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source, open_source
-from hedgerow.sql.joined import with_joined
+from hedgerow.sql.joined_conditions import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

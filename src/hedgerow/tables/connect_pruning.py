@@ -13,7 +13,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.source import schema_of
-from hedgerow.sql.plain import plain_query
+from hedgerow.sql.simple_conditions import simple_query
 from hedgerow.tables.parquet.table import ParquetTable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
     """The query's rows; a query that is not plain opens all files."""
-    query = plain_query(sql)
+    query = simple_query(sql)
     table = _managed_table(spark, query.table) if query is not None else None
     if query is None or table is None:
         return spark.sql(sql)

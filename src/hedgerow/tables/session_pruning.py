@@ -65,7 +65,7 @@ from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPY
-from hedgerow.sql.joined import outside, struct_of
+from hedgerow.sql.joined_conditions import outside, struct_of
 from hedgerow.tables.delta.segment_list import read_list
 from hedgerow.tables.delta.segments import Segment
 from hedgerow.tables.delta.snapshot_files import schema_of_fields

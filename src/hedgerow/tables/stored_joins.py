@@ -21,7 +21,7 @@ from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.storage.source import open_source
-from hedgerow.sql.joined import with_joined
+from hedgerow.sql.joined_conditions import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
-from hedgerow.sql.plain import plain_condition
+from hedgerow.sql.simple_conditions import simple_condition
 from hedgerow.tables.base import LacksCapability, facts_as_html
 from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
@@ -113,7 +113,7 @@ class ParquetTable(StoredParquet):
     def skipped_remotely(self, where: str | None) -> set[str]:
         """The files to leave out of a query over Spark Connect, where only plain conditions can be evaluated."""
         hides_metadata = any(name.lower() == "_metadata" for name in self.schema)  # hides Spark's own `_metadata`
-        p = None if where is None or hides_metadata else plain_condition(where, self.schema)
+        p = None if where is None or hides_metadata else simple_condition(where, self.schema)
         if p is None:
             return set()
         opened = self.index.choose_files(p, copies=False).opened
