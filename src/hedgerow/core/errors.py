@@ -50,7 +50,7 @@ class HedgerowWarning(UserWarning):
 
 
 def warn(summary: str, sentences: Sequence[str]) -> None:
-    """Warn with a summary of what was left out, and the first sentence as an example; no sentence, no warning."""
+    """Warn with a summary and the first sentence as an example; without sentences there is no warning."""
     if sentences:
         advise(f"{summary}; the first: {sentences[0]}")
 

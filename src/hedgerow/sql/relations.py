@@ -198,7 +198,7 @@ def clauses_of(node: exp.Expr) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Cte:
-    """A common table expression, with the ones that it may refer to."""
+    """A common table expression, with the earlier expressions that it may refer to."""
 
     node: exp.Expr
     env: Mapping[str, _Cte | None]

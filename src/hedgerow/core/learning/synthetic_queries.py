@@ -64,7 +64,7 @@ LEAST_OBSERVED_SHARE = 0.25  # the share of its weight that an observed query ke
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
 _MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # per column: frequent words to draw from; rows to count them in
 _WIDE = Context(prec=120)  # more than any decimal's digits
-_MAX_DRAWS = 5  # draws for each synthetic query: one that contradicts itself is replaced
+_MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
 _MAX_EQUALITIES = 3  # a drawn IN list of at most this many values becomes an OR of equalities
 _MAX_PICKS = 8  # attempts to draw a value that is not used yet
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
