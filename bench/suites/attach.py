@@ -65,7 +65,7 @@ def _bounds(condition: str, files: int) -> str:
 def _table(spark: SparkSession, path: str, kind: str, files: int) -> str:
     """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex
-    from hedgerow.core.layouts.base import layout_to_json
+    from hedgerow.core.layouts.layout_json import layout_to_json
     from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.rule import settings
     from hedgerow.spark.storage.delta_log import delta_log

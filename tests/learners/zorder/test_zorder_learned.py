@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from hedgerow.core import progress
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_to_json
 from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
+from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.learning.curve_order import KEY_BITS, curve_layout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample

@@ -27,15 +27,13 @@ from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import (
     BlockIds,
     Feature,
-    Layout,
     Let,
     Write,
     in_brackets,
-    layout_from_dict,
-    layout_to_dict,
     sql_of,
 )
 from hedgerow.core.layouts.curve_kernels import spread
+from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.predicates.nodes import In, Literal, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.sql_text import literal_text
@@ -87,7 +85,7 @@ class Axis:
 class BlockAxis:
     """Row groups as an axis: a row's rank is its block in the layout of groups."""
 
-    layout: Layout
+    layout: GroupLayout
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -201,13 +199,15 @@ class CurveLayout:
 
 def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
     if isinstance(axis, BlockAxis):
-        return {"layout": layout_to_dict(axis.layout)}
+        return {"layout": {"kind": GroupLayout.kind, **axis.layout.to_dict()}}
     return encode(In(axis.term, tuple(Literal(axis.kind, e) for e in axis.edges))) | {"kind": axis.kind}
 
 
 def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
     if "layout" in value:
-        return BlockAxis(layout_from_dict(value["layout"]))
+        if value["layout"]["kind"] != GroupLayout.kind:
+            raise ValueError(f"an axis of blocks has the kind {value['layout']['kind']!r}, not {GroupLayout.kind!r}")
+        return BlockAxis(GroupLayout.from_dict(value["layout"]))
     in_list = decode({k: v for k, v in value.items() if k != "kind"})
     return Axis(in_list.term, value["kind"], tuple(x.value for x in in_list.literals))
 

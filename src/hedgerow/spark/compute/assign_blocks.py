@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
+from hedgerow.core.layouts.base import Feature, Layout, sql_of
 from hedgerow.core.layouts.curve import CurveLayout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, columns_in
 from hedgerow.core.predicates.sql_text import predicate_text, quote_name
 from hedgerow.core.predicates.types import Type

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, TypeVar
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_of_bytes
-from hedgerow.core.layouts.base import Layout, layout_from_json
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.layout_json import layout_from_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.joins import Joins

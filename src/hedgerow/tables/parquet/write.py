@@ -15,7 +15,8 @@ from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.index.without_columns import without_columns
-from hedgerow.core.layouts.base import Layout, layout_to_json, sql_of
+from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.pruning.words import searched_for_words
