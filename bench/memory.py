@@ -24,14 +24,14 @@ from bench.report.learning_curve import drawn, few
 from hedgerow.core.arrays import Bits, Ints
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.layouts.base import BlockIds, Feature, Layout
+from hedgerow.core.layouts.base import BlockIds, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import Column, Expr, Predicate, atoms_of, is_evaluated_by_spark
+from hedgerow.core.predicates.nodes import Column, Expr, Feature, Predicate, atoms_of, is_evaluated_by_spark
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows

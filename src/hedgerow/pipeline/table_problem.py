@@ -13,7 +13,6 @@ import numpy as np
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, warn
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
@@ -23,7 +22,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, searched_columns
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
 from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
@@ -226,7 +225,7 @@ def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
             "the queries filter only by what may change, such as functions of your own, so nothing is learned"
         )
     rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
-    left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
+    left_out = [f"{feature_text(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
     return replace(sample, rows=rows), left_out
 
 

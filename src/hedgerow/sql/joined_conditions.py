@@ -18,6 +18,7 @@ from hedgerow.core.predicates.nodes import (
     Compare,
     CompareTerms,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -76,7 +77,7 @@ def below(p: Predicate, name: str) -> Predicate:
     return _moved(p, lambda column: Column((name, *column.path)))
 
 
-def outside(item: Term | Predicate) -> Term | Predicate:
+def outside(item: Feature) -> Feature:
     """Return the opposite of `below` for an item whose columns are all fields of one struct."""
     if isinstance(item, Predicate):
         return _moved(item, _field)
@@ -87,7 +88,7 @@ def _field(column: Column) -> Column:
     return Column(column.path[1:])
 
 
-def struct_of(item: Term | Predicate) -> str | None:
+def struct_of(item: Feature) -> str | None:
     """Return the struct column that has all columns of the item as fields; None if there is no such struct."""
     tops = {c.path[0] if len(c.path) > 1 else None for c in columns_in(item)}
     return tops.pop() if len(tops) == 1 else None

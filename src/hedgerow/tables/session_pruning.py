@@ -23,7 +23,6 @@ from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import SchemaError, WorkloadError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import values_in
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
 from hedgerow.core.predicates.nodes import (
@@ -36,6 +35,7 @@ from hedgerow.core.predicates.nodes import (
     CompareTerms,
     Const,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -55,11 +55,10 @@ from hedgerow.core.predicates.nodes import (
     terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
 from hedgerow.core.workload.references import Joined, Reference
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.storage.delta_log import column_identities
 from hedgerow.spark.storage.folder import Folder
@@ -92,7 +91,7 @@ class OpenedTable(Protocol):
     def files(self) -> Sequence[tuple[str, int]]: ...
 
     @property
-    def items(self) -> Sequence[Item]:
+    def items(self) -> Sequence[Feature]:
         """The index's expressions, and its conditions that only Spark understands; plain columns are not among them."""
         ...
 
@@ -270,7 +269,7 @@ class _OpenedParquet:
         return list(self.table.known.sizes_by_name.items())
 
     @cached_property
-    def items(self) -> list[Item]:
+    def items(self) -> list[Feature]:
         """The items whose columns the query sees with the table's types."""
         seen = {name.lower(): kind for name, kind in self.seen.items()}
         same = {name for name, kind in self.table.schema.items() if seen.get(name.lower()) == kind}
@@ -324,7 +323,7 @@ class _OpenedDelta:
         return [j for segment in self.segments for j in segment.entry.joined]
 
     @cached_property
-    def items(self) -> list[Item]:
+    def items(self) -> list[Feature]:
         """The items of all segments; each segment ignores those with columns that were replaced since then."""
         return list(dict.fromkeys(item for segment in self.segments for item in _spark_items(segment.entry.statistics)))
 
@@ -354,9 +353,9 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
     for number, item in enumerate(table.items):
         struct = struct_of(item)
         if struct in names:
-            by_struct.setdefault(struct, []).append((number, sql_of(outside(item))))
+            by_struct.setdefault(struct, []).append((number, feature_text(outside(item))))
         elif not any(c.path[0] in names for c in columns_in(item)):
-            own.append((number, sql_of(item)))
+            own.append((number, feature_text(item)))
 
     def below(steps: tuple[Reference, ...]) -> list[Json]:
         found: dict[tuple[Reference, str], Json] = {}
@@ -405,9 +404,9 @@ def _joined(
     return found
 
 
-def _spark_items(items: Sequence[Item]) -> list[Item]:
+def _spark_items(items: Sequence[Feature]) -> list[Feature]:
     """The expressions and opaque conditions in the items, which Spark parses from their texts."""
-    parsed: dict[Item, None] = {}
+    parsed: dict[Feature, None] = {}
     for item in items:
         if isinstance(item, Predicate):
             parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
@@ -417,7 +416,7 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
     return list(parsed)
 
 
-def _column_names(item: Item) -> set[str]:
+def _column_names(item: Feature) -> set[str]:
     """The names of an expression's columns, and of the structs around them."""
     return {term_text(Column(c.path[:n])) for c in columns_in(item) for n in range(1, len(c.path) + 1)}
 
@@ -434,7 +433,7 @@ class _ConditionReader:
     """Reads conditions of a plan, from JSON, as predicates; a number in them is a place in `items`."""
 
     schema: Mapping[str, Type]
-    items: Sequence[Item]
+    items: Sequence[Feature]
     is_exact: bool = False  # whether column names are case-sensitive
     struct: str | None = None  # the struct column that holds the columns of the conditions
     unknown: Any = field(default_factory=count)

@@ -86,7 +86,7 @@ def all_match(index: BlockIndex, p: Predicate) -> Bools:
     return must_match(p, index.blocks)
 
 
-def untold(index: BlockIndex, p: Predicate) -> Sequence[Predicate]:
+def undecided_atoms(index: BlockIndex, p: Predicate) -> Sequence[Predicate]:
     """Return the atoms that the index decides in no block."""
     atoms = dict.fromkeys(atoms_of(normalise(p)))
     return [a for a in atoms if index.may_hold(a).all() and index.may_hold(negate(a)).all()]

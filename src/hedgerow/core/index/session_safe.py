@@ -11,13 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Cast, Column, Expr, Like, Opaque, Predicate, Term, atoms_of, terms_of
+from hedgerow.core.predicates.nodes import (
+    Cast,
+    Column,
+    Expr,
+    Feature,
+    Like,
+    Opaque,
+    Predicate,
+    atoms_of,
+    terms_of,
+)
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
 from hedgerow.core.pruning.block_stats import Stats
 
 
-def is_session_safe(item: Predicate | Term) -> bool:
+def is_session_safe(item: Feature) -> bool:
     """True if the item consists of plain columns and literals only.
 
     >>> from hedgerow.core.predicates.nodes import Compare, col, lit

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Predicate, Term, columns_in
-from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
+from hedgerow.core.predicates.nodes import Feature, Predicate, columns_in
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 
 
-def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: Collection[str]) -> BlockIndex:
+def without_columns(index: BlockIndex, items: Sequence[Feature], lost: Collection[str]) -> BlockIndex:
     """Return the index without the statistics of items that mention a lost top-level column, given in lower case."""
     if not lost:
         return index
-    names = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, lost)}
+    names = {feature_text(i) for i in items if mentions(i, lost)}
 
     def without(stats: Stats) -> Stats:
         terms = {name: t for name, t in stats.terms.items() if name not in names}
@@ -24,12 +24,12 @@ def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: 
     return index.map_stats(without)
 
 
-def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
+def mentions(item: Feature, names: Collection[str]) -> bool:
     """True if the item has any of these top-level columns, given in lower case."""
     return any(not {quote_name(c.path[0]).lower(), c.path[0].lower()}.isdisjoint(names) for c in columns_in(item))
 
 
-def only(index: BlockIndex, items: Sequence[Term | Predicate]) -> BlockIndex:
+def only(index: BlockIndex, items: Sequence[Feature]) -> BlockIndex:
     """Return the index with statistics of these items only."""
     terms = {term_text(i) for i in items if not isinstance(i, Predicate)}
     conditions = {predicate_text(i) for i in items if isinstance(i, Predicate)}

@@ -8,19 +8,13 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.core.predicates.nodes import Cast, Column, Expr, Predicate, Term
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.row_batch import Rows
 
 BlockIds = npt.NDArray[np.int32]
-Feature: TypeAlias = Predicate | Term
 Write: TypeAlias = Callable[[Feature], str]
 Let: TypeAlias = Callable[[str], str]
-
-
-def sql_of(feature: Feature) -> str:
-    """Return the SQL text of a predicate or a term."""
-    return term_text(feature) if isinstance(feature, Column | Cast | Expr) else predicate_text(feature)
 
 
 def in_brackets(sql: str) -> str:
@@ -40,7 +34,7 @@ class Layout(Protocol):
 
     def assign(self, rows: Rows) -> BlockIds: ...
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
         """Return the same function as one Spark SQL expression; None if the layout has no short one.
 
         `write` returns the SQL text of a feature; `let` names an expression that is used often and returns its name.

@@ -24,19 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.layouts.base import (
-    BlockIds,
-    Feature,
-    Let,
-    Write,
-    in_brackets,
-    sql_of,
-)
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.curve_kernels import spread
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.predicates.nodes import In, Literal, Term
+from hedgerow.core.predicates.nodes import Feature, In, Literal, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
-from hedgerow.core.predicates.sql_text import literal_text
+from hedgerow.core.predicates.sql_text import feature_text, literal_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.row_batch import Rows
@@ -137,7 +130,7 @@ class CurveLayout:
             return np.zeros(len(rows), np.int32)
         return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
         """Return the search for a row's block as CASE WHEN; None if its SQL would be too long."""
         if not self.axes:
             return "0"
@@ -153,7 +146,7 @@ class CurveLayout:
         key = let(key_sql)
         return _binary_search([f"{key} >= {bound}" for bound in self.bounds], blocks)
 
-    def key_sql(self, write: Write = sql_of) -> str | None:
+    def key_sql(self, write: Write = feature_text) -> str | None:
         """Return the SQL expression that sorts rows along the curve; None if it would be too long."""
         axes = self._term_axes
         return write(axes[0].term) if len(axes) == 1 else self._interleaved_sql(write)

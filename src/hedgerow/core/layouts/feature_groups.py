@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -62,7 +63,7 @@ class GroupLayout:
             holds[block] |= np.array([c == "1" for c in vector])
         return holds
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
         return None
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,9 +20,10 @@ import numpy as np
 from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import regroup
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -63,7 +64,7 @@ class OverlapLayout:
     def assign(self, rows: Rows) -> BlockIds:
         return self.homes.assign(rows)
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
         return self.homes.assign_sql(write, let)
 
     def describe(self, block: int) -> Predicate:

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns_of, conjunction, disjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
 from hedgerow.core.predicates.step_functions import (
     Break,
     Steps,
@@ -77,7 +77,7 @@ class TreeLayout:
                     todo.append((child, in_child))
         return ids
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
         """Return nested CASEs; NULL goes to the right, as in the tree. Deep trees need no recursion here.
 
         A run of right turns is one CASE: Spark takes five times as long to parse a CASE inside the ELSE of another.

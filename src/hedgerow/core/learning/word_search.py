@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Bits
-from hedgerow.core.predicates.nodes import Column, Like, Predicate, Term
+from hedgerow.core.predicates.nodes import Column, Feature, Like, Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
@@ -66,7 +66,7 @@ class SearchableTexts:
         return pa.array(values, pa.string()) if len(values) and isinstance(values[0], str) else None
 
 
-def with_searches(rows: Rows, conditions: Iterable[Predicate | Term]) -> Rows:
+def with_searches(rows: Rows, conditions: Iterable[Feature]) -> Rows:
     """Return the rows, with the outcomes of all conditions that are searches."""
     texts, evaluated = SearchableTexts(rows), {predicate_text(p) for p in rows.truths}
     truths = dict(rows.truths)

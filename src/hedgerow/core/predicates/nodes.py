@@ -144,6 +144,7 @@ class Or:
 
 
 Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | Like | IsNull | Opaque | Not | And | Or
+Feature: TypeAlias = Term | Predicate  # a value that is computed for every row
 ATOMS = (Const, Compare, CompareTerms, In, Prefix, Like, IsNull, Opaque)
 
 TRUE, FALSE, NULL = Const(True), Const(False), Const(None)
@@ -267,7 +268,7 @@ def is_evaluated_by_spark(p: Predicate) -> bool:
     return any(isinstance(atom, Like | Opaque) for atom in atoms_of(p))
 
 
-def columns_in(item: Term | Predicate) -> frozenset[Column]:
+def columns_in(item: Feature) -> frozenset[Column]:
     """Return the columns that a term or a predicate reads."""
     match item:
         case Column():

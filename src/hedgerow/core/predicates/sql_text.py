@@ -19,6 +19,7 @@ from hedgerow.core.predicates.nodes import (
     CompareTerms,
     Const,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -147,3 +148,8 @@ def predicate_text(p: Predicate) -> str:
                 or "FALSE"
             )
     assert_never(p)
+
+
+def feature_text(feature: Feature) -> str:
+    """Return the canonical text of a term or a predicate."""
+    return predicate_text(feature) if isinstance(feature, Predicate) else term_text(feature)

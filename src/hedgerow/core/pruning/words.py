@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hedgerow.core.arrays import Bits
-from hedgerow.core.predicates.nodes import Column, Like, Predicate, Term, atoms_of
+from hedgerow.core.predicates.nodes import Column, Feature, Like, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
@@ -40,7 +40,7 @@ def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
     return frozenset(words)
 
 
-def searched_for_words(items: Iterable[Term | Predicate]) -> set[str]:
+def searched_for_words(items: Iterable[Feature]) -> set[str]:
     """Return the texts of the columns that any of these conditions searches for words."""
     atoms = (atom for item in items if isinstance(item, Predicate) for atom in atoms_of(item))
     return {term_text(atom.term) for atom in atoms if isinstance(atom, Like) and _word_parts(atom)}

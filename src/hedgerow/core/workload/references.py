@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
-from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_in
+from hedgerow.core.predicates.nodes import Column, Feature, columns_in
 from hedgerow.core.workload.queries import Query, Scan
 
 MAX_STEPS = 4  # enough from lineitem to region: by orders, customer and nation
@@ -154,7 +154,7 @@ def _is_joined(scan: Scan, other_scan: int, key: Reference) -> bool:
     return {(a.lower(), b.lower()) for a, b in zip(key.columns, key.other_columns, strict=True)} <= pairs
 
 
-def mentioned(items: Iterable[Term | Predicate], names: Iterable[str]) -> dict[str, set[str]]:
+def mentioned(items: Iterable[Feature], names: Iterable[str]) -> dict[str, set[str]]:
     """Return the fields that the items mention, for each struct column with one of these names."""
     columns = set(names)
     fields: dict[str, set[str]] = {}

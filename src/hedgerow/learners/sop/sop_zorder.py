@@ -13,7 +13,6 @@ import numpy as np
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.learning.curve_order import (
@@ -26,7 +25,7 @@ from hedgerow.core.learning.curve_order import (
 )
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.core.workload.statistics import comparison_points
 from hedgerow.learners.sop.clustering import chained
 from hedgerow.learners.sop.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
@@ -113,7 +112,7 @@ class SopZOrder:
         return [
             *(f"{term_text(t)}, in {weights[t] / total:.0%} of the queries: {reason(t)}" for t in weights),
             *(
-                f"{sql_of(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
+                f"{feature_text(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
                 for p, weight in zip(features, often, strict=True)
             ),
             *([] if features else ["no condition is a feature of row groups"]),

@@ -10,11 +10,10 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import only, with_columns, without_columns
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Feature, Predicate
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -34,7 +33,7 @@ def repair(log: DeltaLog, segments: Sequence[Segment], written: Mapping[str, int
 
     `written`: the versions of the table that the segments were written in, by their ids."""
 
-    def items_of(segment: Segment, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+    def items_of(segment: Segment, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         return segment.entry.statistics, {j.name.lower() for j in segment.entry.joined}
 
     _describe(log, [segment for segment in segments if segment.entry.joined], written, items_of, "repair")
@@ -45,7 +44,7 @@ def relearn(
 ) -> None:
     """Collects what these queries ask for and the index does not describe yet."""
 
-    def items_of(segment: Segment, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+    def items_of(segment: Segment, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         entry = segment.entry
         joined = [j.joined for j in entry.joined]
         known, described = segment.stored.blocks, entry.statistics
@@ -59,7 +58,7 @@ def _describe(
     log: DeltaLog,
     segments: Sequence[Segment],
     written: Mapping[str, int],
-    items_of: Callable[[Segment, Joins], tuple[Sequence[Item], set[str]]],
+    items_of: Callable[[Segment, Joins], tuple[Sequence[Feature], set[str]]],
     verb: str,
 ) -> None:
     """Exchanges each segment by one that describes these items; what mentions a lost joined row is looked at again."""
@@ -90,7 +89,7 @@ def _described(
     snapshot: Snapshot,
     at: Snapshot,
     joins: Joins,
-    items: Sequence[Item],
+    items: Sequence[Feature],
     lost: set[str],
     verb: str,
 ) -> SegmentEntry:
@@ -107,7 +106,7 @@ def _described(
     index = only(without_columns(segment.stored, was.statistics, lost), items)
     searched = without_words(items, index.blocks)
     described = {*index.blocks.terms, *index.blocks.conditions} - searched
-    missing = [item for item in items if sql_of(item) not in described]
+    missing = [item for item in items if feature_text(item) not in described]
     if places and missing:
         files = [known.names[i] for i in places]
         if was.joined:

@@ -19,13 +19,12 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
+from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import Checksum, observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -63,7 +62,7 @@ class Plan:
     layout: Layout
     name: str
     predicates: Sequence[Predicate]
-    items: Sequence[Item]
+    items: Sequence[Feature]
     provenance: Mapping[str, Any]
     how: Writing
     joins: Joins = NO_JOINS
@@ -209,7 +208,7 @@ def _stored_schema(snapshot: Snapshot, joined: Sequence[StoredJoin]) -> dict[str
     return {key: str(kind) for key, kind in {**schema_at(snapshot), **schema_of_joins(joined)}.items()}
 
 
-def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
+def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
     """The items to index for each file: those of the plan, and the partition columns.
 
     A timestamp in a partition's name changes its meaning with the time zone, so such columns are not indexed.

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.pruning.words import searched_for_words
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, known_terms
@@ -52,9 +51,9 @@ def footers_at(
 
 
 def footers_and_terms(
-    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Item]
+    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature]
 ) -> tuple[list[Footer], dict[str, TermStats]]:
     """The footers of the files, and the statistics of those items that they are certain of."""
-    wanted = set(map(sql_of, items))
+    wanted = set(map(feature_text, items))
     footers = footers_at(snapshot, sizes, wanted, searched_for_words(items))
     return footers, known_terms(footers, schema_at(snapshot), wanted)

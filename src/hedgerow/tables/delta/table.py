@@ -20,11 +20,11 @@ import numpy as np
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.index.reasons import untold
+from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.index.without_columns import mentions, without_columns
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.block_stats import Stats, agree, repeat
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, Workload
@@ -160,7 +160,7 @@ class DeltaTable:
             is_open[mine] = opened[theirs]
             groups += explained(index, p, segment.known.names, segment.known.rows, is_open, looked_at)
             left[theirs[looked_at[mine]]] = False
-            silent += [set(untold(index, p))] if len(mine) else []
+            silent += [set(undecided_atoms(index, p))] if len(mine) else []
         others = tuple(sizes.names[j] for j in np.flatnonzero(left))
         groups += [Group(True, UNKNOWN, others, int(self._rows_of_files(snapshot)[left].sum()))] if others else []
         return Explained.of(groups, set.intersection(*silent) if silent else ())
@@ -363,7 +363,7 @@ class DeltaTable:
         with settings_as_written(self.spark, segment.entry.settings):
             fresh = collect_files(
                 snapshot.frame(names),
-                [i for i in items if sql_of(i) in described and not mentions(i, lost)],
+                [i for i in items if feature_text(i) in described and not mentions(i, lost)],
                 schema_at(snapshot),
                 file_names(names),
                 joins=usable(lambda: opened_joins(self.spark, segment.entry.joined)),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedgerow.core.errors import FormatError
+from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.spark.compute.checksum import Checksum
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.sealed import read_sealed, sealed, unsealed
@@ -42,7 +42,7 @@ class Manifest:
     schema: Mapping[str, Any]
     settings: Mapping[str, str]
     writing: Writing
-    statistics: tuple[Item, ...]
+    statistics: tuple[Feature, ...]
     checksum: Checksum
     files: str = ""
     index: str = ""

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import only, with_columns, without_columns
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Feature, Predicate
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.spark.compute.collect_stats import collect_files
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.folder import Folder
@@ -41,7 +40,7 @@ def relearned(table: StoredParquet, predicates: Sequence[Predicate], limit: int)
     return _described(table, items, stale(was.joined, table.joins), "relearn")
 
 
-def _described(table: StoredParquet, items: Sequence[Item], lost: Collection[str], operation: str) -> StoredParquet:
+def _described(table: StoredParquet, items: Sequence[Feature], lost: Collection[str], operation: str) -> StoredParquet:
     """Commits an index of these items; all that mention a lost joined row are looked at again."""
     failed = "repaired" if operation == "repair" else "relearned"
     joins, files, present = table.joins, list(table.known.names), table.present()
@@ -56,7 +55,7 @@ def _described(table: StoredParquet, items: Sequence[Item], lost: Collection[str
     known = {*index.blocks.terms, *index.blocks.conditions} - searched
     with step(table.spark, "collecting statistics"), settings_as_written(table.spark, table.manifest.settings):
         check_settings(f"{table.path} cannot be {failed}", table.manifest.settings, settings(table.spark))
-        missing = [item for item in items if sql_of(item) not in known]
+        missing = [item for item in items if feature_text(item) not in known]
         if missing:
             sizes = table.known.sizes_by_name if searched else {}
             footers = footers_of(Folder(table.spark, table.path), sizes, searched, searched)

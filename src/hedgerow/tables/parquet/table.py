@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, warn
-from hedgerow.core.index.reasons import untold
+from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.core.workload.columns_read import read_columns
@@ -92,7 +92,7 @@ class ParquetTable(StoredParquet):
         groups = explained(index, p, known.names, known.rows, best.opened, same)
         others = sorted(name for name, size in now.items() if known.sizes_by_name.get(name) != size)
         groups += [Group(True, UNKNOWN, tuple(others), None)] if others else []
-        return Explained.of(groups, untold(index, p), None if table is self else table.path.rpartition("/")[2])
+        return Explained.of(groups, undecided_atoms(index, p), None if table is self else table.path.rpartition("/")[2])
 
     def rows_opened(self, found: Explained) -> DataFrame:
         """All rows of the files that are opened."""

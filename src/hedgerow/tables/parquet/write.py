@@ -15,14 +15,14 @@ from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.index.without_columns import without_columns
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -59,7 +59,7 @@ _MAX_KEPT_MANIFESTS = 10  # the newest, and some more for readers that still use
 
 
 def write_files(
-    table: StoredParquet, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Item], joins: Joins
+    table: StoredParquet, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Feature], joins: Joins
 ) -> tuple[Checksum, BlockIndex, KnownFiles]:
     """Writes rows into an empty table folder and collects the statistics of the items for the new files."""
     if isinstance(layout, OverlapLayout):
@@ -76,13 +76,13 @@ def write_files(
 
 
 def _inspected(
-    table: StoredParquet, layout: Layout, items: Sequence[Item], joins: Joins
+    table: StoredParquet, layout: Layout, items: Sequence[Feature], joins: Joins
 ) -> tuple[BlockIndex, KnownFiles, Checksum]:
     """The statistics and sizes of all files, and the checksum of their rows."""
     own, hidden = data_files(table.spark, table.path), table.hidden_files()
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = table.frame(list(own))
-    wanted = set(map(sql_of, items))
+    wanted = set(map(feature_text, items))
     footers = footers_of(Folder(table.spark, table.path), sizes, wanted, searched_for_words(items))
     if isinstance(layout, OverlapLayout):
         copies = table.with_copies(list(hidden)) if hidden else None
@@ -197,7 +197,7 @@ def create(
     layout: Layout,
     to: str,
     *,
-    items: Sequence[Item],
+    items: Sequence[Feature],
     provenance: Mapping[str, Any],
     how: Writing,
     overwrite: bool = False,
