@@ -24,14 +24,14 @@ from bench.report.learning_curve import drawn, few
 from hedgerow.core.arrays import Bits, Ints
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.layouts.base import BlockIds, Feature, Layout
+from hedgerow.core.layouts.base import BlockIds, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import Column, Expr, Predicate, atoms_of, is_evaluated_by_spark
+from hedgerow.core.predicates.nodes import Column, Expr, Feature, Predicate, atoms_of, is_evaluated_by_spark
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
@@ -200,7 +200,7 @@ def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> Block
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
         cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
-        return virtual_index(layout, replace(noted, rows=noted.rows.knowing(cuts)))
+        return virtual_index(layout, replace(noted, rows=noted.rows.with_truths(cuts)))
     blocks = blocks_of(layout, data)
     blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
     return _with_words(index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)

@@ -29,7 +29,7 @@ from bench.suites import correlated_like, errorlog
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes
 from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.core.learning.complement import fit_beside, rows_read
+from hedgerow.core.learning.complement import fit_complement, rows_read
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy
 from hedgerow.learners.pando.pando import Pando
@@ -90,7 +90,7 @@ def _layout(learner: Any, data: InMemory, problem: Problem) -> list[BlockIndex]:
 
 def _two_layouts(learner: Any, data: InMemory, problem: Problem) -> list[BlockIndex]:
     first = learner.fit(problem)
-    second = fit_beside(learner, problem, rows_read(first, problem).tolist()).layout
+    second = fit_complement(learner, problem, rows_read(first, problem).tolist()).layout
     return [index_of(first, data), index_of(second, data)]
 
 

@@ -1,4 +1,4 @@
-"""`hedgerow demo`: makes a table, learns, rewrites it, proves the rows equal; times queries, also on Delta's ZORDER."""
+"""`hedgerow demo`: make a table, learn, rewrite it, prove the rows equal, and time queries, also on Delta's ZORDER."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from hedgerow.spark.storage import delta_log
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-KB_PER_SCALE = 4096  # of a block: about 40 of them, whatever the scale
-LEARNED, UNSEEN, TIMED = 100, 100, 12
-ZORDER = "l_shipdate, l_partkey"  # what most queries filter by, and what filters most
+KB_PER_SCALE = 4096  # the size of a block at scale 1: this makes about 40 blocks at any scale
+LEARNED, UNSEEN, TIMED = 100, 100, 12  # queries to learn from, unseen queries, queries of each kind to time
+ZORDER = "l_shipdate, l_partkey"  # the column that most queries filter on, and the most selective one
 AS_IT_CAME, BY_ZORDER, BY_HEDGEROW = "as it came", "Delta's ZORDER", "by Hedgerow"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the demo measured. `seconds`: of each query, over each table, for learned and for unseen queries."""
+class DemoResult:
+    """The demo's measurements. `seconds`: for each table, of each query learned from, and of each unseen query."""
 
     rows: int
     files: int
@@ -53,25 +53,25 @@ class Told:
             "times_faster": {name: self.faster(name) for name in self.seconds if name != BY_HEDGEROW},
         }
 
-    def faster(self, than: str) -> tuple[float, float]:
-        """How many times faster than over another table the median query is."""
-        pairs = zip(self.seconds[than], self.seconds[BY_HEDGEROW], strict=True)
+    def faster(self, other_table: str) -> tuple[float, float]:
+        """Return how many times faster the median query is than over another table."""
+        pairs = zip(self.seconds[other_table], self.seconds[BY_HEDGEROW], strict=True)
         learned, unseen = (statistics.median(a / b for a, b in zip(*pair, strict=True)) for pair in pairs)
         return learned, unseen
 
 
 def generate(folder: Path, scale: float, tables: Sequence[str], parts: int) -> None:
-    """Tables of TPC-H as Parquet files, in a folder each."""
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = beside if beside.exists() else shutil.which("tpchgen-cli")
+    """Write tables of TPC-H as Parquet files, each into its folder."""
+    installed = Path(sys.executable).with_name("tpchgen-cli")
+    program = installed if installed.exists() else shutil.which("tpchgen-cli")
     if program is None:
-        raise HedgerowError("the tables of TPC-H are made by tpchgen-cli: pip install 'hedgerow[demo]'")
+        raise HedgerowError("the tables of TPC-H need tpchgen-cli, which is missing: pip install 'hedgerow[demo]'")
     options = ["-s", f"{scale:g}", "-T", ",".join(tables), "--parts", str(parts), "-o", str(folder), "--quiet"]
     subprocess.run([program, "parquet", *options], check=True)
 
 
 def random_queries(n: int, seed: int, scale: float) -> list[str]:
-    """Queries of four kinds, each with new random literals."""
+    """Return queries of four kinds, each with new random literals."""
     r = random.Random(seed)
     queries = []
     for i in range(n):
@@ -90,31 +90,33 @@ def random_queries(n: int, seed: int, scale: float) -> list[str]:
     return queries
 
 
-def demo(spark: SparkSession, say: Callable[[str, str], None], scale: float, timed: int = TIMED) -> tuple[Told, Shown]:
-    """The whole story, in a folder that is gone in the end, and the picture of the table that was written.
+def demo(
+    spark: SparkSession, say: Callable[[str, str], None], scale: float, timed: int = TIMED
+) -> tuple[DemoResult, Shown]:
+    """Run the demo in a temporary folder; return its measurements, and the picture of the table that was written.
 
     Args:
-        say: is given each step's name, and what came of it.
-        timed: of the learned and of the unseen queries, how many are timed.
+        say: receives each step's name and its result.
+        timed: the number of queries to time, of those learned from and of the unseen ones.
     """
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-demo-"))
     try:
-        return _told(spark, say, folder, scale, timed)
+        return _demo_in(folder, spark, say, scale, timed)
     finally:
         shutil.rmtree(folder)
 
 
-def _told(
-    spark: SparkSession, say: Callable[[str, str], None], folder: Path, scale: float, timed: int
-) -> tuple[Told, Shown]:
+def _demo_in(
+    folder: Path, spark: SparkSession, say: Callable[[str, str], None], scale: float, timed: int
+) -> tuple[DemoResult, Shown]:
     has_delta = delta_log.has_delta(spark)
     generate(folder, scale, ["lineitem"], parts=8)
     source = str(folder / "lineitem")
     if has_delta:
-        # Statistics would tell nothing: rows are in no order that a query asks for.
+        # Statistics would be useless: the rows are in no order that queries filter on.
         spark.sql(f"CONVERT TO DELTA parquet.{quote_name(source)} NO STATISTICS")
     learned, unseen = random_queries(LEARNED, 1, scale), random_queries(UNSEEN, 2, scale)
-    workload, other = hedgerow.Workload.from_sql(learned), hedgerow.Workload.from_sql(unseen)
+    workload, unseen_workload = hedgerow.Workload.from_sql(learned), hedgerow.Workload.from_sql(unseen)
     rows = _read(spark, source, has_delta).count()
     kind = "a Delta table" if has_delta else "Parquet files"
     say("made", f"{rows:,} rows of TPC-H's lineitem as {kind}; {len(workload)} queries to learn from")
@@ -138,21 +140,21 @@ def _told(
     if has_delta:
         places[BY_ZORDER], begun = str(folder / "by_zorder"), time.perf_counter()
         shutil.copytree(source, places[BY_ZORDER])
-        _zordered(spark, places[BY_ZORDER], _block_kb(scale))
+        _optimize_zorder(spark, places[BY_ZORDER], _block_kb(scale))
         zorder = time.perf_counter() - begun
         say("beside", f"Delta's OPTIMIZE ZORDER BY ({ZORDER}) of a copy, in {zorder:.0f} s")
     seconds = _seconds(spark, places, has_delta, [learned[:timed], unseen[:timed]])
-    rows_read = table.score(workload).rows_read, table.score(other).rows_read
-    told = Told(rows, len(table.known), learning, rewriting, zorder, rows_read, seconds)
-    return told, hedgerow.show(spark, target, other)
+    rows_read = table.score(workload).rows_read, table.score(unseen_workload).rows_read
+    result = DemoResult(rows, len(table.known), learning, rewriting, zorder, rows_read, seconds)
+    return result, hedgerow.show(spark, target, unseen_workload)
 
 
 def _block_kb(scale: float) -> int:
     return max(1, round(KB_PER_SCALE * scale))
 
 
-def _zordered(spark: SparkSession, path: str, block_kb: int) -> None:
-    """By files as large as ours, with rows sorted inside of them."""
+def _optimize_zorder(spark: SparkSession, path: str, block_kb: int) -> None:
+    """Rewrite a Delta table by ZORDER into files as large as Hedgerow's, with rows sorted inside of them."""
     delta = "spark.databricks.delta.optimize."
     size = str(block_kb << 10)
     sizes = {f"{delta}maxFileSize": size, f"{delta}minFileSize": size}
@@ -165,18 +167,18 @@ def _read(spark: SparkSession, path: str, is_delta: bool) -> DataFrame:
 
 
 def _seconds(
-    spark: SparkSession, places: Mapping[str, str], are_delta: bool, asked: Sequence[Sequence[str]]
+    spark: SparkSession, places: Mapping[str, str], are_delta: bool, both: Sequence[Sequence[str]]
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Of each query over each table, which take turns; all results have to be equal."""
+    """Time each query over each table, the tables in turn; raise AssertionError unless all results are equal."""
     sessions = {}
     for name, path in places.items():
         sessions[name] = spark.newSession()
         if name == BY_HEDGEROW:
             hedgerow.attach(sessions[name])
         _read(sessions[name], path, are_delta).createOrReplaceTempView("lineitem")
-        sessions[name].sql(asked[0][0]).collect()  # the first query of a session takes longer
+        sessions[name].sql(both[0][0]).collect()  # the first query of a session takes longer
     seconds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in places}
-    for i, queries in enumerate(asked):
+    for i, queries in enumerate(both):
         for query in queries:
             results = []
             for name, session in sessions.items():

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate

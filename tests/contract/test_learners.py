@@ -18,7 +18,8 @@ import pytest
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index

@@ -18,7 +18,7 @@ def shorter(case: Case, fails: Callable[[Case], bool], most: int = 24) -> Case:
     tries = 0
     seen = {condition}
     while True:
-        for part in parts_of(condition):
+        for part in where_conjuncts(condition):
             if part in seen or len(part) > len(condition) or tries >= most:
                 continue
             seen.add(part)
@@ -30,7 +30,7 @@ def shorter(case: Case, fails: Callable[[Case], bool], most: int = 24) -> Case:
             return replace(case, sql=f"{head} WHERE {condition}")
 
 
-def parts_of(condition: str) -> Iterator[str]:
+def where_conjuncts(condition: str) -> Iterator[str]:
     """What stands between matching parentheses at the outermost level, alone and negated; the longest last."""
     spans: list[str] = []
     depth, start = 0, 0

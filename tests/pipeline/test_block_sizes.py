@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hedgerow.core.layouts.base import layout_to_dict
+from hedgerow.core.layouts.layout_json import layout_to_dict
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pipeline import table_problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hedgerow.sql.redact import redacted
+from hedgerow.sql.redact import redact
 
 SECRETS = ("4711", "secret", "1999-01-02", "0a0b", "47.11")
 
@@ -23,6 +23,6 @@ SECRETS = ("4711", "secret", "1999-01-02", "0a0b", "47.11")
     ],
 )
 def test_no_literal_is_left(condition: str) -> None:
-    hidden = redacted(condition, b"key")
+    hidden = redact(condition, b"key")
     assert not any(secret in hidden.lower() for secret in SECRETS), hidden
-    assert hidden == redacted(condition, b"key") != redacted(condition, b"other key") or "unreadable" in hidden
+    assert hidden == redact(condition, b"key") != redact(condition, b"other key") or "unreadable" in hidden

@@ -1,4 +1,4 @@
-"""How much work learning may be, in three words."""
+"""The three levels of effort that a user can choose for learning."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ Effort = Choice["quick", "normal", "thorough"]
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """`draws`: synthetic queries for each observed one; `cuts`: at most so many candidates; `rows`: of the sample, for
-    each block."""
+    """The limits of one level of effort.
+
+    `draws`: synthetic queries for each observed one; `cuts`: the maximal number of candidate cuts; `rows`: sample rows
+    for each block.
+    """
 
     draws: int
     cuts: int

@@ -1,4 +1,4 @@
-"""The errors that a user may meet; each message is one sentence: what is wrong, and what to do."""
+"""Errors and warnings for users; each message is one sentence that says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def assert_never(value: NoReturn) -> NoReturn:
     raise AssertionError(f"unreachable: {value!r}")
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """Words to put behind the name of what does not exist, if something known is called nearly so.
+def meant(name: str, existing: Iterable[str]) -> str:
+    """Return a suggestion for a message about a name that does not exist; "" if no existing name is similar.
 
     >>> meant("o_custky", ["o_custkey", "o_orderdate"]), meant("nothing", ["x"])
     (': did you mean o_custkey?', '')
     """
-    bare = {one.lower().strip("`"): one for one in known}
+    bare = {candidate.lower().strip("`"): candidate for candidate in existing}
     near = get_close_matches(name.lower().strip("`").rpartition(".")[2], bare, 1)
     return f": did you mean {bare[near[0]]}?" if near else ""
 
@@ -57,14 +57,14 @@ class HedgerowWarning(UserWarning):
     """Something was left out, but the work continues."""
 
 
-def warn(what: str, sentences: Sequence[str]) -> None:
-    """Warn about what was left out, with the first sentence as an example."""
+def warn(summary: str, sentences: Sequence[str]) -> None:
+    """Warn with a summary and the first sentence as an example; without sentences there is no warning."""
     if sentences:
-        advise(f"{what}; the first: {sentences[0]}")
+        advise(f"{summary}; the first: {sentences[0]}")
 
 
 def advise(sentence: str) -> None:
-    """Warn at the line that called Hedgerow."""
+    """Issue a warning that points to the line that called Hedgerow."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

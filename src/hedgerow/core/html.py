@@ -7,7 +7,8 @@ from html import escape
 
 
 def html_table(rows: Iterable[Sequence[object]], titles: Sequence[str] = ()) -> str:
-    """
+    """Return an HTML table with all texts escaped.
+
     >>> html_table([("a<b", None)], ["name", "share"])
     '<table><thead><tr><th>name</th><th>share</th></tr></thead><tbody><tr><td>a&lt;b</td><td></td></tr></tbody></table>'
     """

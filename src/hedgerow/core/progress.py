@@ -21,7 +21,7 @@ class Progress:
         return perf_counter() - self.start
 
     def report_sometimes(self, sentence: Callable[[], str]) -> None:
-        """Print the sentence if this is a terminal and the last report is some time ago."""
+        """Print the sentence if stderr is a terminal and the last report is at least SECONDS_BETWEEN_REPORTS old."""
         if perf_counter() - self.last_report > SECONDS_BETWEEN_REPORTS and sys.stderr.isatty():
             self.last_report = perf_counter()
             self.report(sentence())

@@ -14,7 +14,7 @@ from hedgerow.core.predicates.types import OTHER
 
 @dataclass(frozen=True)
 class Random:
-    """Sorts rows by a hash, so that equal rows always go to the same block, later rows too."""
+    """A learner that sorts rows by a hash, so that equal rows always go to the same block, later rows too."""
 
     columns: ClassVar[tuple[str, ...]] = ()
 

@@ -1,44 +1,44 @@
-"""Charts as SVG, without any program in the page: colours come from the page's style."""
+"""Charts as SVG, without scripts in the page; colours come from the page's style."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
-from hedgerow.picture.facts import Asked
+from hedgerow.picture.facts import QueryReads
 
 WIDTH, HEIGHT, LEFT, BELOW = 720, 220, 44, 26
 _MOST_BARS, _MOST_ROWS = 300, 120
 _ROW = 6
 
 
-def sorted_bars(queries: Sequence[Asked]) -> str:
-    """A bar a query, the worst on the left: the rows that it reads, and in front of them those that match."""
-    order = _some(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
+def sorted_bars(queries: Sequence[QueryReads]) -> str:
+    """Return a bar chart of the rows that each query reads, with the matching rows in front; the worst query first."""
+    order = _evenly_spaced(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
     step = (WIDTH - LEFT) / max(1, len(order))
     bars = []
     for i, query in enumerate(order):
         x, width = LEFT + i * step, max(0.5, step * 0.85)
-        bars.append(f"<g><title>{escape(_told(query))}</title>{_bar(x, width, query.rows_read, 'read')}")
+        bars.append(f"<g><title>{escape(_description(query))}</title>{_bar(x, width, query.rows_read, 'read')}")
         bars.append(f"{_bar(x, width, query.matching or 0, 'match')}</g>")
     return _svg("Rows that each query reads, sorted", _scale() + "".join(bars) + _below("queries, the worst first"))
 
 
-def cumulated(queries: Sequence[Asked]) -> str:
-    """For each share of rows, how many queries read at most that much."""
+def cumulated(queries: Sequence[QueryReads]) -> str:
+    """Return a chart of the share of queries that read at most a share of rows."""
     lines = _steps([q.rows_read for q in queries], "read")
-    known = [q.matching for q in queries if q.matching is not None]
-    lines += _steps(known, "match") if known else ""
+    matching = [q.matching for q in queries if q.matching is not None]
+    lines += _steps(matching, "match") if matching else ""
     marks = "".join(
         f'<text x="{LEFT + (WIDTH - LEFT - 30) * share:.0f}" y="{HEIGHT - 10}" class="axis">{share:.0%}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
     )
-    return _svg("Share of queries that read at most so many rows", _scale() + lines + marks)
+    return _svg("Share of queries that read at most a share of rows", _scale() + lines + marks)
 
 
-def opened_map(queries: Sequence[Asked], files: int) -> str:
-    """A line a query and a column a file: filled where the query opens the file."""
-    order = _some(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
+def opened_map(queries: Sequence[QueryReads], files: int) -> str:
+    """Return a map with a line for each query and a column for each file, filled where the query opens the file."""
+    order = _evenly_spaced(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
     step = (WIDTH - LEFT) / max(1, files)
     lines = []
     for i, query in enumerate(order):
@@ -47,9 +47,8 @@ def opened_map(queries: Sequence[Asked], files: int) -> str:
             f"M{LEFT + a * step:.1f} {y}h{(b - a) * step:.1f}v{_ROW - 1}h{(a - b) * step:.1f}z"
             for a, b in _runs(query.opened)
         )
-        lines.append(
-            f'<g><title>{escape(_told(query))}</title><path class="back" d="M{LEFT} {y}H{WIDTH}v{_ROW - 1}H{LEFT}z"/>'
-        )
+        background = f'<path class="back" d="M{LEFT} {y}H{WIDTH}v{_ROW - 1}H{LEFT}z"/>'
+        lines.append(f"<g><title>{escape(_description(query))}</title>{background}")
         lines.append(f'<path class="read" d="{runs}"/></g>')
     return _svg("Files that each query opens", "".join(lines), max(_ROW, len(order) * _ROW))
 
@@ -59,7 +58,8 @@ def share_bar(share: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """
+    """Return the share as a percentage; the empty text for None.
+
     >>> percent(0.0312), percent(0.5), percent(0.00003), percent(None)
     ('3.1 %', '50 %', '< 0.1 %', '')
     """
@@ -70,19 +70,19 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
-def _told(query: Asked) -> str:
+def _description(query: QueryReads) -> str:
     matching = "" if query.matching is None else f", {percent(query.matching)} match"
     return f"{query.text}: reads {percent(query.rows_read)} in {place_of(query)}{matching}"
 
 
-def place_of(query: Asked) -> str:
-    """Where a query reads its rows."""
+def place_of(query: QueryReads) -> str:
+    """Return the place where a query reads its rows."""
     return f"{len(query.opened):,} files" if query.replica is None else f"the replica {query.replica}"
 
 
-def _some(queries: list[Asked], most: int) -> list[Asked]:
-    """All, or so many of them at equal distances."""
-    return [queries[i * len(queries) // most] for i in range(most)] if len(queries) > most else queries
+def _evenly_spaced(queries: list[QueryReads], limit: int) -> list[QueryReads]:
+    """Return at most `limit` of the queries, at equal distances."""
+    return [queries[i * len(queries) // limit] for i in range(limit)] if len(queries) > limit else queries
 
 
 def _y(share: float) -> float:
@@ -104,7 +104,8 @@ def _steps(shares: Sequence[float], kind: str) -> str:
 
 
 def _runs(opened: frozenset[int]) -> list[tuple[int, int]]:
-    """
+    """Return the runs of consecutive numbers as (start, end).
+
     >>> _runs(frozenset({1, 2, 3, 7}))
     [(1, 4), (7, 8)]
     """

@@ -1,4 +1,4 @@
-"""What the picture of a table shows, as plain values."""
+"""The values that the picture of a table shows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query: the shares of the table's rows that it reads and that match, and which of the files it opens.
+class QueryReads:
+    """A query with the share of the table's rows that it reads, the share that matches, and the files that it opens.
 
-    `matching` is None if only Spark could tell. `replica`: the copy of the table that it reads instead."""
+    `matching` is None if only Spark can evaluate it. `replica` is the copy of the table that it reads instead, if any.
+    """
 
     text: str
     rows_read: float
@@ -20,6 +21,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class File:
+    """A file of the table."""
+
     name: str
     rows: int
     block: int
@@ -27,7 +30,7 @@ class File:
 
 @dataclass(frozen=True)
 class Branch:
-    """A cut of the tree, or a block at its end; `queries`: how many open a file below it."""
+    """A cut of the tree, or a block at its end; `queries` is the number of queries that open a file below it."""
 
     text: str
     rows: int
@@ -38,14 +41,15 @@ class Branch:
 
 @dataclass(frozen=True)
 class Picture:
-    """`levels`: for each level of the tree, how many cuts are on each column.
+    """A table with its queries, files, tree and decisions.
 
-    `narrow`: of each column that queries filter on, the mean share of rows in files that may hold one given value.
+    `levels`: the number of cuts on each column, for each level of the tree. `narrow`: for each column that queries
+    filter on, the mean share of rows in files that may hold a given value.
     """
 
     title: str
     facts: tuple[tuple[str, str], ...]
-    queries: tuple[Asked, ...]
+    queries: tuple[QueryReads, ...]
     files: tuple[File, ...]
     tree: Branch | None
     levels: tuple[dict[str, int], ...]
@@ -58,6 +62,6 @@ class Picture:
 
     @property
     def matching(self) -> float | None:
-        """The mean over the queries; None if it is not known of all."""
-        known = [q.matching for q in self.queries if q.matching is not None]
-        return sum(known) / len(known) if known and len(known) == len(self.queries) else None
+        """The mean share of matching rows; None unless it is known for all queries."""
+        shares = [q.matching for q in self.queries if q.matching is not None]
+        return sum(shares) / len(shares) if shares and len(shares) == len(self.queries) else None

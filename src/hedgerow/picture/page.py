@@ -1,4 +1,4 @@
-"""The picture of a table as one page of HTML that needs no other file and no program."""
+"""The picture of a table as a page of HTML without scripts or other files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
 
 
 def page(picture: Picture) -> str:
-    """The whole page."""
-    parts = [
+    """Return the whole page."""
+    sections = [
         f"<h1>{escape(picture.title)}</h1>",
         _numbers(picture),
         *_of_queries(picture),
@@ -31,7 +31,7 @@ def page(picture: Picture) -> str:
     style = files("hedgerow.picture").joinpath("style.css").read_text("utf-8")
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{escape(picture.title)}</title><style>{style}</style>"
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n'
 
 
 def _numbers(picture: Picture) -> str:
@@ -40,21 +40,21 @@ def _numbers(picture: Picture) -> str:
     if picture.queries:
         numbers.append((percent(picture.rows_read), "of the rows read by a query"))
     if picture.queries and picture.matching is not None:
-        numbers.append((percent(picture.matching), "match, which no layout goes below"))
+        numbers.append((percent(picture.matching), "match: no layout reads less"))
     return (
-        f'<div class="big">{"".join(f"<div><strong>{number}</strong>{what}</div>" for number, what in numbers)}</div>'
+        f'<div class="big">{"".join(f"<div><strong>{number}</strong>{label}</div>" for number, label in numbers)}</div>'
     )
 
 
 def _of_queries(picture: Picture) -> Iterable[str]:
     if not picture.queries:
-        yield '<p class="note">Nothing is said of queries: none were given, and none are in the log.</p>'
+        yield '<p class="note">There are no queries to show: none were given, and the log has none.</p>'
         return
     keys = (("read", "rows read"), ("match", "rows that match"))
-    key = "".join(f'<span class="known"><span class="key {kind}"></span>{what}</span>' for kind, what in keys)
-    yield f"<h2>What queries read</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
+    key = "".join(f'<span class="known"><span class="key {kind}"></span>{label}</span>' for kind, label in keys)
+    yield f"<h2>Rows read by each query</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
     yield f'<div class="wide">{sorted_bars(picture.queries)}</div>'
-    yield "<h2>How many queries read how much</h2>"
+    yield "<h2>Share of queries by rows read</h2>"
     yield f'<div class="wide">{cumulated(picture.queries)}</div>'
     yield "<h2>Queries and the files that they open</h2>"
     yield "<p>A line for each query, a column for each file in the order of blocks.</p>"
@@ -67,7 +67,7 @@ def _of_queries(picture: Picture) -> Iterable[str]:
     )
     rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q)) for q in order[:_MOST_QUERIES])
     listed = html_table(rows, ("query", "reads", "match", "in"))
-    yield f'<details><summary>All of it as a table</summary>{more}<div class="wide">{listed}</div></details>'
+    yield f'<details><summary>The same as a table</summary>{more}<div class="wide">{listed}</div></details>'
 
 
 def _section(title: str, inside: str, is_shown: bool) -> Iterable[str]:
@@ -80,18 +80,18 @@ def _narrow(picture: Picture) -> str:
         f"<tr><td><code>{escape(column)}</code></td><td>{share_bar(share)}</td><td>{percent(share)}</td></tr>"
         for column, share in picture.narrow
     )
-    said = "<p>The rows in files that may hold one given value of the column; the mean over values of the table.</p>"
-    return f"{said}<table><tbody>{rows}</tbody></table>"
+    note = "<p>The share of rows in files that may hold a given value of the column, as a mean over the values.</p>"
+    return f"{note}<table><tbody>{rows}</tbody></table>"
 
 
 def _tree(picture: Picture) -> str:
     if picture.tree is None:
         return ""
-    said = "<p>The rows are those of the blocks below a cut. A block may lie below several.</p>"
+    note = "<p>Each cut has the rows of the blocks below it. A block may be below several cuts.</p>"
     columns = dict.fromkeys(column for level in picture.levels for column in level)
     rows = [[i + 1, *(level.get(c, "") for c in columns)] for i, level in enumerate(picture.levels)]
     cuts = html_table(rows, ("level", *columns))
-    return f"{said}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{cuts}"
+    return f"{note}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{cuts}"
 
 
 def _branch(branch: Branch, level: int, side: str = "") -> str:

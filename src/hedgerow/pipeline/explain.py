@@ -12,8 +12,8 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
-from hedgerow.sql.parts import parts_of
 from hedgerow.sql.volatile_functions import part_by_place
+from hedgerow.sql.where_conjuncts import where_conjuncts
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.explained import Explained, Group
 from hedgerow.tables.managed import ManagedTable
@@ -120,7 +120,7 @@ def _not_understood(sql: str) -> list[str]:
         asked = Workload.from_sql([f"SELECT * FROM t WHERE {part}"])
         return all(query.predicate("t") == TRUE for query in asked)
 
-    return [part for part in parts_of(sql) if is_lost(part)]
+    return [part for part in where_conjuncts(sql) if is_lost(part)]
 
 
 def _without_match(table: ManagedTable, condition: str, found: Explained) -> int | None:

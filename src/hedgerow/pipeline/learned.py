@@ -10,7 +10,8 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.html import html_table
-from hedgerow.core.layouts.base import Layout, layout_from_dict, layout_to_dict
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.layout_json import layout_from_dict, layout_to_dict
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode

@@ -22,7 +22,7 @@ from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.spark.optimizer.heard import Heard
 from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
 from hedgerow.spark.storage.source import open_source
-from hedgerow.sql.redact import redacted
+from hedgerow.sql.redact import redact
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog, Waiting
 
@@ -129,7 +129,7 @@ class Log:
             "query": f"{self._process}-{self._count}",
             "at": note["at"],
             "source": "session",
-            "conditions": conditions if key is None else [redacted(condition, key) for condition in conditions],
+            "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],
             "columns": sorted({column for scan in scans for column in scan["columns"]}),
             **{name: sum(scan[name] for scan in scans) for name in ("files", "bytes", "rows")},
             "rows_kept": sum(scan["kept"] for scan in scans),

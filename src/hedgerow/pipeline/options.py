@@ -148,5 +148,5 @@ def score_in_memory(posed: TableProblem, learned: Learned) -> Score:
     described = replace(counter, rows=Rows(columns, truths))
     scored = score_index(BlockIndex(described.count(layout)), posed.drawn, posed.queries, name)
     known = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
-    drawn = replace(posed.drawn, rows=posed.drawn.rows.knowing(known))
+    drawn = replace(posed.drawn, rows=posed.drawn.rows.with_truths(known))
     return with_runs(scored, layout, learned.sort_by, drawn, posed.queries, name)

@@ -22,7 +22,7 @@ from hedgerow.spark.compute.sample import draw, sample_size
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import Source
-from hedgerow.sql.joined import with_joined
+from hedgerow.sql.joined_conditions import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

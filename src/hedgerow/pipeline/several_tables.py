@@ -22,7 +22,7 @@ from hedgerow.spark.compute.joins import Joins, check_key, check_types, is_uniqu
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder, is_within
 from hedgerow.spark.storage.source import Source, open_source
-from hedgerow.sql.joined import with_joined
+from hedgerow.sql.joined_conditions import with_joined
 from hedgerow.tables.parquet.target import check_target
 
 if TYPE_CHECKING:

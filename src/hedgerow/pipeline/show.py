@@ -17,7 +17,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
-from hedgerow.picture.facts import Asked, Branch, File, Picture
+from hedgerow.picture.facts import Branch, File, Picture, QueryReads
 from hedgerow.picture.page import page
 from hedgerow.pipeline.decisions import decisions
 from hedgerow.pipeline.log import logged
@@ -98,7 +98,7 @@ def _sample(spark: SparkSession, table: ManagedTable, queries: Sequence[Query], 
 
 def _asked(
     table: ManagedTable, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
-) -> tuple[Asked, ...]:
+) -> tuple[QueryReads, ...]:
     """What each query reads; `place`: the number of each file of the table itself."""
     predicates = [query.predicate(table.name) for query in queries]
     asked = []
@@ -106,7 +106,7 @@ def _asked(
         found = table.explained(p, query.columns(table.name))
         opened = frozenset(place[name] for name in found.opened if name in place)
         matching = None if sample is None else sample.selectivity(p)
-        asked.append(Asked(predicate_text(p), share, matching, opened, found.replica))
+        asked.append(QueryReads(predicate_text(p), share, matching, opened, found.replica))
     return tuple(asked)
 
 
@@ -130,7 +130,7 @@ def _tree_of(layout: Layout) -> TreeLayout | None:
     return tree if isinstance(tree, TreeLayout) and tree.nodes else None
 
 
-def _branches(tree: TreeLayout, files: Sequence[File], asked: Sequence[Asked]) -> Branch:
+def _branches(tree: TreeLayout, files: Sequence[File], asked: Sequence[QueryReads]) -> Branch:
     """The tree; with each cut the rows in the blocks below it, and the number of queries that open a file there.
 
     A block may be in several places, for small neighbouring cells are joined."""

@@ -13,17 +13,16 @@ import numpy as np
 from hedgerow.core.effort import Effort, amounts_of
 from hedgerow.core.errors import HedgerowError, LayoutError, warn
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.complement import fit_beside
+from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
 from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import Recurrence, searched
+from hedgerow.core.learning.synthetic_queries import Recurrence, searched_columns
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
 from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
@@ -130,7 +129,7 @@ class TableProblem:
         predicates = tuple(q.predicate(source.name) for q in queries)
         with step(spark, "sampling"):
             named: list[Term] = [Column(path_of(name)) for name in columns]
-            named += searched(predicates) if how.recurrence != 1 else []
+            named += searched_columns(predicates) if how.recurrence != 1 else []
             judged = min(max(_LEAST_JUDGED, _JUDGED_IN_A_BLOCK * -(-source.rows // least)), MAX_COUNTED_ROWS)
             rows = max(wanted, judged) if in_memory else wanted
             drawn, refused = draw(source, predicates, rows, how.seed, named, joins)
@@ -171,7 +170,7 @@ class TableProblem:
         how, learner = self.how, make_learner(learner_name, **params)
         predicates = tuple(q.predicate(self.source.name) for q in self.queries)
         begun, counting = perf_counter(), self._seconds_of_spark()
-        paired = fit_beside(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
+        paired = fit_complement(learner, self.problem, best_of(given, self.problem.predicates)) if given else None
         layout = learner.fit(self.problem) if paired is None else paired.layout
         order = best_order(layout, self.problem)
         seconds = self.seconds + perf_counter() - begun - (self._seconds_of_spark() - counting)
@@ -193,8 +192,8 @@ class TableProblem:
         if paired is not None:
             provenance["given"] = {
                 "tables": [t.path for t in given],
-                "alone": paired.given,
-                "together": paired.together,
+                "alone": paired.before,
+                "together": paired.after,
             }
         return Learned(
             layout,
@@ -226,7 +225,7 @@ def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
             "the queries filter only by what may change, such as functions of your own, so nothing is learned"
         )
     rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
-    left_out = [f"{sql_of(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
+    left_out = [f"{feature_text(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
     return replace(sample, rows=rows), left_out
 
 

@@ -1,4 +1,4 @@
-"""Evaluates constant SQL expressions to typed literals: DATE '1995-01-01' + INTERVAL 3 MONTHS is a date."""
+"""Evaluate constant SQL expressions to typed literals: DATE '1995-01-01' + INTERVAL 3 MONTHS is a date."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _T = exp.DataType.Type
 _INTEGERS = {_T.TINYINT: 1 << 7, _T.SMALLINT: 1 << 15, _T.INT: 1 << 31, _T.BIGINT: 1 << 63}
 _ZONED = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ}
 _CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
-_MAX_DIGITS = 30  # below Spark's 38, so that no intermediate result of + - * is rounded there
+_MAX_DIGITS = 30  # below Spark's 38, so that Spark rounds no intermediate result of + - *
 
 
 def fold(node: exp.Expr) -> Literal | None:
-    """The value of a constant expression; None if it is not constant, is NULL, or Spark may evaluate it otherwise."""
+    """Return the value of a constant expression; None if it is not constant or NULL, or if Spark's value may differ."""
     match node:
         case exp.Paren():
             return fold(node.this)
@@ -53,7 +53,7 @@ def fold(node: exp.Expr) -> Literal | None:
 
 
 def _number(digits: str) -> Literal | None:
-    """The number; None for a text that Spark refuses, such as a number of too many digits."""
+    """Return the number; None for a text that Spark refuses, such as a number with too many digits."""
     try:
         if "e" in digits.lower():
             return lit(float(digits)) if isfinite(float(digits)) else None
@@ -68,7 +68,9 @@ def _number(digits: str) -> Literal | None:
 def _negated(value: Literal | None) -> Literal | None:
     if value is None or value.kind not in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return None
-    negative = value.value.copy_negate() if value.kind == kinds.DECIMAL else -value.value  # minus rounds a decimal
+    negative = (
+        value.value.copy_negate() if value.kind == kinds.DECIMAL else -value.value
+    )  # unary minus would round a decimal
     return Literal(value.kind, canonical(value.kind, negative))
 
 
@@ -85,7 +87,9 @@ def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
             return Literal(kind, value.value * _DAY_MICROS)
         return _timestamp(kind, value.value) if value.kind == kinds.STRING else value if value.kind == kind else None
     if to.this in _INTEGERS and value.kind == kinds.INT:
-        return value if -_INTEGERS[to.this] <= value.value < _INTEGERS[to.this] else None  # else it fails, or wraps
+        return (
+            value if -_INTEGERS[to.this] <= value.value < _INTEGERS[to.this] else None
+        )  # Spark's cast fails, or overflows
     if to.this == _T.DOUBLE and value.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return Literal(kinds.FLOAT, canonical(kinds.FLOAT, float(value.value)))
     if to.this == _T.DECIMAL and value.kind in (kinds.INT, kinds.DECIMAL, kinds.STRING):
@@ -115,7 +119,7 @@ def _to_date(value: Literal | None) -> Literal | None:
 
 
 def _to_time(value: Literal, precision: list[int]) -> Literal | None:
-    """The time of day in a text such as 05:00:00.5; None for another form, or if the cast cuts some of it off."""
+    """Return the time of day in a text such as 05:00:00.5; None for another form, or if the cast drops digits."""
     parts = _CLOCK.fullmatch(value.value) if value.kind == kinds.STRING else None
     if not parts or len(parts[4] or "") > (precision[0] if precision else 6):
         return None
@@ -151,7 +155,7 @@ def _sum_literal(node: exp.Add | exp.Sub) -> Literal | None:
 
 
 def _arithmetic(node: exp.Expr, a: Literal | None, b: Literal | None) -> Literal | None:
-    """The sum, difference or product of integers and short decimals, exactly; None for doubles, left to Spark."""
+    """Return the exact sum, difference or product of integers and short decimals; None for doubles."""
     if a is None or b is None or {a.kind, b.kind} - {kinds.INT, kinds.DECIMAL}:
         return None
     with localcontext() as exact:
@@ -189,7 +193,7 @@ def _plus_interval(start: Literal | None, interval: exp.Interval, sign: int) -> 
 
 
 def _plus_units(start: Literal, count: int, unit: str) -> Literal | None:
-    """The date or time plus `count` units of a day or longer; None for shorter ones, which depend on the time zone."""
+    """Return the date or time plus `count` units of at least a day; None for shorter units, where time zones matter."""
     if start.kind not in (kinds.DATE, kinds.TIMESTAMP_LOCAL, kinds.TIMESTAMP_NTZ):
         return None
     days, rest = (start.value, 0) if start.kind == kinds.DATE else divmod(start.value, _DAY_MICROS)
@@ -211,13 +215,13 @@ def _plus_units(start: Literal, count: int, unit: str) -> Literal | None:
 
 
 def _add_months(day: date, months: int) -> date:
-    """The same day some months later, or the last day of a shorter month, as in Spark."""
+    """Return the same day some months later, or the last day of a shorter month, as in Spark."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def like_prefix(pattern: str) -> str | None:
-    """The prefix of a LIKE pattern that is only a prefix test, such as 'abc%'; else None."""
+    """Return the prefix of a LIKE pattern that is only a prefix test, such as 'abc%'; else None."""
     body = pattern.rstrip("%")
-    plain = body != pattern and not any(c in body for c in "%_\\")
-    return body if plain and (not body or prefix_end(body)) else None
+    is_prefix = body != pattern and not any(c in body for c in "%_\\")
+    return body if is_prefix and (not body or prefix_end(body)) else None

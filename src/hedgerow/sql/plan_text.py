@@ -1,9 +1,9 @@
-"""Reads the conditions of a plan as Spark prints them: columns have numbers, and literals no quotes.
+"""Parse the conditions of a plan as Spark prints them: columns have numbers, and literals have no quotes.
 
     ((d#3 >= 1994-02-01) AND s#2 LIKE %9_%)   ->   d >= DATE '1994-02-01' AND s LIKE '%9_%'
 
-Where a text ends can only be told from what follows, so the reader tries the possible ends one after the other. What it
-reads wrongly makes a layout worse and no answer wrong: nothing but learning uses it.
+Only the following text shows where a literal ends, so the parser tries the possible ends one after the other. Only
+learning uses the result, so a wrong reading can make a layout worse, but no answer wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPERATOR = re.compile(r" (<=>|<=|>=|=|<|>) ")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:E-?\d+)?(?![\w.:-])")
 _CALL = re.compile(r"[a-z_]\w*\(")
 _CAST_TYPE = re.compile(r" as \w+")
-_LOOSE_WORD = re.compile(r"[A-Za-z_]\w*(?![\w(])|, *[,)]|\( *,")  # a text without quotes, or an empty one
+_UNQUOTED_TEXT = re.compile(r"[A-Za-z_]\w*(?![\w(])|, *[,)]|\( *,")  # a text without quotes, or an empty text
 _TEXT_TESTS = {"StartsWith": "{}%", "EndsWith": "%{}", "Contains": "%{}%"}
 _QUOTED = {
     kinds.DATE: "DATE ",
@@ -31,28 +31,28 @@ _QUOTED = {
 }
 _MAX_LENGTH, _MAX_STEPS = 20_000, 20_000
 Schema = Mapping[str, Type]
-Read = Iterator[tuple[str, int]]  # SQL texts, and where the rest begins
+Parses = Iterator[tuple[str, int]]  # possible SQL texts, each with the place after it
 
 
 def conditions_of(text: str, schema: Schema) -> tuple[list[str], int]:
-    """The conjuncts of a printed condition as SQL, and how many of them could not be read.
+    """Return the conjuncts of a printed condition as SQL, and the number of conjuncts that could not be parsed.
 
     >>> conditions_of("((a#1L > 5) AND (b#2 = it's (so), yes))", {"a": Type.parse("bigint"), "b": Type.parse("string")})
     (['a > 5', "b = 'it\\\\'s (so), yes'"], 0)
     """
-    found: list[str] = []
+    conditions: list[str] = []
     failed = 0
     for part in _conjuncts(text.strip()):
-        sql = next((sql for sql, end in _Reader(part, schema).condition(0) if end == len(part)), None)
+        sql = next((sql for sql, end in _Parser(part, schema).condition(0) if end == len(part)), None)
         if sql is None:
             failed += 1
         else:
-            found.append(sql)
-    return found, failed
+            conditions.append(sql)
+    return conditions, failed
 
 
 def _conjuncts(text: str) -> list[str]:
-    """The parts of `(a AND b)`; the text itself if it cannot be divided where brackets are balanced."""
+    """Return the conjuncts of `(a AND b)`; the text itself if it has no AND inside the outermost brackets."""
     if len(text) > _MAX_LENGTH or not (text.startswith("(") and text.endswith(")")):
         return [text]
     depth = 0
@@ -65,13 +65,15 @@ def _conjuncts(text: str) -> list[str]:
     return [text]
 
 
-class _Reader:
+class _Parser:
+    """A backtracking parser: each method yields all ways to parse the text from a place."""
+
     def __init__(self, text: str, schema: Schema) -> None:
         self.text = text
         self.schema = {name.lower(): (name, kind) for name, kind in schema.items()}
         self.steps = 0
 
-    def condition(self, at: int) -> Read:
+    def condition(self, at: int) -> Parses:
         self.steps += 1
         if self.steps > _MAX_STEPS:
             return
@@ -83,8 +85,8 @@ class _Reader:
                 for term, kind, end in self.term(at + len(name) + 1):
                     if kind == kinds.STRING and text.startswith(", ", end):
                         for word, close in self.words(end + 2, ")"):
-                            plain = re.sub(r"([\\%_])", r"\\\1", word)
-                            yield f"{term} LIKE {_quoted(pattern.format(plain))}", close + 1
+                            escaped = re.sub(r"([\\%_])", r"\\\1", word)
+                            yield f"{term} LIKE {_quoted(pattern.format(escaped))}", close + 1
         for name, test in (("isnotnull", "IS NOT NULL"), ("isnull", "IS NULL")):
             if text.startswith(f"{name}(", at):
                 yield from (
@@ -103,7 +105,7 @@ class _Reader:
             if kind == kinds.BOOLEAN:
                 yield term, end
 
-    def bracketed(self, at: int) -> Read:
+    def bracketed(self, at: int) -> Parses:
         text = self.text
         for left, end in self.condition(at):
             for word in (" AND ", " OR "):
@@ -115,20 +117,20 @@ class _Reader:
             operator = _OPERATOR.match(text, end)
             if operator is None:
                 continue
-            for other, _, close in self.term(operator.end()):
+            for right, _, close in self.term(operator.end()):
                 if text.startswith(")", close):
-                    yield f"{term} {operator[1]} {other}", close + 1
+                    yield f"{term} {operator[1]} {right}", close + 1
             for value, close in self.literal(kind, operator.end(), ")"):
                 yield f"{term} {operator[1]} {value}", close + 1
 
     def term(self, at: int) -> Iterator[tuple[str, str, int]]:
-        """A column, or a call whose arguments are columns and numbers; with the kind of its values."""
+        """Yield a column, or a call whose arguments are columns and numbers, with the kind of its values."""
         column = _COLUMN.match(self.text, at)
         if column is not None:
-            known = self.schema.get(quote_name(column[1]).lower())
-            if known is not None:
-                path = ".".join([known[0], *map(quote_name, column[2].split(".")[1:])])
-                kind = self.schema.get(path.lower(), known)[1].kind if column[2] else known[1].kind
+            named = self.schema.get(quote_name(column[1]).lower())
+            if named is not None:
+                path = ".".join([named[0], *map(quote_name, column[2].split(".")[1:])])
+                kind = self.schema.get(path.lower(), named)[1].kind if column[2] else named[1].kind
                 yield path, kind, column.end()
         call = _CALL.match(self.text, at)
         if call is not None:
@@ -137,11 +139,11 @@ class _Reader:
                 depth += (self.text[end] == "(") - (self.text[end] == ")")
                 if depth == 0:
                     sql = re.sub(r", (?:Some|None)\S*(?=\))", "", self.text[at : end + 1])
-                    if not _LOOSE_WORD.search(_CAST_TYPE.sub("", _COLUMN.sub("0", sql))):
+                    if not _UNQUOTED_TEXT.search(_CAST_TYPE.sub("", _COLUMN.sub("0", sql))):
                         yield _COLUMN.sub(lambda c: quote_name(c[1]) + c[2], sql), "any", end + 1
                     return
 
-    def literal(self, kind: str, at: int, end: str) -> Read:
+    def literal(self, kind: str, at: int, end: str) -> Parses:
         if kind in (kinds.INT, kinds.FLOAT, kinds.DECIMAL, "any"):
             number = _NUMBER.match(self.text, at)
             if number is not None and self.text.startswith(end, number.end()):
@@ -152,27 +154,27 @@ class _Reader:
         if kind == kinds.BOOLEAN:
             yield from ((word, close) for word, close in self.words(at, end) if word in ("true", "false"))
 
-    def values(self, term: str, kind: str, at: int, end: str) -> Read:
-        """A list: `(1,2)` of IN, or `1, 2` of INSET, which ends where the condition does."""
+    def values(self, term: str, kind: str, at: int, end: str) -> Parses:
+        """Yield the condition of a list: `(1,2)` of IN, or `1, 2` of INSET, which ends with the condition."""
         for listed, close in self.words(at, ")") if end else self.ends(at):
-            parts = listed.split(",") if end else listed.split(", ")
-            if any("more fields" in part for part in parts):
+            values = listed.split(",") if end else listed.split(", ")
+            if any("more fields" in value for value in values):
                 return
             quoted = [
-                part if kind in (kinds.INT, kinds.FLOAT, kinds.DECIMAL) else _QUOTED.get(kind, "") + _quoted(part)
-                for part in parts
+                value if kind in (kinds.INT, kinds.FLOAT, kinds.DECIMAL) else _QUOTED.get(kind, "") + _quoted(value)
+                for value in values
             ]
             yield f"{term} IN ({', '.join(quoted)})", close + len(end)
 
-    def words(self, at: int, end: str) -> Read:
-        """Any text up to one of the places where `end` follows."""
+    def words(self, at: int, end: str) -> Parses:
+        """Yield the texts up to each place that `end` follows."""
         close = self.text.find(end, at)
         while close != -1:
             yield self.text[at:close], close
             close = self.text.find(end, close + 1)
 
-    def ends(self, at: int) -> Read:
-        """Any text up to one of the places where a condition may end."""
+    def ends(self, at: int) -> Parses:
+        """Yield the texts up to each place where a condition may end."""
         for match in re.finditer(r"(?= AND | OR |\)|$)", self.text[at:]):
             yield self.text[at : at + match.start()], at + match.start()
 

@@ -1,4 +1,4 @@
-"""Translates boolean SQL expressions to predicates; one without a node of its own becomes opaque Spark SQL."""
+"""Translate boolean SQL expressions to predicates; an expression without a node of its own becomes opaque."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.sql.literals import fold, like_prefix
-from hedgerow.sql.written import written
+from hedgerow.sql.to_sql import to_sql
 
 Resolve = Callable[[exp.Column], Column]
 
@@ -46,7 +46,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 
-# A node with any other argument has a meaning that we do not know.
+# The meaning of a node with any other argument is unknown.
 _UNDERSTOOD_ARGUMENTS = {"this", "expression", "expressions", "low", "high", "table", "db", "catalog", "to"}
 
 # Functions whose result type does not depend on their arguments' types.
@@ -58,7 +58,7 @@ _INTS = (exp.Length, exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute, exp.Qua
 
 
 def predicate_from_sql(node: exp.Expr, resolve: Resolve) -> Predicate:
-    """The predicate with the same truth on every row."""
+    """Return the predicate with the same truth on every row."""
     if {key for key, value in node.args.items() if value} - _UNDERSTOOD_ARGUMENTS:
         return opaque(node, resolve)
     match node:
@@ -106,9 +106,9 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
             if column is not None:
                 return column
         case exp.Cast() if isinstance(node.this, exp.Column):
-            return Cast(resolve(node.this), Type.parse(written(node.to)))
+            return Cast(resolve(node.this), Type.parse(to_sql(node.to)))
     sql = spark_sql(node, resolve)
-    # A condition inside a comparison keeps its brackets: (a AND b) = FALSE.
+    # A condition inside a comparison needs its brackets: (a AND b) = FALSE.
     binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
     return Expr(f"({sql})" if binds_less else sql, _columns_in(node, resolve), _type_of(node))
 
@@ -118,9 +118,9 @@ def opaque(node: exp.Expr, resolve: Resolve) -> Opaque:
 
 
 def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
-    """Normalised Spark SQL over the table's own columns, without qualifiers."""
+    """Return normalised Spark SQL over the table's own columns, without qualifiers."""
 
-    def plain(n: exp.Expr) -> exp.Expr:
+    def unqualified(n: exp.Expr) -> exp.Expr:
         if not isinstance(n, exp.Column):
             return n
         parts = [exp.to_identifier(part, quoted=term_text(Column((part,))) != part) for part in resolve(n).path]
@@ -129,7 +129,7 @@ def spark_sql(node: exp.Expr, resolve: Resolve) -> str:
             column = exp.Dot(this=column, expression=part)
         return column
 
-    return written(node.transform(plain), comments=False, normalize_functions="upper")
+    return to_sql(node.transform(unqualified), comments=False, normalize_functions="upper")
 
 
 def _columns_in(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
@@ -137,7 +137,7 @@ def _columns_in(node: exp.Expr, resolve: Resolve) -> tuple[Column, ...]:
 
 
 def _column_or_field(node: exp.Expr, resolve: Resolve) -> Column | None:
-    """A column, or a field of one: sqlglot reads `a.b.c` as dots over a column. None for any other node."""
+    """Return a column, or a field of one: sqlglot reads `a.b.c` as dots over a column. None for any other node."""
     if isinstance(node, exp.Column):
         return resolve(node)
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
@@ -189,7 +189,7 @@ def _from_is(node: exp.Is, resolve: Resolve) -> Predicate:
 
 
 def _from_null_safe(node: exp.Expr, resolve: Resolve) -> Predicate:
-    """The predicate of a <=> b, which is TRUE or FALSE, never NULL."""
+    """Return the predicate of a <=> b, which is TRUE or FALSE, never NULL."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Null):
         left, right = right, left

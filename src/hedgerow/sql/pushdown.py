@@ -1,10 +1,10 @@
-"""Pushes each condition down to the base tables whose columns it has, as far as that changes no query's result.
+"""Push each condition down to the base tables of its columns, as far as that changes no query's result.
 
-A row of a base table may be left out if a condition on this table alone is not TRUE. Conditions come from
+A row of a base table may be dropped if a condition on only this table is not TRUE. Conditions come from
 
     WHERE, inner ON        always; on the nullable side of an outer join only if NULLs fail the condition too
     ON of LEFT JOIN        only for the right side: a left row stays, matched or not
-    derived tables, CTEs   through plain columns, set operations and group keys; never below LIMIT or a window
+    derived tables, CTEs   through bare columns, set operations and group keys; never below LIMIT or a window
     a OR b                 if both sides imply a condition on that table
 """
 
@@ -23,82 +23,83 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.evaluator import may_match
-from hedgerow.sql.edges import Conditions, Edges
-from hedgerow.sql.predicates import predicate_from_sql
-from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
-from hedgerow.sql.through import (
+from hedgerow.sql.column_lineage import (
     CLAUSES,
     accepts_condition,
     column_node,
+    is_pushable,
     on_side,
     over_sources,
-    plain_select,
     replace_columns,
 )
+from hedgerow.sql.join_edges import Conditions, Edges
+from hedgerow.sql.predicates import predicate_from_sql
+from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
 from hedgerow.sql.volatile_functions import depends_on_row_only
 
 
 @dataclass(eq=False)
 class Pushdown:
-    """Pushes conditions down a tree of relations, and collects the join edges on the way."""
+    """The state of pushing conditions down a tree of relations: the join edges and missing columns on the way."""
 
     edges: Edges = field(default_factory=Edges)
-    missing: list[str] = field(default_factory=list)  # columns that none of the tables in reach has
+    missing: list[str] = field(default_factory=list)  # columns that no table in scope has
 
-    def push(self, relation: Relation, wanted: Conditions) -> None:
-        """Pushes `wanted`, conditions on the relation's outputs, and the relation's own conditions to its bases."""
+    def push(self, relation: Relation, conditions: Conditions) -> None:
+        """Push these conditions on the relation's outputs, and the relation's own conditions, to its base tables."""
         match relation:
             case Base():
-                relation.filters += wanted
+                relation.filters += conditions
             case SetOperation():
                 for side in (relation.left, relation.right):
-                    self.push(side, [c for c in (on_side(w, relation, side) for w in wanted) if c is not None])
+                    self.push(side, [c for c in (on_side(c, relation, side) for c in conditions) if c is not None])
             case Select():
-                self._select(relation, wanted)
+                self._select(relation, conditions)
             case Unknown():
                 pass
 
-    def _select(self, select: Select, wanted: Conditions) -> None:
+    def _select(self, select: Select, from_outside: Conditions) -> None:
         scope = select.scope
-        handed: dict[str, Conditions] = {alias: [] for alias in scope.sources}
+        pushed: dict[str, Conditions] = {alias: [] for alias in scope.sources}
         nullable: set[str] = set()
 
-        def hand(conditions: Conditions, to: set[str], all_seen: bool = False) -> None:
-            for alias in to:
+        def push_to(aliases: set[str], conditions: Conditions, all_visible: bool = False) -> None:
+            for alias in aliases:
                 for condition in conditions:
-                    part = _condition_on(condition, scope, alias, all_seen)
-                    if part is not None and (alias not in nullable or _rejects_null(part)):
-                        handed[alias].append(part)
+                    implied = _condition_on(condition, scope, alias, all_visible)
+                    if implied is not None and (alias not in nullable or _rejects_null(implied)):
+                        pushed[alias].append(implied)
 
         before: set[str] = set()
         for step in select.joins:
-            on, here = _conjuncts(step.on), {step.source} & set(scope.sources)
+            on, joined = _conjuncts(step.on), {step.source} & set(scope.sources)
             match step.kind:
                 case "INNER" | "SEMI":
-                    hand(on, before | here)
+                    push_to(before | joined, on)
                 case "LEFT" | "ANTI":
-                    hand(on, here)
+                    push_to(joined, on)
                 case "RIGHT":
-                    hand(on, before)
-            self.edges.of_join(select, step, on, before)
-            nullable |= here if step.kind in ("LEFT", "FULL") else set()
+                    push_to(before, on)
+            self.edges.add_join(select, step, on, before)
+            nullable |= joined if step.kind in ("LEFT", "FULL") else set()
             nullable |= before if step.kind in ("RIGHT", "FULL") else set()
-            before |= here
+            before |= joined
         where = select.node.args.get("where")
-        odd = set(clauses_of(select.node)) - CLAUSES
-        own = _conjuncts(where.this) if isinstance(where, exp.Where) and not odd else []
-        all_seen = all(step.kind not in ("SEMI", "ANTI") and not step.using for step in select.joins)
-        hand(own + [over_sources(w, select) for w in wanted if plain_select(select)], before, all_seen)
-        self.edges.of_where(select, own)
+        unknown_clauses = set(clauses_of(select.node)) - CLAUSES
+        own = _conjuncts(where.this) if isinstance(where, exp.Where) and not unknown_clauses else []
+        all_visible = all(step.kind not in ("SEMI", "ANTI") and not step.using for step in select.joins)
+        inner = [over_sources(c, select) for c in from_outside] if is_pushable(select) else []
+        push_to(before, own + inner, all_visible)
+        self.edges.add_where(select, own)
         self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
-            self.push(source, handed[alias])
+            self.push(source, pushed[alias])
         for relation in select.nested.values():
             self.push(relation, [])
 
 
 def predicates(base: Base) -> Iterator[Predicate]:
-    """The base's conditions, over its own columns."""
+    """Yield the conditions of the base table, over its own columns."""
     if base.whole:
         return
     for condition in base.filters:
@@ -106,8 +107,8 @@ def predicates(base: Base) -> Iterator[Predicate]:
 
 
 def _table_column(base: Base, column: exp.Column) -> Column:
-    first, *rest = (p.name for p in column.parts)
-    return Column(((base.columns or {}).get(first.lower(), first), *rest))
+    name, *fields = (p.name for p in column.parts)
+    return Column(((base.columns or {}).get(name.lower(), name), *fields))
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -120,29 +121,30 @@ def _conjuncts(node: exp.Expr | None) -> Conditions:
     return [] if node is None else [node]
 
 
-def _condition_on(condition: exp.Expr, scope: Scope, alias: str, all_seen: bool) -> exp.Expr | None:
-    """The strongest condition on one source's outputs that the condition implies; None if it implies none."""
+def _condition_on(condition: exp.Expr, scope: Scope, alias: str, all_visible: bool) -> exp.Expr | None:
+    """Return the strongest condition on one source's outputs that the condition implies; None if it implies none."""
     source = scope.sources[alias]
 
-    def mine(column: exp.Column) -> tuple[str, ...] | None:
-        place = scope.resolve(column, all_seen)
-        ours = place is not None and place[0] is scope and place[1] == alias and accepts_condition(source, place[2])
-        return place[2] if ours and place is not None and len(place[2]) <= 4 else None
+    def path_in_source(column: exp.Column) -> tuple[str, ...] | None:
+        place = scope.resolve(column, all_visible)
+        if place is None or place[0] is not scope or place[1] != alias:
+            return None
+        return place[2] if accepts_condition(source, place[2]) and len(place[2]) <= 4 else None
 
-    implied = implied_condition(condition, lambda column: mine(column) is not None)
-    return implied and replace_columns(implied, lambda column: column_node(mine(column) or ()))
+    implied = implied_condition(condition, lambda column: path_in_source(column) is not None)
+    return implied and replace_columns(implied, lambda column: column_node(path_in_source(column) or ()))
 
 
 def implied_condition(node: exp.Expr, accepts: Callable[[exp.Column], bool]) -> exp.Expr | None:
-    """The strongest condition, with only columns that `accepts` allows, that holds wherever `node` is TRUE."""
+    """Return the strongest condition, with only columns that `accepts` allows, that holds wherever `node` is TRUE."""
     node = node.unnest()
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
         node = exp.And(this=low, expression=exp.LTE(this=node.this.copy(), expression=node.args["high"].copy()))
     match node:
         case exp.And():
-            kept = [part for k in node.flatten() if (part := implied_condition(k, accepts)) is not None]
-            return exp.and_(*kept, copy=False) if kept else None
+            implied = [part for k in node.flatten() if (part := implied_condition(k, accepts)) is not None]
+            return exp.and_(*implied, copy=False) if implied else None
         case exp.Or():
             sides = [implied_condition(k, accepts) for k in node.flatten()]
             return exp.or_(*sides, copy=False) if None not in sides else None
@@ -159,7 +161,7 @@ def implied_condition(node: exp.Expr, accepts: Callable[[exp.Column], bool]) -> 
 
 
 def _rejects_null(condition: exp.Expr) -> bool:
-    """Whether the condition is not TRUE if all columns are NULL, found by evaluating a block with one such row."""
+    """True if the condition is not TRUE when all columns are NULL; evaluates it on a block with one such row."""
     p = normalise(predicate_from_sql(condition, lambda c: Column(tuple(part.name for part in c.parts))))
     kinds: dict[str, str] = {term_text(t): "string" for t in terms_of(p) if isinstance(t, Column)}
     for atom in atoms_of(p):
@@ -172,11 +174,11 @@ def _rejects_null(condition: exp.Expr) -> bool:
     return not may_match(p, Stats(np.ones(1, np.int64), nulls, {}))[0]
 
 
-# --- reads ---
+# --- columns that a query reads -------------------------------------------------------------------
 
 
 def _note_reads(select: Select) -> list[str]:
-    """Notes the columns that the select's own expressions read; returns those that no table in scope has."""
+    """Note the columns that the select's own expressions read; return the columns that no table in scope has."""
     node = select.node
     missing: list[str] = []
     if isinstance(node.parent, exp.Exists):

@@ -1,4 +1,4 @@
-"""Builds a query's FROM items as relations, with the column names that each one offers.
+"""Build a query's FROM items as relations, each with its output columns.
 
     SELECT o.key FROM orders AS o LEFT JOIN (SELECT key, max(tax) AS tax FROM lines GROUP BY key) AS l ON ...
 
@@ -6,8 +6,8 @@
                      l -> Select  sources  lines -> Base lines
                                   outputs  key -> key, tax -> max(tax)
 
-Names resolve as in Spark: letter case does not matter, and inner scopes come first. An ambiguous name resolves to
-nothing, which can only leave predicates out.
+Names resolve as in Spark: letter case does not matter, and inner scopes come first. An ambiguous name does not resolve,
+so at worst a predicate is left out.
 """
 
 from __future__ import annotations
@@ -25,32 +25,36 @@ from hedgerow.core.predicates.schema import Schema, path_of
 
 @dataclass(eq=False)
 class Base:
-    """One appearance of a base table; `columns` maps lower-case names to the schema's, None without a schema."""
+    """One occurrence of a base table; `columns` maps lower-case names to the schema's names, None without a schema."""
 
     table: str
     columns: dict[str, str] | None
     reads: set[str] | None = field(default_factory=set)  # None: all
     filters: list[exp.Expr] = field(default_factory=list)
-    whole: bool = False  # every row counts: the table is sampled, pivoted or otherwise not understood
+    whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood
     node: exp.Table | None = None
 
 
 @dataclass(eq=False)
 class Unknown:
-    """A source that we do not follow to base tables: VALUES, a function, a recursive reference."""
+    """A source without known base tables: VALUES, a function, a recursive reference."""
 
 
 @dataclass(eq=False)
 class Select:
+    """A SELECT with its sources; `renamed` are new names for its outputs, if the query gives them."""
+
     node: exp.Select
     scope: Scope
     joins: list[JoinStep]
-    nested: dict[int, Relation]  # subqueries anywhere in its expressions, by the id of their node
+    nested: dict[int, Relation]  # subqueries in its expressions, by the id of their node
     renamed: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
 class SetOperation:
+    """A UNION, INTERSECT or EXCEPT; `renamed` are new names for its outputs, if the query gives them."""
+
     node: exp.SetOperation
     left: Relation
     right: Relation
@@ -62,7 +66,7 @@ Relation: TypeAlias = Base | Unknown | Select | SetOperation
 
 @dataclass(eq=False)
 class JoinStep:
-    """Joins `source` to all sources before it; `kind` is INNER, LEFT, RIGHT, FULL, SEMI or ANTI."""
+    """A join of `source` to all sources before it; `kind` is INNER, LEFT, RIGHT, FULL, SEMI or ANTI."""
 
     source: str
     kind: str
@@ -76,57 +80,58 @@ class Scope:
 
     sources: dict[str, Relation]
     outer: Scope | None = None
-    merged: dict[str, str] = field(default_factory=dict)  # USING: a merged column's name and its source
+    merged: dict[str, str] = field(default_factory=dict)  # the columns that USING merges, each with its source
 
-    def resolve(self, column: exp.Column, all_seen: bool = False) -> tuple[Scope, str, tuple[str, ...]] | None:
-        """The origin of a column: the scope, the source's alias, and the path of names within the source.
+    def resolve(self, column: exp.Column, all_visible: bool = False) -> tuple[Scope, str, tuple[str, ...]] | None:
+        """Return the origin of a column: the scope, the source's alias, and the path of names within the source.
 
-        `all_seen`: all sources are visible at the column's place. Then, if one is known to have a column of this name,
-        no other can have one: Spark would refuse the query.
+        `all_visible`: all sources are visible at the column's place. Then, if one source has a column of this name, no
+        other can have one: Spark would refuse the query.
         """
-        parts = [p.name for p in column.parts]
-        place = self._qualified(parts) or self._plain(parts, all_seen)
+        names = [p.name for p in column.parts]
+        place = self._resolve_qualified(names) or self._resolve_unqualified(names, all_visible)
         if place is not None:
             return self, *place
-        if self.outer is None or not (self.outer.has_alias(parts) or self._surely_absent(parts)):
+        if self.outer is None or not (self.outer.has_alias(names) or self._has_no_column(names)):
             return None
         return self.outer.resolve(column)
 
-    def has_alias(self, parts: list[str]) -> bool:
-        here = len(parts) > 1 and any(p.lower() in self.sources for p in parts[:-1])
-        return here or (self.outer is not None and self.outer.has_alias(parts))
+    def has_alias(self, names: list[str]) -> bool:
+        is_own = len(names) > 1 and any(name.lower() in self.sources for name in names[:-1])
+        return is_own or (self.outer is not None and self.outer.has_alias(names))
 
-    def _qualified(self, parts: list[str]) -> tuple[str, tuple[str, ...]] | None:
-        # db.table.column.field: some part before the column is the alias; two such parts are ambiguous
-        starts = [n for n in range(1, len(parts)) if parts[n - 1].lower() in self.sources]
-        return (parts[starts[0] - 1].lower(), tuple(parts[starts[0] :])) if len(starts) == 1 else None
+    def _resolve_qualified(self, names: list[str]) -> tuple[str, tuple[str, ...]] | None:
+        # db.table.column.field: a name before the column is the alias; two such names are ambiguous
+        starts = [n for n in range(1, len(names)) if names[n - 1].lower() in self.sources]
+        return (names[starts[0] - 1].lower(), tuple(names[starts[0] :])) if len(starts) == 1 else None
 
-    def _plain(self, parts: list[str], all_seen: bool) -> tuple[str, tuple[str, ...]] | None:
-        if parts[0].lower() in self.merged:
-            return self.merged[parts[0].lower()], tuple(parts)
-        offers = {alias: _offers(source, parts[0]) for alias, source in self.sources.items()}
-        sure = [alias for alias, offer in offers.items() if offer]
-        open_ = [alias for alias, offer in offers.items() if offer is None]
-        if len(sure) == 1 and (not open_ or (all_seen and all(_is_plain_table(self.sources[a]) for a in open_))):
-            return sure[0], tuple(parts)
-        if not sure and len(open_) == 1 and self.outer is None and isinstance(self.sources[open_[0]], Base | Select):
-            return open_[0], tuple(parts)
+    def _resolve_unqualified(self, names: list[str], all_visible: bool) -> tuple[str, tuple[str, ...]] | None:
+        if names[0].lower() in self.merged:
+            return self.merged[names[0].lower()], tuple(names)
+        has = {alias: _has_column(source, names[0]) for alias, source in self.sources.items()}
+        having = [alias for alias, has_it in has.items() if has_it]
+        unknown = [alias for alias, has_it in has.items() if has_it is None]
+        sources = [self.sources[alias] for alias in unknown]
+        if len(having) == 1 and (not unknown or (all_visible and all(map(_is_understood_table, sources)))):
+            return having[0], tuple(names)
+        if not having and len(unknown) == 1 and self.outer is None and isinstance(sources[0], Base | Select):
+            return unknown[0], tuple(names)
         return None
 
-    def lacks(self, parts: list[str]) -> bool:
-        """Whether no source here or outside has such a column."""
-        return self._surely_absent(parts) and (self.outer is None or self.outer.lacks(parts))
+    def lacks(self, names: list[str]) -> bool:
+        """True if no source of this scope or an outer one has such a column."""
+        return self._has_no_column(names) and (self.outer is None or self.outer.lacks(names))
 
-    def _surely_absent(self, parts: list[str]) -> bool:
-        return all(_offers(source, parts[0]) is False for source in self.sources.values())
+    def _has_no_column(self, names: list[str]) -> bool:
+        return all(_has_column(source, names[0]) is False for source in self.sources.values())
 
 
-def _is_plain_table(source: Relation) -> bool:
+def _is_understood_table(source: Relation) -> bool:
     return isinstance(source, Base) and not source.whole
 
 
-def _offers(source: Relation, name: str) -> bool | None:
-    """Whether the source has a column of this name; None where that is not known."""
+def _has_column(source: Relation, name: str) -> bool | None:
+    """True if the source has a column of this name; None if that is unknown."""
     match source:
         case Base(columns=columns):
             return None if columns is None else name.lower() in columns
@@ -137,7 +142,7 @@ def _offers(source: Relation, name: str) -> bool | None:
 
 
 def outputs(relation: Relation) -> list[tuple[str, exp.Expr | None]] | None:
-    """The relation's column names with their expressions in its own scope; None where they are not all known."""
+    """Return the relation's column names with their expressions in its own scope; None unless all are known."""
     match relation:
         case Base(columns=columns):
             return None if columns is None else [(name, exp.column(name, quoted=True)) for name in columns.values()]
@@ -155,12 +160,12 @@ def _select_outputs(select: Select) -> list[tuple[str, exp.Expr | None]] | None:
     selected: list[tuple[str, exp.Expr | None]] = []
     for item in select.node.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            wanted = [item.table.lower()] if isinstance(item, exp.Column) else list(select.scope.sources)
+            starred = [item.table.lower()] if isinstance(item, exp.Column) else list(select.scope.sources)
             hidden = {s.source for s in select.joins if s.kind in ("SEMI", "ANTI")}
             star = item.this if isinstance(item, exp.Column) else item
             if clauses_of(star) or any(s.using for s in select.joins):
                 return None
-            for alias in wanted:
+            for alias in starred:
                 source = select.scope.sources.get(alias)
                 columns = None if source is None else outputs(source)
                 if columns is None:
@@ -184,7 +189,7 @@ def _with_names(
 
 
 def clauses_of(node: exp.Expr) -> list[str]:
-    """The arguments that a node has, by sqlglot's keys. Callers refuse unexpected ones, also of later versions."""
+    """Return sqlglot's keys of the arguments of a node. Callers refuse unexpected keys, also of later versions."""
     return [key for key, value in node.args.items() if value]
 
 
@@ -193,6 +198,8 @@ def clauses_of(node: exp.Expr) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Cte:
+    """A common table expression, with the earlier expressions that it may refer to."""
+
     node: exp.Expr
     env: Mapping[str, _Cte | None]
     names: tuple[str, ...] = ()
@@ -202,11 +209,11 @@ class _Cte:
 Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
 
 
-_MAX_DEPTH, _MAX_BASES = 60, 5000  # of nested views and CTEs, and of base tables in one query
+_MAX_DEPTH, _MAX_BASES = 60, 5000  # the depth of nested views and CTEs; the number of base tables in one query
 
 
 class Builder:
-    """Builds relations; collects each appearance of a base table in `bases`, and the ids of table nodes in `seen`."""
+    """A builder of relations. `bases` collects the occurrences of base tables; `seen` the ids of all table nodes."""
 
     def __init__(self, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> None:
         self.schemas = schemas  # lower-case name -> (name, schema)
@@ -216,7 +223,7 @@ class Builder:
         self.depth = 0
 
     def query(self, node: exp.Expr, env: Env, outer: Scope | None, names: tuple[str, ...] = ()) -> Relation:
-        """The relation of a SELECT, a set operation, or either in parentheses."""
+        """Return the relation of a SELECT, a set operation, or either in parentheses."""
         env = self._with(node, env)
         match node:
             case exp.Subquery() | exp.Paren():
@@ -236,13 +243,13 @@ class Builder:
         clause = node.args.get("with_")
         if not isinstance(clause, exp.With):
             return env
-        known = dict(env)
+        new_env = dict(env)
         for cte in clause.expressions:
             name = cte.alias.lower()
-            inner: Env = {**known, name: None} if clause.recursive else dict(known)
+            inner: Env = {**new_env, name: None} if clause.recursive else dict(new_env)
             names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ())
-            known[name] = _Cte(cte.this, inner, names, bool(clause.recursive))
-        return known
+            new_env[name] = _Cte(cte.this, inner, names, bool(clause.recursive))
+        return new_env
 
     def _select(self, node: exp.Select, env: Env, outer: Scope | None, names: tuple[str, ...]) -> Select:
         scope = Scope({}, outer)
@@ -259,19 +266,19 @@ class Builder:
 
     def _join(self, join: exp.Join, scope: Scope, steps: list[JoinStep], env: Env) -> None:
         side, kind = str(join.side or "").upper(), str(join.kind or "").upper()
-        how = kind if kind in ("SEMI", "ANTI") else side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
-        odd = (
+        step_kind = kind if kind in ("SEMI", "ANTI") else side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
+        is_unknown = (
             set(clauses_of(join)) - {"this", "on", "side", "kind", "using", "method", "hint"}
             or side not in ("", "LEFT", "RIGHT", "FULL")
             or kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
         )
         using = tuple(c.name for c in join.args.get("using") or ())
         method = str(join.args.get("method") or "").upper()
-        if odd or method not in ("", "NATURAL"):
-            how = "FULL"  # no condition is pushed through a join of an unknown kind
+        if is_unknown or method not in ("", "NATURAL"):
+            step_kind = "FULL"  # no condition is pushed through a join of an unknown kind
         if method == "NATURAL":
-            using = ("",)  # some columns are merged, it is not known which
-        self._add(join.this, how, join.args.get("on"), using, scope, steps, env)
+            using = ("",)  # unknown columns are merged
+        self._add(join.this, step_kind, join.args.get("on"), using, scope, steps, env)
 
     def _add(
         self,
@@ -284,7 +291,7 @@ class Builder:
         env: Env,
     ) -> None:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and kind == "INNER" and not node.alias:
-            # (a JOIN b ON ...): its sources join ours one by one, and our condition follows the last
+            # (a JOIN b ON ...): its sources are joined one by one, and the outer condition follows the last
             self._add(node.this, "INNER", None, (), scope, steps, env)
             for condition in [on] if on is not None else []:
                 steps.append(JoinStep("", "INNER", condition))
@@ -293,9 +300,9 @@ class Builder:
         while alias in scope.sources:
             alias += "#"  # the same alias twice: the name is ambiguous
         for name in (u.lower() for u in using if u):
-            known = [a for a, source in scope.sources.items() if _offers(source, name)]
-            if name not in scope.merged and len(known) == 1 and kind in ("INNER", "LEFT", "SEMI", "ANTI"):
-                scope.merged[name] = known[0]
+            having = [a for a, source in scope.sources.items() if _has_column(source, name)]
+            if name not in scope.merged and len(having) == 1 and kind in ("INNER", "LEFT", "SEMI", "ANTI"):
+                scope.merged[name] = having[0]
         scope.sources[alias] = self._source(node, scope, env)
         steps.append(JoinStep(alias, kind, on, using))
         for join in node.args.get("joins") or () if isinstance(node, exp.Table) else ():
@@ -304,58 +311,58 @@ class Builder:
     def _source(self, node: exp.Expr, scope: Scope, env: Env) -> Relation:
         alias = node.args.get("alias")
         names = tuple(c.name for c in alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else ()
-        odd = bool(set(clauses_of(node)) - {"this", "alias", "db", "catalog", "joins", "hints"})
+        unknown_clauses = bool(set(clauses_of(node)) - {"this", "alias", "db", "catalog", "joins", "hints"})
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 self.seen.add(id(node))
-                return self._table(node, names, odd, env)
+                return self._table(node, names, unknown_clauses, env)
             case exp.Subquery() if isinstance(node.this, exp.Query):
                 return self.query(node, env, scope.outer, names)
-        # LATERAL, UNNEST, VALUES, functions: their subqueries may read tables of their own.
+        # LATERAL, UNNEST, VALUES, functions: their subqueries may read other tables.
         for inner_node in node.find_all(exp.Query):
             if inner_node is not node:
                 self.query(inner_node, env, scope)
         return Unknown()
 
-    def _table(self, node: exp.Table, names: tuple[str, ...], odd: bool, env: Env) -> Relation:
-        plain = node.name.lower()
+    def _table(self, node: exp.Table, names: tuple[str, ...], unknown_clauses: bool, env: Env) -> Relation:
+        bare_name = node.name.lower()
         name = ".".join(p.name for p in node.parts)
-        if not node.db and plain in env:
-            cte = env[plain]
+        if not node.db and bare_name in env:
+            cte = env[bare_name]
             if cte is None:
                 return Unknown()
-            inlined = self._inline(cte.node, cte.env, names or cte.names, odd)
+            inlined = self._inline(cte.node, cte.env, names or cte.names, unknown_clauses)
             return _without_conditions(inlined) if cte.recursive else inlined
-        if name.lower() in self.views or (plain in self.views and not node.db):
-            view = self.views.get(name.lower()) or self.views[plain]
-            return self._inline(view, {}, names, odd)
-        known = self.schemas.get(name.lower()) or self.schemas.get(plain)
-        columns = None if known is None else {name.lower(): name for name in (path_of(c)[0] for c in known[1])}
-        base = Base(known[0] if known else name, columns, whole=odd or bool(names), node=node)
-        if odd or names:
-            base.columns = None if odd else {n.lower(): n for n in names}
+        if name.lower() in self.views or (bare_name in self.views and not node.db):
+            view = self.views.get(name.lower()) or self.views[bare_name]
+            return self._inline(view, {}, names, unknown_clauses)
+        named = self.schemas.get(name.lower()) or self.schemas.get(bare_name)
+        columns = None if named is None else {name.lower(): name for name in (path_of(c)[0] for c in named[1])}
+        base = Base(named[0] if named else name, columns, whole=unknown_clauses or bool(names), node=node)
+        if unknown_clauses or names:
+            base.columns = None if unknown_clauses else {n.lower(): n for n in names}
             base.reads = None
         self.bases.append(base)
         return base
 
-    def _inline(self, node: exp.Expr, env: Env, names: tuple[str, ...], odd: bool) -> Relation:
-        """The relation of a CTE or view, built anew at each place that names it: each may need other rows."""
+    def _inline(self, node: exp.Expr, env: Env, names: tuple[str, ...], unknown_clauses: bool) -> Relation:
+        """Return the relation of a CTE or view, built again for each reference, because each may need other rows."""
         if self.depth > _MAX_DEPTH or len(self.bases) > _MAX_BASES:
             raise RecursionError("views or CTEs too deep or too many")
         self.depth += 1
         inlined = self.query(node, env, None, names)
         self.depth -= 1
-        return _not_understood(inlined) if odd else inlined
+        return _not_understood(inlined) if unknown_clauses else inlined
 
 
 def _not_understood(relation: Relation) -> Relation:
-    """Wraps a relation whose rows pass through a step that we do not understand (PIVOT, TABLESAMPLE)."""
+    """Wrap a relation whose rows pass through a step that is not understood (PIVOT, TABLESAMPLE)."""
     wrapper = exp.Select(expressions=[exp.Star()], limit=exp.Limit(expression=exp.Literal.number(1)))
     return Select(wrapper, Scope({"#": relation, "##": Unknown()}), [JoinStep("#", "INNER", None)], {})
 
 
 def _without_conditions(relation: Relation) -> Relation:
-    """Wraps a recursive CTE, so that no condition is pushed in: its first rows are not its result."""
+    """Wrap a recursive CTE so that no condition is pushed inside, because its first rows are not its result."""
     names = outputs(relation)
     if names is None:
         return _not_understood(relation)
@@ -365,7 +372,7 @@ def _without_conditions(relation: Relation) -> Relation:
 
 
 def _subqueries(select: exp.Select) -> list[exp.Query]:
-    """The outermost queries inside the select's own expressions: not its FROM items, not its CTEs."""
+    """Return the outermost queries inside the select's own expressions, without its FROM items and CTEs."""
     queries: list[exp.Query] = []
     todo: list[exp.Expr] = []
     for key, value in select.args.items():

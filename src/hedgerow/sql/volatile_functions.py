@@ -1,6 +1,6 @@
-"""Functions and clauses that do not depend on the row alone: today's date, the user, a random number, a subquery.
+"""Functions and clauses that depend on more than the row: today's date, the user, a random number, a subquery.
 
-Nothing is learned from a condition that holds one of them.
+A condition that contains one of them is not learned from.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-# The value of a condition with any of these inside does not depend on the row alone, or changes over time.
+# The value of a condition that contains one of these depends on more than the row, or changes over time.
 _UNSAFE = (
     *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
     *(exp.Star, exp.Lambda),
@@ -33,7 +33,7 @@ _BY_PLACE_NAMES = frozenset(
 
 
 def depends_on_row_only(node: exp.Expr) -> bool:
-    """Whether the condition has the same value for a row at any time, for any user and in any query."""
+    """True if the condition has the same value for a row at any time, for any user and in any query."""
     return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
 
 
@@ -53,7 +53,7 @@ def part_by_place(sql: str, dialect: str = "spark") -> str | None:
 
 
 def _function_names(node: exp.Expr) -> set[str]:
-    """The names of a function, in the query and in sqlglot, in lower case and without underscores."""
+    """Return the names of a function, in the query and in sqlglot, in lower case and without underscores."""
     if not isinstance(node, exp.Func):
         return set()
     names = [node.name] if isinstance(node, exp.Anonymous) else [type(node).__name__, *node.sql_names()]

@@ -1,4 +1,4 @@
-"""Reads workloads from SQL text: any number of statements, in any dialect that sqlglot reads."""
+"""Read workloads from SQL text: any number of statements, in any dialect that sqlglot reads."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.workload import queries as core
 from hedgerow.core.workload.queries import Join, Query, Scan
-from hedgerow.sql.edges import Edge
+from hedgerow.sql.join_edges import Edge
 from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
-from hedgerow.sql.written import written
+from hedgerow.sql.to_sql import to_sql
 
 Schemas = Mapping[str, Any]
-_CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # as sqlglot names the part of a text that lacks something
+_CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
 
 
 @dataclass(frozen=True)
 class Workload(core.Workload):
     """A workload that keeps its SQL, so that `bind` can read it again when the schemas are known.
 
-    `schemas` are those given so far; `names` maps table names in the texts to the names given by `on`.
+    `schemas` are the schemas known so far; `names` maps table names in the texts to the names that `on` gave them.
     """
 
     views: Mapping[str, str] = field(default_factory=dict)
@@ -56,29 +56,29 @@ class Workload(core.Workload):
         >>> predicate_text(w.queries[0].predicate("t"))
         "startswith(y, 'a') AND x >= 3 AND x <= 5"
         """
-        listed = [statements] if isinstance(statements, str) else list(statements)
-        known = _schemas_by_name(schemas or {})
+        texts = [statements] if isinstance(statements, str) else list(statements)
+        by_name = _schemas_by_name(schemas or {})
         parsed_views = {
             name.lower(): _parse_statements(sql, dialect, f"view {name}")[0] for name, sql in (views or {}).items()
         }
         queries: list[Query] = []
         skipped: list[str] = []
-        for number, sql in enumerate(listed, 1):
+        for number, sql in enumerate(texts, 1):
             origin = "the text of the queries" if isinstance(statements, str) else f"statement {number}"
             for node in _parse_statements(sql, dialect, origin):
                 name = f"q{len(queries) + len(skipped) + 1}"
                 query = _query_of(node)
                 if query is None:
-                    skipped.append(f"query {name} is left out: {node.key.upper()} reads no table by a SELECT")
+                    skipped.append(f"query {name} is left out: {node.key.upper()} has no SELECT that reads a table")
                     continue
                 try:
-                    scans = scans_of(query, known, parsed_views)
+                    scans = scans_of(query, by_name, parsed_views)
                 except SchemaError as error:
                     skipped.append(f"query {name} is left out: {error}")
                     continue
-                queries.append(Query(name, scans, text=written(node, dialect), dialect=dialect))
+                queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
         workload = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
-        return core.Workload.bind(workload, dict(known.values())) if known else workload
+        return core.Workload.bind(workload, dict(by_name.values())) if by_name else workload
 
     @classmethod
     def from_file(cls, path: str | Path, schemas: Schemas | None = None, dialect: str = "spark") -> Workload:
@@ -88,7 +88,7 @@ class Workload(core.Workload):
         except OSError as error:
             raise WorkloadError(f"the workload {path} cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise WorkloadError(f"the workload {path} is no text") from error
+            raise WorkloadError(f"the workload {path} is not a text file in UTF-8") from error
         if Path(path).suffix == ".jsonl":
             workload = cls.from_jsonl(content)
             return workload.bind(schemas) if schemas else workload
@@ -100,33 +100,33 @@ class Workload(core.Workload):
         return replace(workload, names={**self.names, min(old): table}) if len(old) == 1 else workload
 
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
-        """Read the SQL again with these schemas, then give literals the type in which Spark compares them.
+        """Read the SQL again with these schemas, then convert literals to the type that Spark compares.
 
-        Earlier schemas are still used: in a join they decide to which table an unqualified name belongs.
+        Earlier schemas are still used: in a join they decide which table an unqualified name belongs to.
         """
         schemas = {name: schema for name, schema in self.schemas.items() if name.lower() not in self.names} | dict(
             schemas
         )
-        known = _schemas_by_name(schemas)
-        known |= {old: known[new.lower()] for old, new in self.names.items() if new.lower() in known}
+        by_name = _schemas_by_name(schemas)
+        by_name |= {old: by_name[new.lower()] for old, new in self.names.items() if new.lower() in by_name}
         views = {n.lower(): _parse_statements(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
-        again: list[Query] = []
+        bound: list[Query] = []
         skipped = list(self.skipped)
         for query in self:
             try:
-                again.append(_reread(query, known, views))
+                bound.append(_reread(query, by_name, views))
             except SchemaError as error:
                 skipped.append(f"query {query.id} is left out: {error}")
-        workload = replace(self, queries=tuple(again), skipped=tuple(skipped), schemas=schemas)
-        return core.Workload.bind(workload, dict(known.values()), session)
+        workload = replace(self, queries=tuple(bound), skipped=tuple(skipped), schemas=schemas)
+        return core.Workload.bind(workload, dict(by_name.values()), session)
 
 
 def scans_of(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Scan, ...]:
-    """One scan for every appearance of a base table; a part that we cannot follow scans its tables whole.
+    """Return one scan for every occurrence of a base table; parts that are not understood read their whole tables.
 
-    SchemaError if the query names a column that none of its tables has.
+    Raise SchemaError if the query names a column that none of its tables has.
     """
     try:
         builder, edges = _pushed_down(node, schemas, views)
@@ -142,18 +142,20 @@ def scans_of(
 def _pushed_down(
     node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
 ) -> tuple[Builder, list[Edge]]:
-    """Pushes every condition of a query down to its base tables; returns these tables and the join edges."""
+    """Push every condition of a query down to its base tables; return these tables and the join edges."""
     builder, pushdown = Builder(schemas, views), Pushdown()
     pushdown.push(builder.query(node, {}, None), [])
     if pushdown.missing:
-        known = [name for base in builder.bases for name in (base.columns or {}).values()]
-        raise SchemaError(f"there is no column {pushdown.missing[0]}{meant(pushdown.missing[0], known)}")
+        columns = [name for base in builder.bases for name in (base.columns or {}).values()]
+        raise SchemaError(f"there is no column {pushdown.missing[0]}{meant(pushdown.missing[0], columns)}")
     return builder, pushdown.edges.collected
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
     joins = [
-        Join((e.column,), bases.index(e.other), (e.other_column,)) for e in edges if e.base is base and not base.whole
+        Join((e.column,), bases.index(e.other_base), (e.other_column,))
+        for e in edges
+        if e.base is base and not base.whole
     ]
     reads = None if base.reads is None else tuple(sorted(base.reads))
     return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)))
@@ -161,13 +163,13 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
 
 def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
     name = ".".join(p.name for p in table.parts)
-    known = schemas.get(name.lower()) or schemas.get(table.name.lower())
-    return Base(known[0] if known else name, None, None, whole=True)
+    named = schemas.get(name.lower()) or schemas.get(table.name.lower())
+    return Base(named[0] if named else name, None, None, whole=True)
 
 
-def _reread(query: Query, known: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
+def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
     node = _query_of(_parse_statements(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
-    return query if node is None else replace(query, scans=scans_of(node, known, views))
+    return query if node is None else replace(query, scans=scans_of(node, schemas, views))
 
 
 def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
@@ -175,7 +177,7 @@ def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:
 
 
 def _open_negation(node: exp.Expr) -> exp.Expr:
-    """x NOT LIKE y becomes NOT (x LIKE y): sqlglot hides some negations in a flag."""
+    """Return NOT (x LIKE y) for x NOT LIKE y, because sqlglot stores some negations as a flag."""
     if not node.args.get("negate"):
         return node
     node.set("negate", None)
@@ -183,14 +185,14 @@ def _open_negation(node: exp.Expr) -> exp.Expr:
 
 
 def _where(at: Mapping[str, Any]) -> str:
-    """The place of an error of sqlglot's, its words, and the text at which it gave up."""
-    said = _CLASS.sub(lambda found: found[1], str(at.get("description"))).rstrip(".")
+    """Return the place of a parse error of sqlglot, its message, and the text before it."""
+    message = _CLASS.sub(lambda match: match[1], str(at.get("description"))).rstrip(".")
     near = f"{(at.get('start_context') or '')[-40:]}{at.get('highlight') or ''}".split("\n")[-1].strip()
-    return f"line {at.get('line')}, column {at.get('col')}: {said}" + (f", after {near!r}" if near else "")
+    return f"line {at.get('line')}, column {at.get('col')}: {message}" + (f", after {near!r}" if near else "")
 
 
 def _query_of(node: exp.Expr) -> exp.Expr | None:
-    """The query that a statement runs: itself, or the source of an INSERT or CREATE TABLE; None for others."""
+    """Return the query in a statement: itself, or the source of an INSERT or CREATE TABLE; None for other ones."""
     if isinstance(node, exp.Query):
         return node
     if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Query):
@@ -204,8 +206,8 @@ def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
         return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
-        raise WorkloadError(f"{origin} is no {dialect} SQL: {_where(at) if at else error}") from error
+        raise WorkloadError(f"{origin} is not {dialect} SQL: {_where(at) if at else error}") from error
     except (TokenError, ValueError) as error:
-        raise WorkloadError(f"{origin} is no {dialect} SQL: {error}") from error
+        raise WorkloadError(f"{origin} is not {dialect} SQL: {error}") from error
     except RecursionError as error:
-        raise WorkloadError(f"{origin} is nested too deeply to be read") from error
+        raise WorkloadError(f"{origin} is nested too deeply to be parsed") from error

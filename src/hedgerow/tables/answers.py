@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.nodes import (
     Column,
+    Feature,
     Predicate,
     atoms_of,
     columns_in,
@@ -24,14 +24,13 @@ from hedgerow.core.predicates.nodes import (
     is_evaluated_by_spark,
     terms_of,
 )
-from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined, Reference
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
-from hedgerow.sql.joined import outside, struct_of
+from hedgerow.sql.joined_conditions import outside, struct_of
 from hedgerow.tables.conditions import ConditionReader, Json
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
@@ -157,9 +156,9 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
     for number, item in enumerate(table.items):
         struct = struct_of(item)
         if struct in names:
-            by_struct.setdefault(struct, []).append((number, sql_of(outside(item))))
+            by_struct.setdefault(struct, []).append((number, feature_text(outside(item))))
         elif not any(c.path[0] in names for c in columns_in(item)):
-            own.append((number, sql_of(item)))
+            own.append((number, feature_text(item)))
 
     def below(steps: tuple[Reference, ...]) -> list[Json]:
         found: dict[tuple[Reference, str], Json] = {}
@@ -209,9 +208,9 @@ def _joined(
     return found
 
 
-def _spark_items(items: Sequence[Item]) -> list[Item]:
+def _spark_items(items: Sequence[Feature]) -> list[Feature]:
     """The expressions and opaque conditions in the items, which Spark parses from their texts."""
-    parsed: dict[Item, None] = {}
+    parsed: dict[Feature, None] = {}
     for item in items:
         if isinstance(item, Predicate):
             parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
@@ -221,6 +220,6 @@ def _spark_items(items: Sequence[Item]) -> list[Item]:
     return list(parsed)
 
 
-def _column_names(item: Item) -> set[str]:
+def _column_names(item: Feature) -> set[str]:
     """The names of an expression's columns, and of the structs around them."""
     return {term_text(Column(c.path[:n])) for c in columns_in(item) for n in range(1, len(c.path) + 1)}

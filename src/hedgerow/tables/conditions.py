@@ -26,6 +26,7 @@ from hedgerow.core.predicates.nodes import (
     CompareTerms,
     Const,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -42,7 +43,6 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
-from hedgerow.spark.compute.evaluate import Item
 
 Json = Mapping[str, Any]
 
@@ -52,7 +52,7 @@ class ConditionReader:
     """Reads conditions of a plan, from JSON, as predicates; a number in them is a place in `items`."""
 
     schema: Mapping[str, Type]
-    items: Sequence[Item]
+    items: Sequence[Feature]
     is_exact: bool = False  # whether column names are case-sensitive
     struct: str | None = None  # the struct column that holds the columns of the conditions
     unknown: Any = field(default_factory=count)

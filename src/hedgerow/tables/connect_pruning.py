@@ -14,7 +14,7 @@ from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.paths import path_in_backticks
 from hedgerow.spark.storage.source import schema_of
-from hedgerow.sql.plain import plain_condition, plain_query
+from hedgerow.sql.simple_conditions import simple_condition, simple_query
 from hedgerow.tables.parquet.folder import open_folder
 from hedgerow.tables.stored import StoredTable
 
@@ -26,7 +26,7 @@ def skipped_remotely(table: StoredTable, where: str | None) -> set[str]:
     """Return the names of the files to leave out of a query with this condition."""
     schema = table.schema
     hides_metadata = any(name.lower() == "_metadata" for name in schema)  # hides Spark's own `_metadata`
-    p = None if where is None or hides_metadata else plain_condition(where, schema)
+    p = None if where is None or hides_metadata else simple_condition(where, schema)
     if p is None:
         return set()
     indexed = table.indexed()
@@ -45,7 +45,7 @@ def read_remotely(table: StoredTable, where: str | None, columns: Sequence[str] 
 
 def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
     """Return the query's rows; a query that is not plain opens all files."""
-    query = plain_query(sql)
+    query = simple_query(sql)
     table = _managed_table(spark, query.table) if query is not None else None
     if query is None or table is None:
         return spark.sql(sql)

@@ -7,10 +7,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.checksum import Checksum
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.writing import Writing
@@ -44,7 +44,7 @@ class Entry:
     fields: Fields
     settings: Mapping[str, str]
     writing: Writing
-    statistics: tuple[Item, ...]
+    statistics: tuple[Feature, ...]
     checksum: Checksum | None = None
     joined: tuple[StoredJoin, ...] = ()
     seals: Mapping[str, str] = field(default_factory=dict)

@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.layouts.base import sql_of
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.pruning.words import searched_for_words
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, known_terms
 from hedgerow.spark.storage.present_files import PresentFiles
@@ -109,9 +109,9 @@ def schema_at(snapshot: Snapshot) -> dict[str, Type]:
 
 
 def footers_and_terms(
-    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Item]
+    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature]
 ) -> tuple[list[Footer], dict[str, TermStats]]:
     """Return the footers of files, and the statistics of those items that they are certain of."""
-    wanted = set(map(sql_of, items))
+    wanted = set(map(feature_text, items))
     footers = snapshot.footers(sizes, wanted, searched_for_words(items))
     return footers, known_terms(footers, schema_at(snapshot), wanted)

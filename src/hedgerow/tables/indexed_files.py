@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
-from hedgerow.core.index.reasons import untold
+from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot
@@ -103,8 +103,8 @@ class IndexedFiles:
             groups.append(Group(True, UNKNOWN, names, int(self.files.rows[others].sum())))
         return groups
 
-    def untold(self, p: Predicate) -> Sequence[Predicate]:
+    def undecided_atoms(self, p: Predicate) -> Sequence[Predicate]:
         """Return the parts of `p` of which the index tells nothing, in no file."""
         places = zip(self.parts, self.places, strict=True)
-        silent = [untold(part.index, p) for part, (mine, _) in places if len(mine)]
+        silent = [undecided_atoms(part.index, p) for part, (mine, _) in places if len(mine)]
         return [atom for atom in silent[0] if all(atom in others for others in silent)] if silent else []

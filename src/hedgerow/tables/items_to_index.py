@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hedgerow.core.layouts.base import Layout, sql_of
-from hedgerow.core.predicates.nodes import And, Column, Or, Predicate, Term, columns_of, terms_of, walk
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.predicates.nodes import And, Column, Feature, Or, Predicate, Term, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Stats
 from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.references import Joined
-from hedgerow.spark.compute.evaluate import Item, needed
+from hedgerow.spark.compute.evaluate import needed
 
 MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
 
 
 def items_to_index(
     layout: Layout, predicates: Sequence[Predicate], noted: Sequence[Predicate], joined: Sequence[Joined], limit: int
-) -> list[Item]:
+) -> list[Feature]:
     """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
 
     Of those, the layout's own come first, then the ones that occur in most queries."""
@@ -33,7 +33,7 @@ def items_to_index(
     uses = Counter(x for p in predicates for x in {*terms_of(p), *walk(normalise(p))})
     first = {*layout.features, *(t for p in own for t in terms_of(p))}
     more = [x for x in items if not isinstance(x, Column)]
-    more.sort(key=lambda x: (x not in first, -uses[x], sql_of(x)))
+    more.sort(key=lambda x: (x not in first, -uses[x], feature_text(x)))
     return [x for x in items if isinstance(x, Column)] + more[:limit]
 
 
@@ -41,10 +41,10 @@ def items_of_new_queries(
     layout: Layout,
     predicates: Sequence[Predicate],
     known: Stats,
-    described: Sequence[Item],
+    described: Sequence[Feature],
     joined: Sequence[Joined],
     limit: int,
-) -> list[Item]:
+) -> list[Feature]:
     """What the index of written files has to describe for other queries than before; its columns stay described."""
 
     def distinct(term: Term) -> int:
@@ -57,6 +57,6 @@ def items_of_new_queries(
     return list(dict.fromkeys((*columns, *items_to_index(layout, predicates, noted, joined, limit))))
 
 
-def without_words(items: Sequence[Item], known: Stats) -> set[str]:
+def without_words(items: Sequence[Feature], known: Stats) -> set[str]:
     """The columns that the items search, as texts, of whose words the index knows nothing."""
     return {name for name in searched_for_words(items) if name not in known.terms or known.terms[name].words is None}

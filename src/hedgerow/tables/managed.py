@@ -107,7 +107,7 @@ class ManagedTable(StoredTable):
         """Tell why a query for these columns of the rows on which `p` is TRUE opens or skips each file."""
         best = Copies.of(self).cheapest(p, columns)
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
-        return Explained.of(best.indexed.groups(p, best.opened), best.indexed.untold(p), replica)
+        return Explained.of(best.indexed.groups(p, best.opened), best.indexed.undecided_atoms(p), replica)
 
     def rows_opened(self, found: Explained) -> DataFrame:
         """Return all rows of the files that are opened."""

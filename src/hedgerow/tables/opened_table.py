@@ -10,12 +10,11 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools
 from hedgerow.core.index.values_in import values_in
-from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Predicate, conjunction, disjunction, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.write.copies import COPY
 from hedgerow.tables.conditions import Json
 from hedgerow.tables.known_files import is_hidden
@@ -85,7 +84,7 @@ class OpenedTable:
     name: str
     parts: Sequence[JoinedParts]
     schema: Mapping[str, Type]
-    items: Sequence[Item]
+    items: Sequence[Feature]
     joined: Sequence[StoredJoin]
     stored: StoredTable | None
     settings: Mapping[str, str]

@@ -14,7 +14,8 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
-from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import is_remote, spark_errors

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.spark.compute.evaluate import Item
+from hedgerow.core.predicates.nodes import Feature, Predicate
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry, Fields
@@ -30,13 +29,13 @@ class Plan:
     layout: Layout
     name: str
     predicates: Sequence[Predicate]
-    items: Sequence[Item]
+    items: Sequence[Feature]
     origin: Mapping[str, Any]
     writing: Writing
     joins: Joins = NO_JOINS
     where: str | Sequence[str] | None = None
 
-    def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Item]) -> Entry:
+    def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Feature]) -> Entry:
         """Return the entry of a part that has no id and no files yet."""
         joined = to_store(self.joins, (*items, *self.layout.features))
         return Entry("", "", "", fields, settings, self.writing, tuple(items), joined=joined, origin=self.origin)

@@ -10,11 +10,10 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import only, with_columns, without_columns
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Feature, Predicate
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -30,13 +29,13 @@ from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import opened, stale, to_store
 
-ItemsOf = Callable[[Part, Joins], tuple[Sequence[Item], set[str]]]
+ItemsOf = Callable[[Part, Joins], tuple[Sequence[Feature], set[str]]]
 
 
 def repair(table: StoredTable) -> None:
     """Collect the statistics of joined rows again for the files that still exist."""
 
-    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         return part.entry.statistics, {j.name.lower() for j in part.entry.joined}
 
     _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair")
@@ -47,7 +46,7 @@ def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> 
     if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
 
-    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Item], set[str]]:
+    def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         entry = part.entry
         joined = [j.joined for j in entry.joined]
         known = part.stored_index.blocks
@@ -98,7 +97,7 @@ def _described(
     snapshot: Snapshot,
     at: Snapshot,
     joins: Joins,
-    items: Sequence[Item],
+    items: Sequence[Feature],
     lost: set[str],
     verb: str,
 ) -> BlockIndex:
@@ -115,7 +114,7 @@ def _described(
     index = only(without_columns(part.stored_index, was.statistics, lost), items)
     searched = without_words(items, index.blocks)
     described = {*index.blocks.terms, *index.blocks.conditions} - searched
-    missing = [item for item in items if sql_of(item) not in described]
+    missing = [item for item in items if feature_text(item) not in described]
     if not (places and missing):
         return index
     files = [known.names[i] for i in places]

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined, Reference
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.storage.source import open_source
-from hedgerow.sql.joined import with_joined
+from hedgerow.sql.joined_conditions import with_joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,7 +68,7 @@ class StoredJoin:
         return StoredJoin(Joined(steps), places, versions, key_types, dict(stored["fields"]))
 
 
-def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
+def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
     """The joined rows that the items mention, in the versions that `joins` reads."""
     needed = joins.needed(items)
     versions = _versions(joins, map(Joined, needed))

@@ -11,9 +11,8 @@ import numpy as np
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, without_columns
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
@@ -131,7 +130,7 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
     with settings_as_written(table.spark, part.entry.settings):
         fresh = collect_files(
             snapshot.frame(names),
-            [i for i in items if sql_of(i) in described and not mentions(i, lost)],
+            [i for i in items if feature_text(i) in described and not mentions(i, lost)],
             schema_at(snapshot),
             file_names(names),
             joins=usable(lambda: opened(table.spark, part.entry.joined)),

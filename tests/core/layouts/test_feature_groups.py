@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.nodes import Opaque, Predicate, col
 from hedgerow.core.pruning.row_batch import Rows
 

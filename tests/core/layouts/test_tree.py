@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.predicates.nodes import Compare, In, IsNull, Like, Predicate, Prefix, Term, col, lit
 from hedgerow.core.predicates.row_truth import truth

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.learning.complement import MAX_ROUNDS, fit_beside, rows_read
+from hedgerow.core.learning.complement import MAX_ROUNDS, fit_complement, rows_read
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
@@ -58,14 +58,14 @@ def test_together_is_the_sum_of_the_minima_and_never_more_than_given(random: Ran
     reads = rows_read(first.fit(problem), problem).tolist()
     if random.random() < 0.3:
         reads = [random.random() for _ in reads]
-    found = fit_beside(second, problem, reads)
+    found = fit_complement(second, problem, reads)
     weights = problem.weights
     minima = [min(a, b) for a, b in zip(reads, slowly(found.layout, problem), strict=True)]
     together = sum(w * m for w, m in zip(weights, minima, strict=True)) / sum(weights)
     alone = sum(w * r for w, r in zip(weights, reads, strict=True)) / sum(weights)
-    assert (found.given, found.together) == pytest.approx((alone, together))
-    assert found.together <= found.given + 1e-9
-    assert fit_beside(second, problem, reads).layout == found.layout
+    assert (found.before, found.after) == pytest.approx((alone, together))
+    assert found.after <= found.before + 1e-9
+    assert fit_complement(second, problem, reads).layout == found.layout
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def test_the_second_takes_what_the_first_does_badly(second: Learner) -> None:
     problem = two_kinds()
     first = Range(("x",)).fit(problem)
     watched = Watched(second)
-    found = fit_beside(watched, problem, rows_read(first, problem).tolist())
-    assert found.given > 0.5
-    assert found.together < 0.12  # five in a hundred match
+    found = fit_complement(watched, problem, rows_read(first, problem).tolist())
+    assert found.before > 0.5
+    assert found.after < 0.12  # five in a hundred match
     assert len(watched.seen) <= 2 * MAX_ROUNDS
     assert all(any("y" in str(p) for p in seen) for seen in watched.seen)
 
@@ -109,13 +109,13 @@ def test_taking_turns_never_gets_worse() -> None:
     layout, last = QdTree().fit(problem), np.inf
     for _ in range(3):
         reads = rows_read(layout, problem)
-        found = fit_beside(QdTree(), problem, reads.tolist())
-        assert found.together <= min(last, found.given) + 1e-9
-        layout, last = found.layout, found.together
+        found = fit_complement(QdTree(), problem, reads.tolist())
+        assert found.after <= min(last, found.before) + 1e-9
+        layout, last = found.layout, found.after
 
 
 def test_nothing_to_gain() -> None:
     problem = two_kinds()
-    found = fit_beside(Range(), problem, [0.0] * len(problem.predicates))
-    assert (found.given, found.together) == (0.0, 0.0)
+    found = fit_complement(Range(), problem, [0.0] * len(problem.predicates))
+    assert (found.before, found.after) == (0.0, 0.0)
     assert found.layout == Range().fit(problem)

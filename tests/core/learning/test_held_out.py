@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from bench.matching import outcomes
-from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.held_out import LEAST_HELD_OUT, HeldOut, problem_of
 from hedgerow.core.learning.problem import Problem

@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.learning.cells.kernels import join, move
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides, skipped
+from hedgerow.core.learning.trees.kernels import (
+    best_cut,
+    count,
+    fill_facts,
+    open_queries,
+    pack,
+    select_rows,
+    shortened,
+    skipped,
+)
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
@@ -58,7 +67,7 @@ def holding(some: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("cuts", [0, 1, 5])
-def test_pack_count_and_part(cuts: int, rows: int) -> None:
+def test_pack_count_and_select_rows(cuts: int, rows: int) -> None:
     random = Random(rows)
     truth = a_truth(random, cuts, rows)
     bits = pack(truth)
@@ -68,13 +77,13 @@ def test_pack_count_and_part(cuts: int, rows: int) -> None:
     for c in range(cuts):
         for kept in (np.arange(cuts), np.array([c]), np.zeros(0, np.int64)):
             for is_set in (True, False):
-                found = part(bits, rows, c, is_set, kept)
+                found = select_rows(bits, rows, c, is_set, kept)
                 # bits beyond the last row are 0, so the packed words are the same
                 assert np.array_equal(found, pack(truth[kept][:, truth[c] == is_set]))
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_sides(rows: int) -> None:
+def test_fill_facts(rows: int) -> None:
     random = Random(rows)
     truth = a_truth(random, 8, rows)
     cuts = np.array(sorted(random.sample(range(11), 8)))  # others of the problem are not open here
@@ -82,7 +91,7 @@ def test_sides(rows: int) -> None:
     for c in range(8):
         before = [np.array([random.random() < 0.5 for _ in range(11)]) for _ in range(4)]
         found = [a.copy() for a in before]
-        sides(pack(truth), rows, c, cuts, asked, *found)
+        fill_facts(pack(truth), rows, c, cuts, asked, *found)
         left, right = truth[:, truth[c]], truth[:, ~truth[c]]
         for after, old, here in zip(found, before, (left, ~left, right, ~right), strict=True):
             expected = old.copy()
@@ -125,8 +134,8 @@ def test_shortened(random: Random) -> None:
     short = shortened(queries, clauses.arrays, some, other)
     every = np.arange(len(queries))
     for _ in range(3):
-        part = truth[:, random.sample(range(rows), random.randint(1, rows))]
-        facts = part.any(1), (~part).any(1), False
+        subset = truth[:, random.sample(range(rows), random.randint(1, rows))]
+        facts = subset.any(1), (~subset).any(1), False
         assert skipped(every, short, *facts) == skipped(queries, clauses.arrays, *facts)
 
 

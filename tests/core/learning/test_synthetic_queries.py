@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import LEAST_OBSERVED_SHARE, recurrence_of, redrawn, searched
+from hedgerow.core.learning.synthetic_queries import LEAST_OBSERVED_SHARE, recurrence_of, redrawn, searched_columns
 from hedgerow.core.predicates.nodes import (
     TRUE,
     And,
@@ -400,7 +400,7 @@ def test_like_is_true_where_the_word_is() -> None:
     found, _, sample, _ = redrawn(queries, [1.0] * 3, given, 0.0, times=20)
     drawn = {p for p in found if p not in queries}
     assert len(drawn) >= 5
-    assert searched(found) == [col("note")]
+    assert searched_columns(found) == [col("note")]
     for p in drawn:
         word = p.pattern.strip("%")
         notes = TABLE["note"].to_pylist()

@@ -16,7 +16,7 @@ from bench.suites import fig4
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem

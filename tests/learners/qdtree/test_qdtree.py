@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem

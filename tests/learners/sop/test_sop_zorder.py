@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import Axis, BlockAxis
 from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
@@ -175,7 +176,7 @@ def test_reasons_say_what_was_chosen_and_why_the_rest_was_not() -> None:
 def test_in_another_process() -> None:
     program = (
         "from tests.support.feature_problem import problem\n"
-        "from hedgerow.core.layouts.base import layout_to_json\n"
+        "from hedgerow.core.layouts.layout_json import layout_to_json\n"
         "from hedgerow.learners.sop.bottom_up import BottomUp\n"
         "from hedgerow.learners.sop.sop_zorder import SopZOrder\n"
         "print([layout_to_json(l.fit(problem())) for l in (BottomUp(), SopZOrder(points=2))])"

@@ -17,7 +17,7 @@ import pytest
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_to_json
+from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from hedgerow.core import progress
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_to_json
 from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
-from hedgerow.core.learning.curve_order import KEY_BITS, order
+from hedgerow.core.layouts.layout_json import layout_to_json
+from hedgerow.core.learning.curve_order import KEY_BITS, curve_layout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
@@ -76,7 +76,7 @@ def test_figure_1(bits: tuple[int, int], pattern: tuple[int, ...], opened: int) 
     sample = Sample.of_table(GRID)
     assert interleaved(bits) == pattern
     axes = [Axis(term, "int", tuple(range(1, 8))) for term in (x, y)]
-    layout = order(Problem.build(sample, (FIG_1,), 4), axes, pattern)
+    layout = curve_layout(Problem.build(sample, (FIG_1,), 4), axes, pattern)
     assert np.bincount(layout.assign(sample.rows)).tolist() == [4] * 16
     assert score_layout(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == opened / 16
 
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_the_search_and_not_the_command(
     found = ZOrderLearned().fit(problem)
     assert found.blocks > 50
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "zorder_learned: interrupted: the best order so far is taken"
+    assert said[-1] == "zorder_learned: interrupted: the result is the best order so far"
     assert len(said) == after + 1
     if after:
         assert re.fullmatch(r"zorder_learned: 30 orders, \d+ a second; the best reads \d+\.\d\d %", said[-2])

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as f
 
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.tree import TreeLayout
-from hedgerow.core.predicates.nodes import Compare, atoms_of, col, lit
+from hedgerow.core.predicates.nodes import Compare, Feature, atoms_of, col, lit
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats, agree
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.compute.collect_stats import _joined, _stats_of_chunk, collect_blocks, collect_by, usable_items
 from hedgerow.spark.compute.count_blocks import TableCounter
-from hedgerow.spark.compute.evaluate import Item, needed, split_by_evaluator
+from hedgerow.spark.compute.evaluate import needed, split_by_evaluator
 from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
@@ -32,7 +32,7 @@ def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> Non
     asked = Workload.from_sql([f"SELECT * FROM events WHERE {c}" for c in conditions(9, 40)])
     predicates = [q.predicate("events") for q in asked.bind({"events": schema})]
     features = {p for whole in predicates for p in (whole, *atoms_of(whole))}
-    items = [*needed(predicates), *sorted(features, key=sql_of)]
+    items = [*needed(predicates), *sorted(features, key=feature_text)]
     assert min(map(len, split_by_evaluator(items))) > 10, "nothing was tried"
 
     cuts = tuple(Compare(col("id"), "<", lit(i)) for i in (700, 1500, 2900))
@@ -57,7 +57,7 @@ def test_pieces_add_up(rows_of_a_piece: int) -> None:
     numbers = pa.array(r.integers(0, 90, n), mask=r.random(n) < 0.3)
     ratios = pa.array([None if v < 0.1 else float("nan") if v < 0.2 else v for v in r.random(n)], pa.float64())
     words = pa.array([f"w{v}" for v in r.integers(0, 5, n)])
-    terms: dict[str, Item] = {"a": col("number"), "b": col("ratio"), "c": col("word")}
+    terms: dict[str, Feature] = {"a": col("number"), "b": col("ratio"), "c": col("word")}
     table = pa.table({"a": numbers, "b": ratios, "c": words})
     condition = Compare(col("number"), "<", lit(40))
 

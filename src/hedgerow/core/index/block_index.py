@@ -1,8 +1,7 @@
-"""The block index of a written table: decides which blocks a predicate has to open.
+"""The block index of a written table: it decides which blocks to open for a predicate.
 
-Its entries are the blocks. If rows are stored in several blocks (an overlap), it also has the parts of cells as
-entries, each with its cell and its place. Then a query opens only as many blocks as it needs to read every matching
-row once.
+Its entries are the blocks. If rows are stored in several blocks (an overlap), the parts of cells are entries too, each
+with its cell and its place. Then a query opens only the blocks that it needs to read every matching row once.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class CellIndex:
 
     @cached_property
     def whole_places(self) -> WholePlaces:
-        """For each cell, the places that hold all its rows."""
+        """The places that hold all rows of a cell, by cell."""
         return self.parts.whole_places(self.stats.rows)
 
 
@@ -67,7 +66,10 @@ class BlockIndex:
         return matching & by_cells
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
-        """Return the blocks to open for `p`. `costs` of blocks default to their rows; `copies`: may copies be read?"""
+        """Return the blocks to open for `p`.
+
+        The costs of blocks are by default their rows; without `copies` only homes are opened.
+        """
         may_open = self.may_hold(p)
         if self.cells is None:
             return FileChoice(may_open)

@@ -1,4 +1,4 @@
-"""Choose the files to open when some rows lie in several files: every needed cell from one place, at the least cost.
+"""Choose the files to open if some rows are in several files: every needed cell from one place, at the least cost.
 
 A cell lies in its home (the ordinary file of one block), and some cells are copied to other blocks. A query needs the
 cells that may match.
@@ -43,7 +43,7 @@ class CellParts:
         return CellParts(np.concatenate([p.cell for p in parts]), np.concatenate([p.place for p in parts]), file)
 
     def whole_places(self, rows: Ints) -> WholePlaces:
-        """For each cell: the places that hold all its rows, that is, as many rows as its home."""
+        """Return for each cell the places that hold all its rows, that is, as many rows as its home."""
         rows_at: dict[int, dict[int, int]] = {}
         for cell, place, n in zip(self.cell.tolist(), self.place.tolist(), rows.tolist(), strict=True):
             places = rows_at.setdefault(cell, {})
@@ -54,14 +54,14 @@ class CellParts:
 
 @dataclass(frozen=True)
 class FileChoice:
-    """For each file: is it opened? `copied_cells` are the (block, cell) pairs to read from copies; None means all."""
+    """The files to open, as a mask, and the (block, cell) pairs to read from copies; None means all of them."""
 
     opened: Bools
     copied_cells: tuple[tuple[int, int], ...] | None = None
 
 
 def choose_files(needed: Bools, parts: CellParts, whole_places: WholePlaces, costs: Ints) -> FileChoice:
-    """Choose files that hold every needed cell; `needed`: parts that may hold a matching row, `costs`: of files."""
+    """Choose files that hold every needed cell; `needed`: for each part whether a row may match, `costs`: per file."""
     at = np.flatnonzero(needed)
     places: Places = {}
     for cell, place, file in zip(*(a[at].tolist() for a in (parts.cell, parts.place, parts.file)), strict=True):
@@ -85,7 +85,7 @@ def choose_files(needed: Bools, parts: CellParts, whole_places: WholePlaces, cos
 
 
 def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
-    """Places that together hold all cells, numbered in the order in which they were chosen."""
+    """Return places that together hold all cells, numbered in the order in which they were chosen."""
     forced = sorted({place for files_at in places.values() if len(files_at) == 1 for place in files_at})
     chosen = {place: i for i, place in enumerate(forced)}
     missing_cells: dict[int, set[int]] = {}  # by place: cells that no chosen place holds
@@ -95,7 +95,7 @@ def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
                 missing_cells.setdefault(place, set()).add(cell)
 
     def rank(place: int) -> tuple[float, bool, int]:
-        """The cost per cell; among equal ones, copies in a block whose home is opened anyway come first."""
+        """Return the cost per cell; among equal ones, copies in a block whose home is opened anyway come first."""
         return price[place] / len(missing_cells[place]), ~place not in chosen, place
 
     heap = [rank(place) for place in missing_cells]
@@ -116,6 +116,5 @@ def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
 
 
 def _source(files_at: Mapping[int, set[int]], chosen: Mapping[int, int]) -> int:
-    """The place from which a cell is read: its home if that is opened, since its rows are read anyway; else the first
-    chosen place."""
+    """Return the place to read a cell from: its home if that is opened anyway, else the place that was chosen first."""
     return min((place for place in files_at if place in chosen), key=lambda place: (place < 0, chosen[place]))

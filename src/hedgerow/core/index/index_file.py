@@ -1,6 +1,6 @@
-"""The file of a block index: an Arrow table whose rows are the parts of the index (rows, term, feature, ...).
+"""The file of a block index: an Arrow table with a row for each array group of the index (rows, term, feature, ...).
 
-Parts have different lengths, so each is an Arrow stream inside its row. Any Arrow tool can read the outer table.
+The groups have different lengths, so each is an Arrow stream inside its row. Any Arrow tool can read the outer table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hedgerow.core.pruning.distinct_sets import DistinctSets
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
 INDEX_FORMAT = 1
-_OF_WORDS = "words_"  # before the names of parts that describe a term's words
+_OF_WORDS = "words_"  # prefix of the parts that describe a term's words
 _SCHEMA = pa.schema(
     [
         ("view", pa.string()),
@@ -40,7 +40,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One row of the file. `view`: `blocks` or `cells`; `part`: what `arrays` hold; `name`: the term or condition."""
+    """One row of the file. `view`: blocks or cells; `part`: the content of `arrays`; `name`: the term or condition."""
 
     view: str
     part: str
@@ -75,7 +75,7 @@ def index_bytes(index: BlockIndex) -> bytes:
 def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
     try:
         table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
-        table.validate(full=True)  # else damaged offsets would crash the process
+        table.validate(full=True)  # damaged offsets would crash the process
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FormatError(f"{where} is not a block index, or it is damaged") from error
     version = (table.schema.metadata or {}).get(MAGIC)
@@ -98,7 +98,7 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
 
 
 def _digest(rows: list[dict[str, Any]]) -> bytes:
-    """A checksum of all parts: Arrow has none, and one wrong bit could skip a block with matching rows."""
+    """Return a checksum of all parts. Arrow has none, and one wrong bit could skip a block with matching rows."""
     digest = hashlib.sha256()
     for row in rows:
         *words, data = row.values()
@@ -130,7 +130,7 @@ def _parts_of_term(view: str, name: str, t: TermStats, of: str = "") -> Iterator
 
 @dataclass(frozen=True)
 class _View:
-    """The parts of one view of the file, by part and name: what is said of it, and its arrays."""
+    """The metadata and arrays of one view of the file, by part and name."""
 
     content: dict[tuple[str, str], tuple[dict[str, Any], dict[str, pa.Array]]]
 

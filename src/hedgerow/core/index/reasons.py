@@ -1,4 +1,4 @@
-"""Why a query skips blocks: the parts of its condition that no row of a block satisfies.
+"""Explain why a query skips blocks: by the parts of its condition that no row of a block satisfies.
 
 day >= '1995-03-01' AND name LIKE '%green%' AND price > 5
 blocks 0 to 7     no row satisfies day >= '1995-03-01'; there, day is 1992-01-02 to 1995-02-28
@@ -24,7 +24,7 @@ from hedgerow.core.pruning.evaluator import may_match, must_match
 
 @dataclass(frozen=True)
 class Skipped:
-    """Blocks in which no row satisfies `never`; `values`: what the index knows of its column there, as SQL."""
+    """Blocks in which no row satisfies `never`; `values` is the range of its column there, as SQL."""
 
     never: Predicate
     blocks: Ints
@@ -36,22 +36,23 @@ class Skipped:
 
 
 def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
-    """The blocks that cannot hold a row on which `p` is TRUE, each with one part of `p` that excludes it.
+    """Return the blocks that cannot hold a row on which `p` is TRUE, each with one part of `p` that excludes it.
 
-    Parts that exclude many blocks come first. If only several parts together exclude a block, the part is `p`."""
+    Parts that exclude many blocks come first. If no single part excludes a block, the reason is `p` itself.
+    """
     p = normalise(p)
-    left = ~index.may_hold(p)
-    parts = list(p.children) if isinstance(p, And) else []
-    closed = {part: ~index.may_hold(part) for part in parts}
+    unexplained = ~index.may_hold(p)
+    conjuncts = list(p.children) if isinstance(p, And) else []
+    excluded = {part: ~index.may_hold(part) for part in conjuncts}
     reasons = []
-    while parts and left.any():
-        best = max(parts, key=lambda part: int((closed[part] & left).sum()))
-        if not (closed[best] & left).any():
+    while conjuncts and unexplained.any():
+        best = max(conjuncts, key=lambda part: int((excluded[part] & unexplained).sum()))
+        if not (excluded[best] & unexplained).any():
             break
-        reasons.append(_skipped(index, best, closed[best] & left))
-        left &= ~closed[best]
-        parts.remove(best)
-    return [*reasons, _skipped(index, p, left)] if left.any() else reasons
+        reasons.append(_skipped(index, best, excluded[best] & unexplained))
+        unexplained &= ~excluded[best]
+        conjuncts.remove(best)
+    return [*reasons, _skipped(index, p, unexplained)] if unexplained.any() else reasons
 
 
 def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
@@ -60,7 +61,7 @@ def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
 
 
 def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
-    """The least and the greatest value of a condition's one term in these blocks, where that alone excludes it."""
+    """Return the range of a condition's only term in these blocks, if this range excludes the condition."""
     terms = [t for t in terms_of(p) if term_text(t) in stats.terms]
     if len(terms) != 1:
         return None
@@ -75,17 +76,17 @@ def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     nulls, nan = term.nulls[blocks].max(keepdims=True), np.array([term.nan[blocks].any()])
     span = TermStats(term.type, term.values, np.array([low], np.int32), np.array([high], np.int32), nulls, nan)
     if may_match(p, Stats(np.ones(1, np.int64), {name: span}, {}))[0]:
-        return None  # each block excludes it by itself, but not all of them together
+        return None  # the range of each block excludes it, but the range over all blocks does not
     texts = [literal_text(Literal(term.type.kind, term.values[code // 2])) for code in (low, high)]
     return f"{name} is {texts[0]} to {texts[1]}"
 
 
 def all_match(index: BlockIndex, p: Predicate) -> Bools:
-    """For each block: do all its rows match?"""
+    """Return for each block whether all its rows match."""
     return must_match(p, index.blocks)
 
 
-def untold(index: BlockIndex, p: Predicate) -> Sequence[Predicate]:
-    """The atoms of which the index tells nothing, in no block."""
+def undecided_atoms(index: BlockIndex, p: Predicate) -> Sequence[Predicate]:
+    """Return the atoms that the index decides in no block."""
     atoms = dict.fromkeys(atoms_of(normalise(p)))
     return [a for a in atoms if index.may_hold(a).all() and index.may_hold(negate(a)).all()]

@@ -1,7 +1,7 @@
-"""Describe the values that a column may have in some blocks, as a condition: those of a join's other side, for example.
+"""Describe the values that a column may have in some blocks, as a condition; the other side of a join can use it.
 
 blocks to open    o_orderkey between 1 and 400, and between 900 and 950
-so                l_orderkey >= 1 AND l_orderkey <= 400 OR l_orderkey >= 900 AND l_orderkey <= 950
+condition         l_orderkey >= 1 AND l_orderkey <= 400 OR l_orderkey >= 900 AND l_orderkey <= 950
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import TermStats
 
 MAX_VALUES, MAX_RANGES = 500, 20
-# Not of floating-point numbers, for NaN is in no range.
+# Floating-point numbers are not among these kinds, because NaN is in no range.
 _KINDS = (
     *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY),
     *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
 )
 
 
-def values_in(parts: Sequence[tuple[BlockIndex, Bools]], column: Column, seen_as: Column) -> Predicate:
-    """A condition on `seen_as` that all values of `column` in the chosen blocks satisfy; TRUE if they are not known."""
+def values_in(chosen_blocks: Sequence[tuple[BlockIndex, Bools]], column: Column, join_column: Column) -> Predicate:
+    """Return a condition on `join_column` that all values of `column` in the chosen blocks satisfy; TRUE if unknown."""
     conditions = []
-    for index, chosen in parts:
+    for index, chosen in chosen_blocks:
         if chosen.any():
             stats = index.blocks.terms.get(term_text(column))
             if stats is None or stats.type.kind not in _KINDS:
                 return TRUE
-            conditions.append(_values(stats, chosen, seen_as))
+            conditions.append(_values(stats, chosen, join_column))
     return disjunction(*conditions) if TRUE not in conditions else TRUE
 
 
@@ -58,7 +58,7 @@ def _values(stats: TermStats, chosen: Bools, column: Column) -> Predicate:
 
 
 def _listed(stats: TermStats, chosen: Bools) -> list[int] | None:
-    """The codes of all values, if they are known and few."""
+    """Return the codes of all values, if they are known and not too many; else None."""
     if stats.sets is None:
         return None
     listed_codes: set[int] = set()
@@ -73,7 +73,7 @@ def _listed(stats: TermStats, chosen: Bools) -> list[int] | None:
 
 
 def _ranges(stats: TermStats, chosen: Bools) -> list[tuple[int, int]]:
-    """Ranges of codes that hold all values, in order; where there are many, neighbours are joined over small gaps."""
+    """Return ranges of codes that hold all values, in order; if there are many, ranges with small gaps are joined."""
     order = np.argsort(stats.low[chosen], kind="stable")
     low, high = stats.low[chosen][order], np.maximum.accumulate(stats.high[chosen][order])
     gaps = low[1:] - high[:-1]
@@ -84,7 +84,7 @@ def _ranges(stats: TermStats, chosen: Bools) -> list[tuple[int, int]]:
 
 
 def _range(stats: TermStats, low: int, high: int, column: Column) -> Predicate:
-    """The range as a condition. An odd code is a value's; an even one lies between two values, or outside of all."""
+    """Return the range as a condition. An odd code is a value; an even one lies between two values or beyond all."""
 
     def literal(place: int) -> Literal:
         return Literal(stats.type.kind, stats.values[place])

@@ -1,20 +1,20 @@
-"""Exchanges what an index says of some columns, because they were replaced or have other values now."""
+"""Remove or replace an index's statistics about some columns, because these were replaced or have other values now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Predicate, Term, columns_in
-from hedgerow.core.predicates.sql_text import predicate_text, quote_name, term_text
+from hedgerow.core.predicates.nodes import Feature, Predicate, columns_in
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name, term_text
 from hedgerow.core.pruning.block_stats import Stats
 
 
-def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: Collection[str]) -> BlockIndex:
-    """The index without statistics of items that mention a lost top-level column; names in lower case."""
+def without_columns(index: BlockIndex, items: Sequence[Feature], lost: Collection[str]) -> BlockIndex:
+    """Return the index without the statistics of items that mention a lost top-level column, given in lower case."""
     if not lost:
         return index
-    names = {predicate_text(i) if isinstance(i, Predicate) else term_text(i) for i in items if mentions(i, lost)}
+    names = {feature_text(i) for i in items if mentions(i, lost)}
 
     def without(stats: Stats) -> Stats:
         terms = {name: t for name, t in stats.terms.items() if name not in names}
@@ -24,25 +24,25 @@ def without_columns(index: BlockIndex, items: Sequence[Term | Predicate], lost: 
     return index.map_stats(without)
 
 
-def mentions(item: Term | Predicate, names: Collection[str]) -> bool:
-    """Whether the item has any of these top-level columns, given in lower case."""
+def mentions(item: Feature, names: Collection[str]) -> bool:
+    """True if the item has any of these top-level columns, given in lower case."""
     return any(not {quote_name(c.path[0]).lower(), c.path[0].lower()}.isdisjoint(names) for c in columns_in(item))
 
 
-def only(index: BlockIndex, items: Sequence[Term | Predicate]) -> BlockIndex:
-    """The index with statistics of these items only."""
+def only(index: BlockIndex, items: Sequence[Feature]) -> BlockIndex:
+    """Return the index with statistics of these items only."""
     terms = {term_text(i) for i in items if not isinstance(i, Predicate)}
     conditions = {predicate_text(i) for i in items if isinstance(i, Predicate)}
 
-    def kept(stats: Stats) -> Stats:
+    def keep(stats: Stats) -> Stats:
         kept_terms = {name: t for name, t in stats.terms.items() if name in terms}
         return Stats(stats.rows, kept_terms, {name: c for name, c in stats.conditions.items() if name in conditions})
 
-    return index.map_stats(kept)
+    return index.map_stats(keep)
 
 
 def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:
-    """The index of an unreplicated table with fresh statistics of some items."""
+    """Return the index with fresh statistics of some items of the blocks; the statistics of cells stay as they are."""
     old = index.blocks
     blocks = Stats(old.rows, {**old.terms, **fresh.terms}, {**old.conditions, **fresh.conditions})
     return BlockIndex(blocks, index.cells)

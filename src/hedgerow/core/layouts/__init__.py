@@ -1,5 +1,5 @@
-"""Which block does a row go to?
+"""Layouts: functions from a row to a block, stored as data.
 
-A layout is a function from a row to a block, stored as data: it can be written as SQL and as JSON. The kinds are trees,
-curves, feature groups, a layout inside a layout, and trees with overlap. Imports `predicates`, `pruning` and `index`.
+A layout can be written as SQL and as JSON. The kinds are trees, curves, feature groups, and trees with overlap. Imports
+`predicates`, `pruning` and `index`.
 """

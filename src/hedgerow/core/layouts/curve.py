@@ -1,15 +1,15 @@
-"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any split of the bits, Hilbert.
+"""Rows in the order of a space-filling curve, cut into blocks: range, Z-order with any split of bits, snake, Hilbert.
 
 Sorted edges turn each term's values into ranks. `pattern` lists the term of each bit of the key, most significant
 first: all bits of one term before those of the next are a sort; terms in turn are a Z-order.
 
     x = 10 (binary), y = 01, pattern x y x y      key 1 0 0 1
 
-Where Z-order jumps back, a snake turns round: its next block begins beside the end of the last one.
+Z-order jumps back at the end of a line. A snake turns round instead: its next block begins beside the end of the last.
 
     pattern x y y    Z   x=0: y 0 1 2 3  x=1: y 0 1 2 3        snake   x=0: y 0 1 2 3  x=1: y 3 2 1 0
 
-The blocks of another layout may be one more axis, with the block numbers as ranks: SOP + Z-order.
+The row groups of a `GroupLayout` may be one more axis, with the block numbers as ranks: SOP + Z-order.
 """
 
 from __future__ import annotations
@@ -24,34 +24,25 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.layouts.base import (
-    BlockIds,
-    Feature,
-    Layout,
-    Let,
-    Write,
-    in_brackets,
-    layout_from_dict,
-    layout_to_dict,
-    sql_of,
-)
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.curve_kernels import spread
-from hedgerow.core.predicates.nodes import In, Literal, Term
+from hedgerow.core.layouts.feature_groups import GroupLayout
+from hedgerow.core.predicates.nodes import Feature, In, Literal, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
-from hedgerow.core.predicates.sql_text import literal_text
+from hedgerow.core.predicates.sql_text import feature_text, literal_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
 Keys = npt.NDArray[np.uint64]
-MAX_SQL_EDGES = 4000  # in one CASE: a longer one is slower than Python
-MAX_SQL_BITS = 62  # of a key: it has to fit a BIGINT, with one bit to spare
+MAX_SQL_EDGES = 4000  # edges in one CASE: a longer CASE is slower than Python
+MAX_SQL_BITS = 62  # bits of a key: it has to fit a BIGINT, with one bit to spare
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A term and the sorted edges between its ranks: the rank of a value is the number of edges at or below it.
+    """A term and its sorted edges: the rank of a value is the number of edges at or below it.
 
     NULL has rank 0. NaN is above all values, so it has the last rank.
     """
@@ -77,7 +68,7 @@ class Axis:
         return rank_of_code[column.places]
 
     def reaches(self, rank: int, write: Write) -> str:
-        """The SQL condition that the value has at least this rank."""
+        """Return the SQL condition that the value has at least this rank."""
         if not 0 < rank <= len(self.edges):
             return "TRUE" if rank <= 0 else "FALSE"
         return f"{write(self.term)} >= {literal_text(Literal(self.kind, self.edges[rank - 1]))}"
@@ -85,9 +76,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class BlockAxis:
-    """Another layout as an axis: a row's rank is its block in that layout."""
+    """Row groups as an axis: a row's rank is its block in the layout of groups."""
 
-    layout: Layout
+    layout: GroupLayout
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -102,7 +93,7 @@ class BlockAxis:
 
 
 def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> npt.ArrayLike:
-    """For each value, the number of edges at or below it."""
+    """Return for each value the number of edges at or below it."""
     if kind not in (DECIMAL, STRING, BINARY, BOOLEAN):
         dtype = np.float64 if kind == FLOAT else np.int64
         with suppress(OverflowError):  # a whole number may exceed 64 bits
@@ -114,7 +105,7 @@ def _at_or_below(kind: str, edges: Sequence[Value], values: Sequence[Value]) -> 
 class CurveLayout:
     """A curve cut into blocks: `bounds[i]` is the first key of block i + 1.
 
-    `curve` is "bits" (Z-order), "snake" or "hilbert"; for "hilbert" every axis counts as wide as the widest.
+    `curve` is "bits" (Z-order), "snake" or "hilbert"; for "hilbert" every axis has as many bits as the widest.
     """
 
     kind: ClassVar[str] = "curve"
@@ -139,12 +130,12 @@ class CurveLayout:
             return np.zeros(len(rows), np.int32)
         return np.searchsorted(np.array(self.bounds, np.uint64), self.keys(rows), side="right").astype(np.int32)
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
-        """The search for a row's block as CASE WHEN; None if its SQL would be too long."""
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
+        """Return the search for a row's block as CASE WHEN; None if its SQL would be too long."""
         if not self.axes:
             return "0"
         blocks = [str(block) for block in range(self.blocks)]
-        axes = self._plain_axes
+        axes = self._term_axes
         if self.curve != "hilbert" and len(axes) == 1:  # each block is a range of values, so no key is needed
             unused_bits = axes[0].bits - len(self.pattern)  # low bits of the rank that the key leaves out
             starts = [bound << unused_bits if unused_bits >= 0 else -(-bound >> -unused_bits) for bound in self.bounds]
@@ -155,23 +146,23 @@ class CurveLayout:
         key = let(key_sql)
         return _binary_search([f"{key} >= {bound}" for bound in self.bounds], blocks)
 
-    def key_sql(self, write: Write = sql_of) -> str | None:
-        """The SQL expression that sorts rows along the curve; None if it would be too long."""
-        axes = self._plain_axes
+    def key_sql(self, write: Write = feature_text) -> str | None:
+        """Return the SQL expression that sorts rows along the curve; None if it would be too long."""
+        axes = self._term_axes
         return write(axes[0].term) if len(axes) == 1 else self._interleaved_sql(write)
 
     @property
-    def _plain_axes(self) -> list[Axis]:
-        """The axes, if all of them are terms, which have a short SQL text; else none."""
-        plain = [axis for axis in self.axes if isinstance(axis, Axis)]
-        return plain if len(plain) == len(self.axes) else []
+    def _term_axes(self) -> list[Axis]:
+        """The axes if all of them are terms, which have a short SQL text; else the empty list."""
+        term_axes = [axis for axis in self.axes if isinstance(axis, Axis)]
+        return term_axes if len(term_axes) == len(self.axes) else []
 
     def _interleaved_sql(self, write: Write) -> str | None:
-        """The SQL text of the key; None for a Hilbert curve, or if the text would be too long.
+        """Return the SQL text of the key; None for a Hilbert curve, or if the text would be too long.
 
         Each axis gives one part. The key is the sum of the parts, or their XOR if the curve is a snake.
         """
-        axes = self._plain_axes
+        axes = self._term_axes
         if self.curve == "hilbert" or not axes or len(self.pattern) > MAX_SQL_BITS:
             return None
         if sum(len(axis.edges) for axis in axes) > MAX_SQL_EDGES:
@@ -182,8 +173,8 @@ class CurveLayout:
         )
 
     def _key_parts(self, i: int) -> list[str]:
-        """For each rank of axis i, its bits at their places in the key; for a snake, also the bits that it flips."""
-        axes = self._plain_axes
+        """Return for each rank of axis i its bits at their places in the key; for a snake, also the flipped bits."""
+        axes = self._term_axes
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
         return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
@@ -201,19 +192,21 @@ class CurveLayout:
 
 def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
     if isinstance(axis, BlockAxis):
-        return {"layout": layout_to_dict(axis.layout)}
+        return {"layout": {"kind": GroupLayout.kind, **axis.layout.to_dict()}}
     return encode(In(axis.term, tuple(Literal(axis.kind, e) for e in axis.edges))) | {"kind": axis.kind}
 
 
 def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
     if "layout" in value:
-        return BlockAxis(layout_from_dict(value["layout"]))
+        if value["layout"]["kind"] != GroupLayout.kind:
+            raise ValueError(f"an axis of blocks has the kind {value['layout']['kind']!r}, not {GroupLayout.kind!r}")
+        return BlockAxis(GroupLayout.from_dict(value["layout"]))
     in_list = decode({k: v for k, v in value.items() if k != "kind"})
     return Axis(in_list.term, value["kind"], tuple(x.value for x in in_list.literals))
 
 
 def _binary_search(reached: Sequence[str], results: Sequence[str]) -> str:
-    """The CASE that returns `results[n]` for the greatest n whose first n conditions are TRUE; NULL counts as FALSE."""
+    """Return a CASE with the value `results[n]` if exactly the first n conditions are TRUE; NULL counts as FALSE."""
 
     def between(first: int, last: int) -> str:
         if first == last:
@@ -225,7 +218,7 @@ def _binary_search(reached: Sequence[str], results: Sequence[str]) -> str:
 
 
 def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], curve: str = "bits") -> Keys:
-    """One key for each row. A term with more bits than places in the pattern contributes its most significant bits.
+    """Return one key for each row. A term with more bits than the pattern has for it contributes its highest bits.
 
     >>> keys_of([np.array([2], np.uint64), np.array([1], np.uint64)], [2, 2], (0, 1, 0, 1)).tolist()
     [9]
@@ -240,9 +233,10 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
 
 
 def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
-    """Keys of a snake from those of Z-order.
+    """Convert keys of Z-order to keys of a snake.
 
-    Adjacent bits of one term are one step. A step runs backwards after an odd one: its last bit flips all bits below.
+    Adjacent bits of one term are one step. After an odd step the next runs backwards: the last bit of a step flips all
+    lower bits.
 
     >>> turned(np.arange(8, dtype=np.uint64), (0, 1, 1)).tolist()
     [0, 1, 2, 3, 7, 6, 5, 4]
@@ -256,17 +250,17 @@ def turned(keys: Keys, pattern: Sequence[int]) -> Keys:
 
 
 def places_of(bits: Sequence[int], pattern: Sequence[int]) -> list[Ints]:
-    """For each term, the places of its bits in the key, lowest bit first; -1 for bits that the pattern leaves out.
+    """Return for each term the places of its bits in the key, lowest bit first; -1 for bits not in the pattern.
 
     >>> [places.tolist() for places in places_of([2, 3], (0, 1, 0, 1))]
     [[1, 3], [-1, 0, 2]]
     """
     places = [np.full(n, -1) for n in bits]
-    left = list(bits)
+    bits_left = list(bits)
     for place, term in zip(range(len(pattern) - 1, -1, -1), pattern, strict=True):
-        left[term] -= 1
-        if left[term] >= 0:
-            places[term][left[term]] = place
+        bits_left[term] -= 1
+        if bits_left[term] >= 0:
+            places[term][bits_left[term]] = place
     return places
 
 
@@ -294,11 +288,11 @@ def _hilbert(ranks: Sequence[Keys], bits: int) -> list[Keys]:
     return [c ^ flip for c in x]
 
 
-def edges_of(values: Sequence[Value], counts: Ints, most: int) -> tuple[Value, ...]:
-    """At most `most` edges that split sorted distinct values into runs of about equal row counts."""
-    if len(values) - 1 <= most:
+def edges_of(values: Sequence[Value], counts: Ints, limit: int) -> tuple[Value, ...]:
+    """Return at most `limit` edges that split sorted distinct values into runs of about equal row counts."""
+    if len(values) - 1 <= limit:
         return tuple(values[1:])
     ends = np.cumsum(counts)
-    targets = ends[-1] * np.arange(1, most + 1) / (most + 1)
+    targets = ends[-1] * np.arange(1, limit + 1) / (limit + 1)
     places = np.unique(np.searchsorted(ends, targets, side="left") + 1)
     return tuple(values[p] for p in places.tolist() if p < len(values))

@@ -1,4 +1,4 @@
-"""Rows grouped by which features hold: bottom-up row groups, and Pando's cells.
+"""Rows grouped by the features that hold on them: bottom-up row groups, and Pando's cells.
 
 features (x < 5, y = 1)     a row's vector: TRUE FALSE -> 10     blocks {11: 0, 10: 0, 00: 1}
 """
@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -56,13 +57,13 @@ class GroupLayout:
 
     @cached_property
     def vectors(self) -> Bools:
-        """Blocks x features: whether the feature holds on some row of the block."""
+        """Whether a feature holds on some row of a block, as blocks x features."""
         holds = np.zeros((self.blocks, len(self.predicates)), bool)
         for vector, block in self.block_of.items():
             holds[block] |= np.array([c == "1" for c in vector])
         return holds
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str | None:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class GroupLayout:
 
 
 def text_of(vector: Bools) -> str:
-    """The vector as a key of `block_of`.
+    """Return the vector as a key of `block_of`.
 
     >>> text_of(np.array([True, False]))
     '10'

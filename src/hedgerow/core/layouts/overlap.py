@@ -1,12 +1,12 @@
-"""A tree whose small leaves are copied into large leaves beside them, so that a query need not open a second block.
+"""A tree whose small leaves are copied into neighbouring large leaves, so that a query need not open a second block.
 
         N            cells   four cells of N rows, and a small cell in the middle
       N + N          home    the block that stores the rows of the small cell
         N            copies  the other three blocks, which store copies of these rows
 
-A cut may leave one side smaller than a block. Large leaves are blocks; a small leaf has one of them as its home, and is
-copied to its neighbours where that pays (Yang et al., SIGMOD 2020, 6.2). The layout assigns every row to one block, its
-home. The writer makes the copies, and the index lists them.
+One side of a cut may be smaller than a block. Large leaves are blocks. A small leaf has one of them as its home, and is
+copied to its neighbours where that pays off (Yang et al., SIGMOD 2020, 6.2). The layout assigns every row to one block,
+its home. The writer makes the copies, and the index lists them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import numpy as np
 from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import regroup
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -57,29 +58,29 @@ class OverlapLayout:
 
     @cached_property
     def homes(self) -> TreeLayout:
-        """The same tree, with the home blocks in place of the cells."""
+        """The same tree, with home blocks instead of cells."""
         return self.tree.relabelled(self.home)
 
     def assign(self, rows: Rows) -> BlockIds:
         return self.homes.assign(rows)
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
         return self.homes.assign_sql(write, let)
 
     def describe(self, block: int) -> Predicate:
         return self.homes.describe(block)
 
     def code(self, block: int, cell: int) -> int:
-        """One number for the pair of a block and a cell that is copied to it."""
+        """Return one number for the pair of a block and a cell that is copied to it."""
         return block * len(self.home) + cell
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of a cell and a block that has a copy of it."""
+        """The pairs of a cell and a block that has a copy of it."""
         return [(cell, block) for cell, blocks in enumerate(self.copies) for block in blocks]
 
     def index(self, rows: Rows) -> BlockIndex:
-        """The index of the blocks if these rows were the whole table: first the homes, then the copies."""
+        """Return the index of the blocks if these rows were the whole table: first the homes, then the copies."""
         cells = self.tree.assign(rows).astype(np.int64)
         home = np.array(self.home, np.int64)
         places = [(np.arange(len(cells)), cells, home[cells])]

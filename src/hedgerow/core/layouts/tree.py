@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets, sql_of
+from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns_of, conjunction, disjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
 from hedgerow.core.predicates.step_functions import (
     Break,
     Steps,
@@ -67,33 +67,34 @@ class TreeLayout:
         ids = np.zeros(len(rows), np.int32)
         todo = [(0, np.arange(len(rows)))] if self.nodes else []
         while todo:
-            node, here = todo.pop()
+            node, in_node = todo.pop()
             cut, *kids = self.nodes[node]
-            left = goes_left[cut][here]
-            for child, part in zip(kids, (here[left], here[~left]), strict=True):
+            left = goes_left[cut][in_node]
+            for child, in_child in zip(kids, (in_node[left], in_node[~left]), strict=True):
                 if child < 0:
-                    ids[part] = ~child
-                elif len(part):
-                    todo.append((child, part))
+                    ids[in_child] = ~child
+                elif len(in_child):
+                    todo.append((child, in_child))
         return ids
 
-    def assign_sql(self, write: Write = sql_of, let: Let = in_brackets) -> str:
-        """Nested CASEs; NULL goes to the right, as in the tree. Built without recursion.
+    def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
+        """Return nested CASEs; NULL goes to the right, as in the tree. Deep trees need no recursion here.
 
         A run of right turns is one CASE: Spark takes five times as long to parse a CASE inside the ELSE of another.
         """
         branches: dict[int, str] = {}
         for node in reversed(self.top_down()):
             cut, left, right = self.nodes[node]
-            then = str(~left) if left < 0 else f"CASE {branches.pop(left)} END"
-            rest = f"ELSE {~right}" if right < 0 else branches.pop(right)
-            branches[node] = f"WHEN {write(self.cuts[cut])} THEN {then} {rest}"
+            on_left = str(~left) if left < 0 else f"CASE {branches.pop(left)} END"
+            on_right = f"ELSE {~right}" if right < 0 else branches.pop(right)
+            branches[node] = f"WHEN {write(self.cuts[cut])} THEN {on_left} {on_right}"
         return f"CASE {branches[0]} END" if branches else "0"
 
     def relabelled(self, block_of: Sequence[int]) -> TreeLayout:
-        """The same tree with `block_of[b]` as the block of leaf ~b; several leaves may then be one block.
+        """Return the same tree with `block_of[b]` as the block of leaf ~b; several leaves may get the same block.
 
-        A node with one block on both sides is dropped, but the root only if that is block 0: a tree without nodes.
+        A node with the same block on both sides is dropped; the root only for block 0, because a tree without nodes
+        means block 0.
         """
         new: dict[int, int] = {}  # for each node, its block as ~b, or the node itself if it still cuts
 
@@ -125,7 +126,7 @@ class TreeLayout:
         return order
 
     def paths(self) -> Iterator[tuple[int, tuple[tuple[int, bool], ...]]]:
-        """For each leaf, its block and the cuts above it, each with the side taken (True: left)."""
+        """Yield for each leaf its block and the cuts above it, each with the side taken (True: left)."""
         todo: list[tuple[int, tuple[tuple[int, bool], ...]]] = [(0 if self.nodes else -1, ())]
         while todo:
             node, path = todo.pop()
@@ -136,7 +137,7 @@ class TreeLayout:
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
 
     def describe(self, block: int) -> Predicate:
-        """A readable predicate that is TRUE on exactly the rows of the block.
+        """Return a readable predicate that is TRUE on exactly the rows of the block.
 
         >>> from hedgerow.core.predicates.nodes import Compare, col, lit
         >>> x = col("x")
@@ -147,7 +148,7 @@ class TreeLayout:
         return normalise(disjunction(*(self._of_path(path) for b, path in self.paths() if b == block)))
 
     def outline(self, deepest: int = 4) -> str:
-        """The tree as indented text; a subtree below depth `deepest` is shown as its number of leaves.
+        """Return the tree as indented text; a subtree below depth `deepest` is shown as its number of leaves.
 
         >>> from hedgerow.core.predicates.nodes import Compare, col, lit
         >>> x = col("x")
@@ -185,7 +186,7 @@ class TreeLayout:
     def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
         parts = []
         for s in allowed_by(self.cuts, path).values():
-            steps = replace(s.steps, on_null=s.steps.on_null or None)  # NULL for FALSE gives a shorter text
+            steps = replace(s.steps, on_null=s.steps.on_null or None)  # NULL instead of FALSE gives a shorter text
             parts.append(predicate_from_steps(replace(s, steps=steps)) or TRUE)
         for cut, left in path:
             p = self.cuts[cut]
@@ -204,7 +205,7 @@ class TreeLayout:
 
 
 def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:
-    """For each term, a step function that is TRUE on the values (and NULL) that the path lets through."""
+    """Return for each term a step function that is TRUE on the values (and NULL) that the path lets through."""
     allowed: Allowed = {}
     for cut, left in path:
         s = stepwise(cuts[cut])
@@ -218,7 +219,7 @@ def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> A
 
 
 def promises(allowed: Sequence[Allowed]) -> dict[str, TermStats]:
-    """Statistics of the values that are let through: entry i describes `allowed[i]`."""
+    """Build statistics of the values that are let through: entry i describes `allowed[i]`."""
     every = {(s.term, s.kind) for steps in allowed for s in steps.values()}
     return {term_text(t): _promise(t, k, allowed) for t, k in sorted(every, key=str) if k is not None}
 
@@ -234,7 +235,7 @@ def _promise(term: Term, kind: str, allowed: Sequence[Allowed]) -> TermStats:
 
 
 def _hull(s: Steps) -> tuple[Bound, Bound] | None:
-    """From the first to the last value let through:   --====--==----"""
+    """Return the first and the last value that is let through:   --====--==----   gives   --========----"""
     inside = [i for i, outcome in enumerate(s.outcomes) if outcome is True]
     if not inside:
         return None
@@ -251,7 +252,7 @@ def _end(breaks: tuple[Break, ...], i: int, inward: int) -> Bound:
 
 
 def _points(s: Steps) -> list[Any] | None:
-    """The values let through, if all of them are single values; else None."""
+    """Return the values that are let through, if they are single values and no ranges; else None."""
     points = []
     for i, outcome in enumerate(s.outcomes):
         if outcome is not True:

@@ -1,6 +1,5 @@
-"""How is a layout learned?
+"""Learning a layout, as far as several learners share it; the learners are in `hedgerow.learners`.
 
-In: a sample of the table and its queries, together a `Problem`. Out: a layout. `trees`, `cells` and
-`curve_order` hold the algorithms that learners of several folders share; the learners are in `hedgerow.learners`.
-Imports every other package of core.
+In: a sample of the table and its queries, together a `Problem`. Out: a layout. `trees`, `cells` and `curve_order` hold
+the shared algorithms. Imports every other package of core.
 """

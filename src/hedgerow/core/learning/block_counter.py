@@ -1,6 +1,6 @@
-"""Counts the rows and the statistics of a layout's blocks before any file is written.
+"""Count the rows of a layout's blocks, and collect their statistics, before any file is written.
 
-A learner may ask for this while it fits, for a tree of many small cells. `RowCounter` counts rows in memory;
+A learner may need this while it fits, for a tree of many small cells. `RowCounter` counts rows in memory;
 `spark/compute/count_blocks` counts the whole table.
 """
 
@@ -18,17 +18,17 @@ from hedgerow.core.pruning.row_batch import Rows
 
 
 class BlockCounter(Protocol):
-    """The same layout gives the same counts, so `fit` stays a pure function of its problem."""
+    """A pure function from a layout to the statistics of its blocks, so that `fit` stays a pure function too."""
 
     def count(self, layout: Layout) -> Stats:
-        """The statistics of each block, with rows counted as rows of the table."""
+        """Return the statistics of each block, with rows counted as rows of the table."""
 
 
 @dataclass(frozen=True)
 class RowCounter:
-    """Counts rows in memory; each of the first `counted` stands for `weight` rows of the table.
+    """A counter of rows in memory; each of the first `counted` rows stands for `weight` rows of the table.
 
-    Rows after those are known to be in the table too, and statistics describe them.
+    The rows after these do not count, but they are in the table, so the statistics include them.
     """
 
     rows: Rows

@@ -17,35 +17,37 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.value_codes import NULL_CODE
 
-KEY_BITS = 64  # of a key
-CELL_BITS = 8  # of a key, below those that number the blocks: some hundred cells make up a block
-LEAST_BITS = 8  # of an axis, if the key and the sample have enough
+KEY_BITS = 64  # bits of a key
+CELL_BITS = 8  # bits of a key below the bits that number the blocks: some hundred cells make up a block
+LEAST_BITS = 8  # bits of an axis, if the key and the sample have enough
 
 
 def filtered_terms(problem: Problem) -> dict[Term, float]:
-    """The sample's terms on which queries filter and whose values have an order, the most frequent first; each with the
-    weight of its queries."""
-    known = {term_text(t) for t in problem.sample.rows.ranked}
+    """Return the sample's terms that queries filter on, each with the weight of its queries; the most frequent first.
+
+    Terms whose values have no known order are left out.
+    """
+    ranked = {term_text(t) for t in problem.sample.rows.ranked}
     weights: dict[Term, float] = {}
     for p, weight in zip(problem.predicates, problem.weights, strict=True):
         for term in terms_of(p):
-            if term_text(term) in known:
+            if term_text(term) in ranked:
                 weights[term] = weights.get(term, 0.0) + weight
     return dict(sorted(weights.items(), key=lambda item: (-item[1], term_text(item[0]))))
 
 
 def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
-    """The sample's terms with these names; LayoutError if one is missing."""
-    known = {term_text(t).lower(): t for t in problem.sample.rows.ranked}
-    wanted = [term_text(Column(path_of(name))).lower() for name in names]
-    missing = [name for name in wanted if name not in known]
+    """Return the sample's terms with these names; raise LayoutError if one is missing."""
+    ranked = {term_text(t).lower(): t for t in problem.sample.rows.ranked}
+    texts = [term_text(Column(path_of(name))).lower() for name in names]
+    missing = [text for text in texts if text not in ranked]
     if missing:
-        raise LayoutError(f"the table has no column {', '.join(missing)} to order by; it has {', '.join(known)}")
-    return [known[name] for name in wanted]
+        raise LayoutError(f"the table has no column {', '.join(missing)} to order by; it has {', '.join(ranked)}")
+    return [ranked[text] for text in texts]
 
 
 def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
-    """An axis of at most `bits` bits, with edges at the sample's quantiles; NULL has rank 0 for itself."""
+    """Return an axis of at most `bits` bits, with edges at the sample's quantiles; only NULL has rank 0."""
     column = problem.sample.rows.ranks(term)
     values, places = column.values, column.places
     counts = np.bincount(places[places >= 0], minlength=len(values))
@@ -56,15 +58,15 @@ def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
     return Axis(term, column.type.kind, edges)
 
 
-def turns(axes: Sequence[Axis | BlockAxis]) -> list[int]:
-    """The pattern of a Z-order: the axes contribute a bit in turn, until each has no more."""
+def round_robin_pattern(axes: Sequence[Axis | BlockAxis]) -> list[int]:
+    """Return the pattern of a Z-order: the axes contribute a bit in turn, until none has bits left."""
     return [i for turn in range(max((a.bits for a in axes), default=0)) for i, a in enumerate(axes) if turn < a.bits]
 
 
-def order(
+def curve_layout(
     problem: Problem, axes: Sequence[Axis | BlockAxis], pattern: Sequence[int], curve: str = "bits"
 ) -> CurveLayout:
-    """The layout that cuts the curve into blocks of at least `block_rows`."""
+    """Return the layout that cuts the curve into blocks of at least `block_rows`."""
     if not axes:
         return CurveLayout((), (), ())
     rows = problem.sample.rows
@@ -73,9 +75,10 @@ def order(
 
 
 def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
-    """The first key of each block but the first. A block ends as soon as it has `least` rows; equal keys stay together.
+    """Return the first key of each block but the first.
 
-    If a frequent key would make a block more than twice as large, the block before or after it may have half the size.
+    A block ends as soon as it has `least` rows, but equal keys stay together. If a frequent key would make a block more
+    than twice as large, the block before or after it may have half the size.
 
     >>> bounds_of(np.array([1, 1, 1, 2, 3, 4, 5], np.uint64), 2)
     (2, 4)
@@ -88,11 +91,11 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
 
 @compiled_loop()
 def block_starts(ends: Any, least: int) -> Any:
-    """The runs of equal keys that begin a block, except the first; for the rule see `bounds_of`.
+    """Return the runs of equal keys that begin a block, except the first; for the rule see `bounds_of`.
 
     `ends` are the ends of the runs, as numbers of rows.
     """
-    found = np.empty(len(ends), np.int64)
+    starts = np.empty(len(ends), np.int64)
     blocks, start, at = 0, 0, 0
     while True:
         while at < len(ends) and ends[at] < start + least:
@@ -101,21 +104,21 @@ def block_starts(ends: Any, least: int) -> Any:
             at -= 1
         if at + 1 >= len(ends):
             break
-        rest = ends[-1] - ends[at]
-        if 2 * rest < least and ends[-1] - start > 2 * least and at > 0 and 2 * (ends[at - 1] - start) >= least:
-            at -= 1  # the rest is too small for a block of its own, and too large to add to this one
-            rest = ends[-1] - ends[at]
-        if 2 * rest < least or (rest < least and ends[-1] - start <= 2 * least):
+        remaining = ends[-1] - ends[at]
+        if 2 * remaining < least and ends[-1] - start > 2 * least and at > 0 and 2 * (ends[at - 1] - start) >= least:
+            at -= 1  # the remaining rows are too few for a block of their own, and too many to add to this one
+            remaining = ends[-1] - ends[at]
+        if 2 * remaining < least or (remaining < least and ends[-1] - start <= 2 * least):
             break
         start = ends[at]
         at += 1
-        found[blocks] = at
+        starts[blocks] = at
         blocks += 1
-    return found[:blocks]
+    return starts[:blocks]
 
 
 def bits_each(problem: Problem, n: int) -> int:
-    """The bits of each of n axes: some hundred cells a block, but no more than the sample can distinguish."""
+    """Return the bits of each of n axes: for some hundred cells per block, but not more than the sample's rows need."""
     blocks = max(1, problem.sample.table_rows // problem.block_rows)
     enough = max(LEAST_BITS, ceil((log2(blocks) + CELL_BITS) / max(1, n)))
     return max(1, min(KEY_BITS // max(1, n), ceil(log2(len(problem.sample) + 1)), enough))

@@ -1,11 +1,11 @@
-"""Queries held out: what is learned from the earlier queries is judged on the later ones.
+"""Held-out queries: a layout that is learned from the earlier queries is tested on the later ones.
 
-Some ways to learn fit the queries seen closely, others loosely. How much the next queries resemble the ones seen, only
-the workload can tell:
+Some options of learners fit the observed queries closely, others loosely. The better option depends on the workload:
+how much the next queries resemble the earlier ones.
 
     queries of one shape, as they came   1 2 3 4 5 6 7 8 9
     learned from                         1 2 3 4 5 6
-    judged on                                        7 8 9
+    tested on                                        7 8 9
 
 A trial is cheap: it learns from half of the sample's rows, with fewer synthetic queries.
 """
@@ -30,8 +30,8 @@ from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import shape
 
-HELD_OUT = 3  # one of so many queries of a shape is held out
-LEAST_HELD_OUT = 20  # fewer queries prove nothing
+HELD_OUT = 3  # one of three queries of a shape is held out
+LEAST_HELD_OUT = 20  # fewer held-out queries prove nothing
 
 
 def problem_of(
@@ -44,21 +44,22 @@ def problem_of(
     seed: int = 0,
     amounts: Amounts = NORMAL,
 ) -> Problem:
-    """What to learn from the queries: they, synthetic ones like them, and a trial on queries held out."""
-    asked, shares, noted, seen = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
-    problem = replace(Problem.build(noted, asked, block_rows, shares, cuts, seed, amounts.cuts), observed_share=seen)
+    """Build a problem from the queries, with synthetic queries like them, and a trial on held-out queries."""
+    drawn = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
+    problem = Problem.build(drawn.sample, drawn.predicates, block_rows, drawn.weights, cuts, seed, amounts.cuts)
+    problem = replace(problem, observed_share=drawn.observed_share)
     if recurrence == 1:
         return problem
-    # A learner may ask it for more than one choice.
+    # Cached, because a learner may use the trial for more than one option.
     trial = cache(lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed))
     return replace(problem, trial=trial)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A problem of a part of the queries; the others, held out, are asked of an index of all the sample's rows.
+    """A problem with a part of the queries; the held-out queries are tested on an index of all the sample's rows.
 
-    `noted`: the conditions that an index would note whatever the layout, had the problem's queries been all.
+    `noted` are the conditions that an index would note under any layout, if the problem's queries were all queries.
     """
 
     problem: Problem
@@ -71,10 +72,10 @@ class HeldOut:
         return replace(self, problem=self.problem.with_block_rows(block_rows))
 
     def reads(self, layout: Layout) -> float:
-        """The share of rows that a query held out reads in a layout, as a weighted mean."""
+        """Return the share of rows that a held-out query reads in a layout, as a weighted mean."""
         rows = self.sample.rows
-        known = (*self.noted, *(f for f in layout.features if isinstance(f, Predicate)))
-        described = replace(self.sample, rows=rows.knowing({p: rows.evaluate(p) for p in known}))
+        noted = (*self.noted, *(f for f in layout.features if isinstance(f, Predicate)))
+        described = replace(self.sample, rows=rows.with_truths({p: rows.evaluate(p) for p in noted}))
         index = index_of_assignment(layout.assign(rows), layout.blocks, described)
         read = [index.blocks.rows[index.to_open(p)].sum() for p in self.queries]
         return float(np.dot(read, self.weights)) / (sum(self.weights) * len(rows))
@@ -89,25 +90,25 @@ def _trial(
     cuts: Kind,
     seed: int,
 ) -> HeldOut | None:
-    """None if too few queries can be held out."""
+    """Hold out the later queries; return None if they are too few."""
     later = _later(predicates)
     earlier = sorted({*range(len(predicates))} - {*later})
-    asked, judged = [predicates[i] for i in earlier], [predicates[i] for i in later]
-    own, of_judged = [weights[i] for i in earlier], [weights[i] for i in later]
-    if len(later) < LEAST_HELD_OUT or not sum(own) or not sum(of_judged):
-        return None  # of queries without weight there is no mean
-    drawn = redrawn(asked, own, sample, recurrence, seed, QUICK.draws)
+    training, held_out = [predicates[i] for i in earlier], [predicates[i] for i in later]
+    training_weights, held_out_weights = [weights[i] for i in earlier], [weights[i] for i in later]
+    if len(later) < LEAST_HELD_OUT or not sum(training_weights) or not sum(held_out_weights):
+        return None  # queries without weight have no weighted mean
+    drawn = redrawn(training, training_weights, sample, recurrence, seed, QUICK.draws)
     half = drawn.sample.part(-(-len(sample) // 2), seed)
     problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
     counter = RowCounter(drawn.sample.rows, 1 / sample.fraction)
     problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
-    atoms = {atom for query in asked for atom in atoms_of(query)}
-    noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(asked, drawn.sample.rows.distinct))
-    return HeldOut(problem, tuple(judged), tuple(of_judged), drawn.sample, noted)
+    atoms = {atom for query in training for atom in atoms_of(query)}
+    noted = (*(p for p in sample.rows.truths if p in atoms), *conditions_to_note(training, drawn.sample.rows.distinct))
+    return HeldOut(problem, tuple(held_out), tuple(held_out_weights), drawn.sample, noted)
 
 
 def _later(predicates: Sequence[Predicate]) -> list[int]:
-    """The places of the last third of each shape's queries."""
+    """Return the places of the last third of each shape's queries."""
     by_shape: dict[str, list[int]] = {}
     for i, p in enumerate(predicates):
         by_shape.setdefault(shape(p), []).append(i)

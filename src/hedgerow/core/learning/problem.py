@@ -1,4 +1,4 @@
-"""The input of a learner, `Problem`, and the protocol that it implements: `fit(problem) -> Layout`."""
+"""The input of a learner, `Problem`, and the protocol of learners: `fit(problem) -> Layout`."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from hedgerow.core.workload.query_clauses import Clauses
 
 
 class Trial(Protocol):
-    """A problem of a part of the queries, and what the queries held out read in a layout that was learned from it."""
+    """A problem with a part of the queries; layouts that are learned from it are tested on the held-out queries."""
 
     @property
     def problem(self) -> Problem: ...
 
-    def reads(self, layout: Layout) -> float: ...
+    def reads(self, layout: Layout) -> float:
+        """Return the share of rows that a held-out query reads in the layout, as a weighted mean."""
 
     def with_block_rows(self, block_rows: int) -> Trial: ...
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A table to lay out: a sample, weighted predicates, the cuts that may be used, and the least rows of a block.
+    """A table to lay out: a sample, weighted predicates, the candidate cuts, and the least rows of a block.
 
-    `truth` is cuts x sample rows: whether the cut is TRUE on the row.
+    `truth` is a mask of cuts x sample rows: whether the cut is TRUE on the row.
     """
 
     sample: Sample
@@ -53,9 +54,9 @@ class Problem:
     block_rows: int
     seed: int = 0
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
-    counter: BlockCounter | None = None  # of all rows; without it, the sample's rows are counted
-    trial: Callable[[], Trial | None] | None = None  # for learners that choose by queries held out
-    kind: Kind = "atoms"  # of the cuts
+    counter: BlockCounter | None = None  # counts the rows of the whole table; None: the sample's rows are counted
+    trial: Callable[[], Trial | None] | None = None  # for learners that choose an option by held-out queries
+    kind: Kind = "atoms"  # the kind of the cuts
     most_cuts: int = NORMAL.cuts
 
     @staticmethod
@@ -69,38 +70,37 @@ class Problem:
         most_cuts: int = NORMAL.cuts,
         known: Mapping[Predicate, Bools] = MappingProxyType({}),
     ) -> Problem:
-        """Collect the cuts of the predicates and, of those with too few rows for a block, where their values begin.
+        """Collect the cuts of the predicates; for a cut with too few rows for a block, add cuts where its values begin.
 
-        Cuts that cannot be evaluated on the sample are left out. `known`: the truth of some cuts, if it was evaluated
-        before."""
+        Cuts that cannot be evaluated on the sample are left out. `known`: the truth of cuts that were evaluated before.
+        """
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
-        asked = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample, known)
-        few = (cut for cut, true in asked.items() if true.sum() < block_rows * sample.fraction)
-        begin = (begin for cut in few for begin in begins(cut, sample.rows.distinct))
-        added = _outcomes(islice(begin, most_cuts), sample, known)
-        truth = dict(sorted((asked | added).items(), key=lambda pair: predicate_text(pair[0])))
+        from_queries = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample, known)
+        rare = (cut for cut, true in from_queries.items() if true.sum() < block_rows * sample.fraction)
+        where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
+        added = _outcomes(islice(where_values_begin, most_cuts), sample, known)
+        truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
         return Problem(
             sample, predicates, weights, tuple(truth), outcomes, block_rows, seed, kind=cuts, most_cuts=most_cuts
         )
 
     def with_block_rows(self, block_rows: int) -> Problem:
-        """The same problem with larger or smaller blocks."""
+        """Return the same problem with larger or smaller blocks."""
         if block_rows == self.block_rows:
             return self
         trial = self.trial
 
         def sized() -> Trial | None:
-            made = None if trial is None else trial()
-            return None if made is None else made.with_block_rows(block_rows)
+            original = None if trial is None else trial()
+            return None if original is None else original.with_block_rows(block_rows)
 
-        known = dict(zip(self.cuts, self.truth, strict=True))
-        how = self.weights, self.kind, self.seed, self.most_cuts, known
-        made = Problem.build(self.sample, self.predicates, block_rows, *how)
+        truth = dict(zip(self.cuts, self.truth, strict=True))
+        options = self.weights, self.kind, self.seed, self.most_cuts, truth
         return replace(
-            made,
+            Problem.build(self.sample, self.predicates, block_rows, *options),
             observed_share=self.observed_share,
             counter=self.counter,
             trial=None if trial is None else cache(sized),
@@ -117,17 +117,17 @@ class Problem:
         return Clauses.of(self.cuts, self.predicates, self.weights)
 
     def cells(self, layout: Layout) -> Cells:
-        """The blocks of a preliminary layout as cells, with the facts that an index of these blocks would hold."""
+        """Return the blocks of a preliminary layout as cells, with the facts in an index of these blocks."""
         counter = self.counter or RowCounter(self.sample.rows, 1 / self.sample.fraction)
-        known = counter.count(layout)
-        rows = known.rows
-        outcomes = np.array([possible_outcomes(cut, known) for cut in self.cuts], np.uint8)
+        stats = counter.count(layout)
+        rows = stats.rows
+        outcomes = np.array([possible_outcomes(cut, stats) for cut in self.cuts], np.uint8)
         bits = outcomes.reshape(len(self.cuts), len(rows)).T
         empty = (rows == 0)[:, None]
         return Cells(rows, (bits & T_BIT > 0) & ~empty, (bits & (F_BIT | N_BIT) > 0) & ~empty)
 
     def reads(self, layout: Layout) -> float:
-        """The share of the sample's rows that a query reads, as a weighted mean over the queries."""
+        """Return the share of the sample's rows that a query reads, as a weighted mean over the queries."""
         cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
@@ -146,13 +146,13 @@ class Learner(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the user named for the learner; the sample has to hold them. None: the queries decide."""
+        """The columns that the user named for the learner; the sample must contain them. Empty: the queries decide."""
 
     def fit(self, problem: Problem) -> Layout: ...
 
 
 @runtime_checkable
 class GivesReasons(Protocol):
-    """A learner that tells why its layout is as it is."""
+    """A learner that can explain its layout."""
 
     def reasons(self, problem: Problem, layout: Any) -> list[str]: ...

@@ -1,7 +1,7 @@
-"""Choose the column that rows are sorted by inside a block, so that readers skip the parts in which no row matches.
+"""Choose the column to sort rows by inside a block, so that readers skip runs of rows in which no row matches.
 
-Parquet keeps the bounds of short runs of rows, and Spark skips by them inside of the files that it opens. What that
-saves depends on the columns of the condition: a run of long texts takes more work than a run of dates.
+Parquet stores bounds for short runs of rows, and Spark uses them to skip inside the files that it opens. The time saved
+depends on the columns of the condition: a run of long texts takes more work than a run of dates.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.value_codes import RankedColumn
 
-RUN_ROWS = 20_000  # of a table, with bounds of their own: Parquet's default for a page
-_MIN_SAMPLED = 20  # rows of the sample in a run: fewer have narrower bounds than the run itself
+RUN_ROWS = 20_000  # rows of a table with bounds of their own: Parquet's default for a page
+_MIN_SAMPLED = 20  # rows of the sample in a run: the bounds of fewer rows are much narrower than the run's
 _MAX_QUERIES = 300
-# In nanoseconds, measured on lineitem: a value of fixed size takes as long as three bytes of a text, however many bytes
-# it has in the file. A text is unpacked and searched byte by byte.
+# In nanoseconds, measured on lineitem: a value of fixed size takes as long as three bytes of a text, whatever its size
+# in the file. A text is decompressed and searched byte by byte.
 _VALUE, _BYTE_OF_TEXT = 3.0, 1.0
 _OF_ANY_LENGTH = (kinds.STRING, kinds.BINARY, kinds.OTHER)
 
 
 def best_order(layout: Layout, problem: Problem) -> str | None:
-    """The top-level column that saves the problem's queries most work, as SQL writes it.
+    """Return the SQL name of the top-level column that saves the problem's queries most work.
 
-    None if no column lets them skip any rows, or if the layout orders rows itself."""
+    Return None if no column lets them skip any rows, or if the layout orders rows itself.
+    """
     if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
         return None
     rows = problem.sample.rows
@@ -42,26 +43,27 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     if not columns:
         return None
     blocks, length = VirtualBlocks.of(layout, problem.sample), _rows_of_run(problem.sample)
-    # Each query, and the work that a row of each block is for it.
-    asked = [(p, weight * work(problem.sample, p) * blocks.chances(p)) for p, weight in some_queries(problem)]
+    # Each query, with the expected work per row of each block.
+    work_per_row = [(p, weight * work(problem.sample, p) * blocks.chances(p)) for p, weight in some_queries(problem)]
 
-    def left(places: np.ndarray) -> float:
-        """The work of all queries if rows lie in this order."""
+    def total_work(places: np.ndarray) -> float:
+        """Return the work of all queries if rows are in this order."""
         run = _runs(blocks.block, places, length)
         runs = _index_of_runs(run, problem.sample)
         block = blocks.block[np.unique(run, return_index=True)[1]]
-        return sum(float(of_a_row[block] @ (runs.blocks.rows * runs.to_open(p))) for p, of_a_row in asked)
+        return sum(float(per_row[block] @ (runs.blocks.rows * runs.to_open(p))) for p, per_row in work_per_row)
 
-    usual = left(np.zeros(len(rows), np.int64))
-    found = {term_text(c): left(rows.ranked[c].places) for c in columns}
-    best = min(found, key=lambda name: found[name])
-    return best if found[best] < usual else None
+    unsorted_work = total_work(np.zeros(len(rows), np.int64))
+    work_by_column = {term_text(c): total_work(rows.ranked[c].places) for c in columns}
+    best = min(work_by_column, key=lambda name: work_by_column[name])
+    return best if work_by_column[best] < unsorted_work else None
 
 
 def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
-    """What Parquet itself knows of the runs of rows in a layout's blocks: the values of columns, and no condition.
+    """Return the statistics that Parquet itself stores about the runs of rows in a layout's blocks.
 
-    `order`: the column that rows of a block are sorted by; None: none, or the layout's own."""
+    `order` is the column that the rows of a block are sorted by; with None they are unsorted, or in the layout's order.
+    """
     rows = sample.rows
     column = next((c for c in rows.ranked if term_text(c) == order), None)
     if isinstance(layout, CurveLayout) and layout.key_sql() is not None:
@@ -74,7 +76,7 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
 
 
 def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:
-    """The bounds of columns; Parquet knows nothing of conditions and expressions."""
+    """Return the bounds of columns; Parquet stores no statistics about conditions and expressions."""
     columns: dict[Term, RankedColumn] = {t: values for t, values in sample.rows.ranked.items() if isinstance(t, Column)}
     return BlockIndex(collect(columns, None, run, int(run.max()) + 1, max_distinct=0))
 
@@ -84,7 +86,7 @@ def _rows_of_run(sample: Sample) -> int:
 
 
 def work(sample: Sample, p: Predicate) -> float:
-    """The work of reading the columns of a condition in one row."""
+    """Return the work of reading the columns of a condition in one row."""
     return sum(_work(sample, quote_name(name)) for name in {c.path[0] for c in columns_of(p)})
 
 
@@ -94,17 +96,17 @@ def _work(sample: Sample, name: str) -> float:
     return _VALUE + _BYTE_OF_TEXT * (sample.unpacked or sample.width).get(name, 0.0)
 
 
-def some_queries(problem: Problem, most: int = _MAX_QUERIES) -> list[tuple[Predicate, float]]:
-    """Predicates drawn by weight, and how often each was drawn; all of them, if they are few."""
-    if len(problem.predicates) <= most:
+def some_queries(problem: Problem, limit: int = _MAX_QUERIES) -> list[tuple[Predicate, float]]:
+    """Draw predicates by weight, and count how often each is drawn; if they are few, return all with their weights."""
+    if len(problem.predicates) <= limit:
         return list(zip(problem.predicates, problem.weights, strict=True))
     share = np.array(problem.weights) / sum(problem.weights)
-    drawn = np.random.default_rng(problem.seed).multinomial(most, share)
+    drawn = np.random.default_rng(problem.seed).multinomial(limit, share)
     return [(problem.predicates[i], float(drawn[i])) for i in np.flatnonzero(drawn).tolist()]
 
 
 def _runs(block: np.ndarray, value: np.ndarray, rows: int) -> Ints:
-    """The run of each row, if the rows of each block are sorted by value and divided into runs of so many."""
+    """Return the run of each row, if the rows of a block are sorted by value and divided into runs of `rows` rows."""
     order = np.lexsort((value, block))
     place = np.arange(len(order)) - np.searchsorted(block[order], block[order])
     run = np.empty(len(order), np.int64)

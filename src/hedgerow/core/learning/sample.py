@@ -24,7 +24,8 @@ from hedgerow.core.pruning.row_batch import Rows
 class Sample:
     """Rows of a table; `width` is the mean size in bytes of a column's values in the whole table, as stored.
 
-    `unpacked`: the same after decompression, where it is known."""
+    `unpacked` is the same after decompression, for columns where it is known.
+    """
 
     rows: Rows
     table_rows: int
@@ -40,25 +41,28 @@ class Sample:
         return len(self) / self.table_rows if self.table_rows else 1.0
 
     def part(self, rows: int, seed: int = 0) -> Sample:
-        """So many of the rows, in their order. At random, because every second row of a table may be of one kind."""
+        """Return `rows` random rows, in their order.
+
+        Rows at equal distances would not do: every second row of a table may be of one kind.
+        """
         if rows >= len(self):
             return self
-        return replace(self, rows=self.rows.take(_some_of(len(self), rows, seed)))
+        return replace(self, rows=self.rows.take(_random_places(len(self), rows, seed)))
 
     def noting(self, predicates: Iterable[Predicate]) -> Sample:
-        """The same rows with the outcomes of these predicates noted, as in an index."""
+        """Return the same rows with the outcomes of these predicates noted, as in an index."""
         truths = dict(self.rows.truths)
         for p in predicates:
             with suppress(LayoutError):
                 truths[p] = self.rows.evaluate(p)
-        return replace(self, rows=self.rows.knowing(truths))
+        return replace(self, rows=self.rows.with_truths(truths))
 
     @cached_property
     def _selectivities(self) -> dict[str, float | None]:
         return {}
 
     def selectivity(self, p: Predicate) -> float | None:
-        """The share of rows on which the predicate is TRUE; None if only Spark could evaluate it. Cached."""
+        """Return the share of rows on which the predicate is TRUE, from a cache; None if only Spark can evaluate it."""
         cache, key = self._selectivities, predicate_text(p)
         if key not in cache:
             try:
@@ -77,14 +81,13 @@ class Sample:
         """Draw `rows` random rows of an Arrow table (default: all), in its order; `truths` are per row of the table."""
         if not table.num_rows:
             raise LayoutError("the table is empty, so there is nothing to learn from")
-        whole = Rows(Rows.of_table(table).columns, truths or {})
+        drawn = Rows(Rows.of_table(table).columns, truths or {})
         width = {quote_name(name): table[name].nbytes / table.num_rows for name in table.column_names}
-        drawn = whole
         if rows is not None and rows < table.num_rows:
-            drawn = whole.take(_some_of(table.num_rows, rows, seed))
+            drawn = drawn.take(_random_places(table.num_rows, rows, seed))
         return Sample(drawn, table.num_rows, as_schema(table.schema), width)
 
 
-def _some_of(n: int, count: int, seed: int) -> np.ndarray:
-    """So many random places below `n`, in order."""
+def _random_places(n: int, count: int, seed: int) -> np.ndarray:
+    """Return `count` random places below `n`, in order."""
     return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))

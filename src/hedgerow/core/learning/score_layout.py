@@ -1,4 +1,4 @@
-"""Estimate what a workload would read under a layout: rows, blocks and bytes of each query, and the rows that match."""
+"""Estimate the shares of rows, blocks and bytes that each query would read under a layout, and its selectivity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def score_index(
 ) -> Score:
     """Score the blocks that the queries open; the sample provides column widths and the share of rows that match.
 
-    `chances`: how likely a query opens each block, where the index knows only the sample's rows."""
+    `chances` returns the probability that a query opens each block; by default the index decides.
+    """
     rows = index.blocks.rows
     scores = []
     for query in queries:
@@ -47,7 +48,7 @@ def score_index(
 
 
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:
-    """The share of the table's bytes in the columns that the query reads."""
+    """Return the share of the table's bytes in the columns that the query reads."""
     total, names = sum(sample.width.values()), read_columns(reads, p)
     if names is None or not total:
         return 1.0

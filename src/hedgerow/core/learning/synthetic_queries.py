@@ -1,14 +1,14 @@
-"""Synthetic queries: the observed queries with other literals, as tomorrow's queries may have them.
+"""Synthetic queries: the observed queries with other literals, which later queries may have.
 
-Queries of one shape differ only in their literals. A literal that is equal in all of them stays as it is; the others
+Queries of one shape differ only in their literals. A literal that is equal in all of them stays unchanged; the others
 are drawn again:
 
-    l_shipdate >= '1995-03-02' AND l_shipdate < '1995-03-09'    all dates shift together, within the range seen
-    l_quantity < 24                                             so do the bounds of one column
+    l_shipdate >= '1995-03-02' AND l_shipdate < '1995-03-09'    all dates shift together, in the observed range
+    l_quantity < 24                                             the bounds of a column shift together too
     p_brand = 'Brand#12', c_nation IN ('PERU', 'CHINA')         other values of the column; equal ones stay equal
     p_name LIKE '%green%'                                       other words of the column
 
-Synthetic queries weigh less if literals recur: a dashboard repeats its queries, an analyst does not.
+Synthetic queries have less weight if literals recur: a dashboard repeats its queries, an analyst does not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hedgerow.core.arrays import Bits
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.word_search import WORD, Searched, search_for, searched_word
+from hedgerow.core.learning.word_search import WORD, SearchableTexts, search_for, searched_word
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import fits
 from hedgerow.core.predicates.nodes import (
@@ -60,20 +60,22 @@ from hedgerow.core.workload.queries import shape
 Recurrence: TypeAlias = float | Choice["auto"]
 Weighted: TypeAlias = list[tuple[Predicate, float]]
 
-LEAST_OBSERVED_SHARE = 0.25  # of its weight that an observed query keeps if literals never recur
+LEAST_OBSERVED_SHARE = 0.25  # the share of its weight that an observed query keeps if literals never recur
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
-_MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # of a column: frequent words to draw from, rows in which they are counted
+_MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # per column: frequent words to draw from; rows to count them in
 _WIDE = Context(prec=120)  # more than any decimal's digits
-_MAX_DRAWS = 5  # for each synthetic query: a draw that contradicts itself is replaced
-_MAX_EQUALITIES = 3  # a drawn IN list of so many values becomes an OR of equalities
-_MAX_PICKS = 8  # of a random value that is not taken yet
+_MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
+_MAX_EQUALITIES = 3  # a drawn IN list of at most this many values becomes an OR of equalities
+_MAX_PICKS = 8  # attempts to draw a value that is not used yet
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.TIME, *_TIMES)
 
 
 class Redrawn(NamedTuple):
-    """Observed and synthetic queries. `sample` notes outcomes of the drawn conditions that only Spark could evaluate;
-    `observed_share` is the observed queries' share of the total weight."""
+    """Observed and synthetic queries; `observed_share` is the observed queries' share of the total weight.
+
+    `sample` also has the outcomes of the drawn searches, which the evaluator alone could not evaluate.
+    """
 
     predicates: tuple[Predicate, ...]
     weights: tuple[float, ...]
@@ -81,23 +83,23 @@ class Redrawn(NamedTuple):
     observed_share: float
 
 
-def recurrence_of(asked: Sequence[tuple[Any, ...]], weights: Sequence[float] | None = None) -> float:
-    """The estimated probability that the next query of a shape repeats the literals of an earlier one.
+def recurrence_of(literals: Sequence[tuple[Any, ...]], weights: Sequence[float] | None = None) -> float:
+    """Estimate the probability that the next query of a shape repeats the literals of an earlier one.
 
-    It is the share of those that came more than once, by weight (the estimate of Good and Turing).
+    It is the share of the queries, by weight, whose literals came more than once (the estimate of Good and Turing).
 
     >>> [round(recurrence_of(q), 2) for q in ([(1,), (2,), (3,)], [(1,)] * 9)]
     [0.0, 0.82]
     """
-    own = [1.0] * len(asked) if weights is None else list(weights)
-    times = Counter(asked)
-    again = sum(w for literals, w in zip(asked, own, strict=True) if times[literals] > 1)
-    total = sum(own)
-    return again / (total * (1 + IMAGINED_NEW_QUERIES / len(own))) if total else 0.0
+    weights = [1.0] * len(literals) if weights is None else list(weights)
+    times = Counter(literals)
+    repeated = sum(w for query, w in zip(literals, weights, strict=True) if times[query] > 1)
+    total = sum(weights)
+    return repeated / (total * (1 + IMAGINED_NEW_QUERIES / len(weights))) if total else 0.0
 
 
-def searched(predicates: Sequence[Predicate]) -> list[Term]:
-    """Return the columns that are searched for words; the sample has to hold them, so that other words can be drawn."""
+def searched_columns(predicates: Sequence[Predicate]) -> list[Term]:
+    """Return the columns that are searched for words; the sample must contain them, to draw other words."""
     searches = (atom for p in predicates for atom in atoms_of(p) if searched_word(atom) is not None)
     return list(dict.fromkeys(atom.term for atom in searches if isinstance(atom, Like)))
 
@@ -122,16 +124,17 @@ def redrawn(
     for group in _groups(predicates, weights):
         repeats = recurrence_of(group.values, group.weights) if recurrence == "auto" else float(recurrence)
         draws = [group.draw(i, times, domains, r) for i in range(len(group.predicates))]
-        drawn = [(p, w / len(own)) for w, own in zip(group.weights, draws, strict=True) for p in own]
+        drawn = [(p, w / len(variants)) for w, variants in zip(group.weights, draws, strict=True) for p in variants]
         share = LEAST_OBSERVED_SHARE + (1 - LEAST_OBSERVED_SHARE) * repeats if drawn else 1.0
         weighted += [(p, share * w) for p, w in zip(group.predicates, group.weights, strict=True)]
         weighted += [(p, (1 - share) * w) for p, w in drawn]
         observed += share * sum(group.weights)
-    kept = [(p, w) for p, w in weighted if w > 0]
+    weighted = [(p, w) for p, w in weighted if w > 0]
     truths = {**sample.rows.truths, **domains.truths}
-    sample = replace(sample, rows=sample.rows.knowing(truths)) if domains.truths else sample
-    total = sum(w for _, w in kept)
-    return Redrawn(tuple(p for p, _ in kept), tuple(w for _, w in kept), sample, observed / total if total else 1.0)
+    sample = replace(sample, rows=sample.rows.with_truths(truths)) if domains.truths else sample
+    total = sum(w for _, w in weighted)
+    observed_share = observed / total if total else 1.0
+    return Redrawn(tuple(p for p, _ in weighted), tuple(w for _, w in weighted), sample, observed_share)
 
 
 def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_Group]:
@@ -144,7 +147,7 @@ def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_
     return list(by_shape.values())
 
 
-# --- where a predicate has its literals -----------------------------------------------------------
+# --- the literals of a predicate ------------------------------------------------------------------
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -166,7 +169,7 @@ def _sorted(kids: Sequence[Predicate]) -> tuple[Predicate, ...]:
 
 
 def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
-    """The atoms that have literals, each with its literals."""
+    """Return the atoms that have literals, each with its literals."""
     match p:
         case And() | Or() | Not():
             return [slot for kid in children(p) for slot in _slots(kid)]
@@ -183,14 +186,14 @@ def _slots(p: Predicate) -> list[tuple[Predicate, Values]]:
 
 
 def _with_atoms(p: Predicate, new: Callable[[], Predicate]) -> Predicate:
-    """The predicate with each atom that has literals replaced, in the order of `_slots`."""
+    """Return the predicate with each atom that has literals replaced, in the order of `_slots`."""
     if isinstance(p, Compare | In | Prefix | Like):
         return new()
     return map_children(p, lambda kid: _with_atoms(kid, new))
 
 
 def _family(atom: Predicate) -> str | None:
-    """A name for the bounds that move together: all dates and times of one kind, or all bounds of one column."""
+    """Return a name for the bounds that move together: all dates and times of one kind, or all bounds of one column."""
     match atom:
         case Compare(term, op, literal) if op in ("<", "<=", ">", ">=") and literal.kind in _NUMBERS:
             return literal.kind if literal.kind in _TIMES else term_text(term)
@@ -211,11 +214,11 @@ class _Group:
     def draw(self, i: int, times: int, domains: _Domains, r: Random) -> list[Predicate]:
         """Draw up to `times` variants of query i, with other literals.
 
-        Returns no variant if all queries of the group have the same literals. If every draw is a contradiction, returns
+        Return no variant if all queries of the group have the same literals. If every draw is a contradiction, return
         query i itself.
         """
         by_slot = list(zip(*self.values, strict=True))
-        varies = [len(set(seen)) > 1 for seen in by_slot]
+        varies = [len(set(values)) > 1 for values in by_slot]
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
@@ -232,53 +235,56 @@ class _Group:
         r: Random,
     ) -> Predicate:
         shifts: dict[str, Any] = {}
-        others: dict[Any, Any] = {}
+        replacements: dict[Any, Any] = {}
         new = []
-        for atom, seen, changes in zip(atoms, by_slot, varies, strict=True):
+        for atom, observed, changes in zip(atoms, by_slot, varies, strict=True):
             family = _family(atom)
             if not changes:
                 new.append(atom)
             elif family is not None:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
-                    bounds = [v for (v,) in seen]
+                    bounds = [v for (v,) in observed]
                     again = r.random() < _repeats(bounds)
                     shifts[family] = _shift(atom.literal.value, [r.choice(bounds)] if again else bounds, r)
                 value = _moved(atom.literal.value, shifts[family])
                 moved = replace(atom, literal=replace(atom.literal, value=value))
                 new.append(moved if domains.can_hold(moved) else atom)
             else:
-                new.append(domains.other(atom, seen, others, r))
-        parts = iter(new)
-        return normalise(_with_atoms(self.predicates[i], lambda: next(parts)))
+                new.append(domains.redraw(atom, observed, replacements, r))
+        new_atoms = iter(new)
+        return normalise(_with_atoms(self.predicates[i], lambda: next(new_atoms)))
 
 
-def _repeats(seen: Sequence[Any]) -> float:
-    """The share of the literals seen that were seen before."""
-    return 1 - len(set(seen)) / len(seen)
+def _repeats(observed: Sequence[Any]) -> float:
+    """Return the share of the observed literals that repeat an earlier one."""
+    return 1 - len(set(observed)) / len(observed)
 
 
 def _is_empty(p: Predicate) -> bool:
-    """Whether the predicate holds on no row, because its bounds have passed each other."""
+    """True if the predicate holds on no row, because its lower bound is above its upper bound."""
     return any(isinstance(a, Const) or (isinstance(a, In) and not a.literals) for a in atoms_of(p))
 
 
-def _shift(value: Any, seen: Sequence[Any], r: Random) -> Any:
-    """A random shift that moves `value` into the observed range or a little beyond, in the observed steps; None if
-    there is no such shift."""
+def _shift(value: Any, observed: Sequence[Any], r: Random) -> Any:
+    """Return a random shift that moves `value` into the observed range or a little beyond, in the observed steps.
+
+    Return None if there is no such shift.
+    """
     if isinstance(value, Decimal):
-        exponents = [v.as_tuple().exponent for v in seen]
+        exponents = [v.as_tuple().exponent for v in observed]
         unit = min(e for e in exponents if isinstance(e, int))
-        whole = [int(v.scaleb(-unit, _WIDE)) for v in (value, *seen)]
-        return Decimal(_shift(whole[0], whole[1:], r)).scaleb(unit, _WIDE)
+        integers = [int(v.scaleb(-unit, _WIDE)) for v in (value, *observed)]
+        return Decimal(_shift(integers[0], integers[1:], r)).scaleb(unit, _WIDE)
     if isinstance(value, int):
-        low, high = min(seen), max(seen)
-        step = reduce(gcd, (v - low for v in seen)) or 1
+        low, high = min(observed), max(observed)
+        step = reduce(gcd, (v - low for v in observed)) or 1
         steps = (high - low) // step
-        return low + step * r.randint(-(steps // len(seen)), steps + steps // len(seen)) - value
-    if not all(isinstance(v, float) and isfinite(v) for v in (value, *seen)):
+        beyond = steps // len(observed)
+        return low + step * r.randint(-beyond, steps + beyond) - value
+    if not all(isinstance(v, float) and isfinite(v) for v in (value, *observed)):
         return None
-    low, high = min(seen), max(seen)
+    low, high = min(observed), max(observed)
     shift = r.uniform(low, high) - value
     return shift if isfinite(shift) else None
 
@@ -291,24 +297,24 @@ def _moved(value: Any, shift: Any) -> Any:
 
 
 class _Domains:
-    """The sample's values to draw from; collects the outcomes of drawn conditions that only Spark could evaluate."""
+    """The sample's values to draw from. `truths` collects the outcomes of the searches that are drawn."""
 
     def __init__(self, sample: Sample) -> None:
         self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
-        self._searched = Searched(sample.rows)
+        self._texts = SearchableTexts(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
 
-    def other(self, atom: Predicate, seen: Sequence[Values], known: dict[Any, Any], r: Random) -> Predicate:
-        """The atom with other values; equal values within one query stay equal."""
+    def redraw(self, atom: Predicate, observed: Sequence[Values], replacements: dict[Any, Any], r: Random) -> Predicate:
+        """Return the atom with other values; `replacements` keeps equal values within one query equal."""
         match atom:
             case Compare(term, op, literal):
-                (value,) = self._values(term, literal.kind, (literal.value,), seen, known, r)
+                (value,) = self._values(term, literal.kind, (literal.value,), observed, replacements, r)
                 return self._comparison(term, op, literal.kind, value)
             case In(term, literals) if literals:
                 kind = literals[0].kind
-                values = self._values(term, kind, tuple(x.value for x in literals), seen, known, r)
+                values = self._values(term, kind, tuple(x.value for x in literals), observed, replacements, r)
                 if len(values) <= _MAX_EQUALITIES:
                     return disjunction(*(self._comparison(term, "=", kind, v) for v in values))
                 return In(term, tuple(Literal(kind, v) for v in values))
@@ -316,41 +322,44 @@ class _Domains:
                 domain = [v for v in self._domain(term) if v]
                 return self._starting(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
             case Like():
-                return self._like(atom, [v[0] for v in seen if v], r)
+                return self._like(atom, [v[0] for v in observed if v], r)
         return atom
 
     def can_hold(self, atom: Compare) -> bool:
-        """True if Spark has a literal of the atom's value, and compares the term with it without rounding."""
+        """True if Spark can write the atom's value as a literal, and compares the term with it without rounding."""
         kind, value = atom.literal.kind, atom.literal.value
         type_ = self._schema.get(term_text(atom.term))
         return has_literal(kind, value) and (type_ is None or kind != kinds.DECIMAL or fits(type_, value))
 
     def _domain(self, term: Term) -> Sequence[Any]:
-        own_term = self._by_text.get(term_text(term))
-        return self._rows.ranked[own_term].values if own_term in self._rows.ranked else []
+        sampled = self._by_text.get(term_text(term))
+        return self._rows.ranked[sampled].values if sampled in self._rows.ranked else []
 
     def _values(
-        self, term: Term, kind: str, old: Values, seen: Sequence[Values], known: dict[Any, Any], r: Random
+        self, term: Term, kind: str, old: Values, observed: Sequence[Values], replacements: dict[Any, Any], r: Random
     ) -> Values:
-        """Draw as many values of the column as the old ones; observed values recur as often as they did so far."""
+        """Draw a value of the column for each old one; observed values recur at the observed rate."""
         domain = self._domain(term)
         if len(domain) < 2:
             return old
-        all_seen = [v for values in seen for v in values]
-        again = _repeats(all_seen)
-        for value in (v for v in old if (kind, v) not in known):
-            taken = {v for (k, _), v in known.items() if k == kind}
+        all_observed = [v for values in observed for v in values]
+        repeats = _repeats(all_observed)
+        for value in (v for v in old if (kind, v) not in replacements):
+            used = {v for (k, _), v in replacements.items() if k == kind}
             for _ in range(_MAX_PICKS):
-                pick = r.choice(all_seen if r.random() < again else domain)
-                if pick not in taken:
+                pick = r.choice(all_observed if r.random() < repeats else domain)
+                if pick not in used:
                     break
             else:
-                pick = next((v for v in domain if v not in taken), value)
-            known[kind, value] = pick
-        return tuple(dict.fromkeys(known[kind, value] for value in old))
+                pick = next((v for v in domain if v not in used), value)
+            replacements[kind, value] = pick
+        return tuple(dict.fromkeys(replacements[kind, value] for value in old))
 
     def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
-        """`term op value`; on a column of many values an equality becomes a narrow range, as an index has bounds."""
+        """Return `term op value`; on a column of many values an equality becomes a narrow range.
+
+        An index can decide a range by its bounds.
+        """
         exact = Compare(term, op, Literal(kind, value))
         domain = self._domain(term)
         if op != "=" or len(domain) <= MAX_DISTINCT:
@@ -359,32 +368,33 @@ class _Domains:
         return self._range(term, kind, value, bisect_right(domain, value), following)
 
     def _starting(self, term: Term, prefix: str) -> Predicate:
-        """The rows that start with a prefix; on a column of many values a narrow range too."""
+        """Return the condition that a value starts with the prefix; on a column of many values as a narrow range."""
         domain, end = self._domain(term), prefix_end(prefix)
         if len(domain) <= MAX_DISTINCT or end is None:
             return Prefix(term, prefix)
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
     def _range(self, term: Term, kind: str, least: Any, at: int, exact: Any) -> Predicate:
-        """The range from `least` to just below `domain[at]`.
+        """Return the range from `least` to just below `domain[at]`.
 
-        If that value is `exact`, the range ends below the next one: else it would be normalised to an equality or a
-        prefix."""
+        If that value is `exact`, the range ends below the next one; else it would be normalised to an equality or a
+        prefix.
+        """
         domain, lower = self._domain(term), Compare(term, ">=", Literal(kind, least))
         at += at < len(domain) and domain[at] == exact
         return lower if at >= len(domain) else conjunction(lower, Compare(term, "<", Literal(kind, domain[at])))
 
-    def _like(self, atom: Like, seen: Sequence[str], r: Random) -> Predicate:
+    def _like(self, atom: Like, observed: Sequence[str], r: Random) -> Predicate:
         domain = [] if searched_word(atom) is None else self._domain(atom.term)
         if not domain or not isinstance(domain[0], str):
             return atom
         words, chances = self._words_of(atom.term, domain, r)
         if not words:
             return atom
-        word = r.choice(seen) if r.random() < _repeats(seen) else r.choices(words, chances)[0]
+        word = r.choice(observed) if r.random() < _repeats(observed) else r.choices(words, chances)[0]
         new = search_for(atom.term, word)
         if new not in self.truths and new not in self._rows.truths:
-            bits = self._searched.outcomes(new)
+            bits = self._texts.outcomes(new)
             if bits is not None:
                 self.truths[new] = bits
         return new

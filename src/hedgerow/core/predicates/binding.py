@@ -43,13 +43,13 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import DAY_MICROS, MAX_DECIMAL_DIGITS, NAN, Value, digits_of, has_literal
 
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-_DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # of the decimal type to which Spark casts an integer
+_DECIMAL_DIGITS = _INTEGER_DIGITS | {"bigint": 20}  # digits of the decimal type to which Spark casts an integer
 _1900_MICROS, _2100_MICROS = -2_208_988_800_000_000, 4_102_444_800_000_000
 _OF_MAP, _MAPS_OF_TEXTS = re.compile(r"(.+?)\['[^'\\]*'\]"), ("map<string,string>", "map<string, string>")
 
 
 def bind(p: Predicate, schema: Schema, session: Session | None = None) -> Predicate:
-    """The predicate in the schema's column names and types; SchemaError if the schema lacks a column.
+    """Return the predicate in the schema's column names and types; raise SchemaError if the schema lacks a column.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> from hedgerow.core.predicates.schema import as_schema
@@ -71,7 +71,7 @@ class _Binder:
     # --- names ---
 
     def column(self, column: Column) -> Column:
-        """The column in the schema's spelling; struct fields that the schema does not list keep theirs."""
+        """Return the column in the schema's spelling; struct fields that the schema does not list keep theirs."""
         path = column.path
         for n in range(len(path), 0, -1):
             name = self.spelling.get(term_text(Column(path[:n])).lower())
@@ -99,8 +99,10 @@ class _Binder:
         return term.type or Type(kinds.OTHER)
 
     def _is_text_in_map(self, sql: str, column: Column) -> bool:
-        """Whether an expression is `column['key']` of a map of texts. Spark compares other values with casts that are
-        not seen through."""
+        """True if an expression is `column['key']` of a map of texts.
+
+        Other map values are not supported, because Spark casts them before a comparison.
+        """
         match = _OF_MAP.fullmatch(sql)
         is_of_column = match is not None and match[1].lower() == term_text(column).lower()
         return is_of_column and self.type_of(column).name in _MAPS_OF_TEXTS
@@ -154,13 +156,13 @@ class _Binder:
         return disjunction(*(e for e in equalities if e is not None)) if equalities else p
 
     def _without_cast(self, term: Term) -> Term:
-        """The bare column if the term is a cast that changes neither order nor NULLs; else the term."""
+        """Return the bare column if the term is a cast that changes neither order nor NULLs; else return the term."""
         if isinstance(term, Cast) and _widens(self.type_of(term.column), term.type):
             return term.column
         return term
 
     def _compare(self, term: Term, op: str, literal: Literal) -> Predicate | None:
-        """The comparison as Spark evaluates it; None if only Spark can evaluate it."""
+        """Return the comparison as Spark evaluates it; None if only Spark can evaluate it."""
         term = self._without_cast(term)
         type_ = self.type_of(term)
         if isinstance(term, Cast):
@@ -195,8 +197,8 @@ class _Binder:
     def _uncast(self, term: Cast, op: str, literal: Literal) -> Predicate | None:
         """Replace a comparison of a cast by one of the column itself: CAST(ts AS DATE) = d becomes a range of ts.
 
-        Supports casts that keep the order but may give different values the same result: number to double, timestamp to
-        date. None for all others.
+        This supports casts that keep the order but may give different values the same result: number to double,
+        timestamp to date. Return None for all others.
         """
         column, source = term.column, self.type_of(term.column)
         match source.kind, term.type.kind:
@@ -222,7 +224,7 @@ class _Binder:
         return days * DAY_MICROS if kind == kinds.TIMESTAMP_NTZ else self._instant(days * DAY_MICROS)
 
     def _instant(self, local: int) -> int | None:
-        """Microseconds since the epoch of a time on the session's clock; None if the clock skips or repeats it."""
+        """Return the microseconds since the epoch of a local time; None if the session's clock skips or repeats it."""
         if self.zone is timezone.utc:
             return local
         if self.zone is None or not _1900_MICROS < local < _2100_MICROS:
@@ -232,7 +234,7 @@ class _Binder:
         return None if first != second or first is None else local - first // timedelta(microseconds=1)
 
     def _timestamp(self, kind: str, literal: Literal) -> int | None:
-        """The literal as a value of a timestamp column of this kind; None if only Spark can convert it."""
+        """Return the literal as a value of a timestamp column of this kind; None if only Spark can convert it."""
         zoned = kind == kinds.TIMESTAMP
         match literal.kind:
             case kinds.TIMESTAMP:
@@ -249,16 +251,16 @@ class _Binder:
         return None
 
     def _date_against_timestamp(self, term: Term, op: str, literal: Literal) -> Predicate | None:
-        """Spark casts the date to its midnight: compare with the first midnights at and after the timestamp."""
+        """Compare with the first midnights at and after the timestamp, because Spark casts the date to its midnight."""
         if literal.kind == kinds.TIMESTAMP_LOCAL or self.zone is timezone.utc:
             local = literal.value
         else:
             return None
-        days, rest = divmod(local, DAY_MICROS)
+        days, after_midnight = divmod(local, DAY_MICROS)
         instants = [self._instant(t) for t in (days * DAY_MICROS, (days + 1) * DAY_MICROS, local)]
         if None in instants:
             return None
-        at_or_after = days + (rest > 0)
+        at_or_after = days + (after_midnight > 0)
         return _compare_range(term, op, Literal(kinds.DATE, at_or_after), Literal(kinds.DATE, days + 1))
 
 
@@ -266,9 +268,10 @@ class _Binder:
 
 
 def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
-    """The comparison, or `term = term` or `term <> term` if the literal is beyond all values of its kind.
+    """Return the comparison, or `term = term` or `term <> term` if the literal is beyond all values of its kind.
 
-    Spark has no literal of such a value; of whole numbers it has, but compares them to TRUE or FALSE even with NULL."""
+    Spark has no literal for such a value, except for whole numbers. There it answers TRUE or FALSE even for NULL.
+    """
     if has_literal(literal.kind, literal.value):
         return Compare(term, op, literal)
     is_above = literal.value > 0
@@ -277,7 +280,7 @@ def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _compare_whole(term: Term, kind: str, op: str, value: int | Decimal) -> Predicate:
-    """A comparison of whole numbers or dates, with half-open bounds: so one set of values has one text."""
+    """Return a comparison of whole numbers or dates with half-open bounds: equal sets of values have equal texts."""
     up, down, exact = ceil(value), floor(value), value == floor(value)
     match op:
         case "<":
@@ -305,7 +308,7 @@ def _against_exact_number(term: Term, type_: Type, op: str, value: Decimal) -> P
 
 
 def _listed_digits(literal: Literal) -> tuple[int, int]:
-    """The digits of a literal in an IN list, where Spark gives an integer all digits of its type."""
+    """Return the digits of a literal in an IN list, where Spark gives an integer all digits of its type."""
     if literal.kind == kinds.INT and has_literal(kinds.INT, literal.value):
         return (10 if -(2**31) <= literal.value < 2**31 else 20), 0
     return digits_of(Decimal(literal.value))
@@ -317,14 +320,14 @@ def fits(type_: Type, value: Decimal) -> bool:
 
 
 def _fit(type_: Type, digits: Iterable[tuple[int, int]]) -> bool:
-    """Whether one decimal type holds the column and the literals; else Spark rounds, and 0 = 1e-19 becomes TRUE."""
+    """True if one decimal type holds the column and the literals. Else Spark rounds: 0 = 1e-19 becomes TRUE."""
     column_digits = _DECIMAL_DIGITS.get(type_.name, type_.precision - type_.scale), type_.scale
     total: int = sum(max(n) for n in zip(column_digits, *digits, strict=True))
     return total <= MAX_DECIMAL_DIGITS
 
 
 def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate | None:
-    """Compare with a double. Spark casts the column, and neighbours may become equal: bisect for the bounds."""
+    """Compare with a double: Spark casts the column, so neighbours may become equal; find the bounds by bisection."""
     exponent = -type_.scale if type_.kind == kinds.DECIMAL else 0
     limit = 10 ** (type_.precision if type_.kind == kinds.DECIMAL else 19)
 
@@ -335,7 +338,7 @@ def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate
         return float(exact(n)) if exponent else float(n)
 
     def first(is_past: Callable[[float], bool]) -> Literal:
-        """The least value of the column's type whose double is past the bound."""
+        """Return the least value of the column's type whose double is past the bound."""
         low, high = -limit, limit + 1
         while low < high:
             middle = (low + high) // 2
@@ -391,7 +394,7 @@ def _float_column(term: Term, type_: Type, op: str, literal: Literal) -> Predica
 
 
 def _widens(source: Type, target: Type) -> bool:
-    """Whether the cast maps every value to an equal one, or an integer to the same number as a decimal."""
+    """True if the cast maps every value to an equal one, or an integer to the same number as a decimal."""
     match source.kind, target.kind:
         case kinds.INT, kinds.INT:
             return _INTEGER_DIGITS[target.name] >= _INTEGER_DIGITS[source.name]
@@ -407,7 +410,7 @@ def _widens(source: Type, target: Type) -> bool:
 
 
 def _same_order(a: Type, b: Type) -> bool:
-    """Whether Spark compares columns of these types by the order of their kind, without rounding."""
+    """True if Spark compares columns of these types by the order of their kind, without rounding."""
     if a.kind != b.kind or a.kind == kinds.OTHER:
         return False
     whole_digits, scale = max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale)
@@ -437,7 +440,7 @@ def _parse_date(value: str) -> int | None:
 
 
 def parse_timestamp(value: str) -> int | None:
-    """Microseconds of a wall-clock time such as 1995-03-01 or 1995-03-01 12:30:00.5; None for any other form."""
+    """Return the microseconds of a local time such as 1995-03-01 or 1995-03-01 12:30:00.5; None for other forms."""
     parts = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?", value)
     if not parts:
         return None

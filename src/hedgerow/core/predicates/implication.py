@@ -1,6 +1,6 @@
 """Decide whether one predicate implies another: x < 5 implies x < 10.
 
-`False` means "not shown". Every use stays correct then: a noted condition that might have helped is left unused.
+`False` means "not proved". Every use stays correct then: a noted condition that might have helped is not used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WEAKER = {
 
 @lru_cache(maxsize=1 << 16)
 def implies(p: Predicate, q: Predicate) -> bool:
-    """Whether `q` is TRUE on every row on which `p` is TRUE; both must be in normal form.
+    """True if `q` is proved to be TRUE on every row on which `p` is TRUE; both must be in normal form.
 
     >>> from hedgerow.core.predicates.nodes import Compare, In, col, lit
     >>> x = col("x")
@@ -60,7 +60,7 @@ def _any_disjunct(p: Predicate, q: Predicate) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _groups(kids: tuple[Predicate, ...]) -> list[tuple[tuple[Predicate, ...], Stepwise | None]]:
-    """The children of an AND in groups about one term, each with its step function."""
+    """Return the children of an AND in groups about one term, each with its step function."""
     return [(group, combined_stepwise(and3, group)) for group in grouped(kids)]
 
 

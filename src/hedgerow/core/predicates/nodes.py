@@ -93,7 +93,7 @@ class In:
     term: Term
     literals: tuple[Literal, ...]
 
-    def __hash__(self) -> int:  # of a part of the list, which may be long, and is looked up often
+    def __hash__(self) -> int:  # the list may be long and is hashed often: only its beginning counts
         return hash((self.term, len(self.literals), self.literals[:4]))
 
 
@@ -107,7 +107,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """`term LIKE 'pattern'` with the escape character `\\`; Spark evaluates it, or the words of the term judge it."""
+    """`term LIKE 'pattern'`, escaped by `\\`; only Spark evaluates it, but the words of an entry may exclude it."""
 
     term: Term
     pattern: str
@@ -144,6 +144,7 @@ class Or:
 
 
 Predicate: TypeAlias = Const | Compare | CompareTerms | In | Prefix | Like | IsNull | Opaque | Not | And | Or
+Feature: TypeAlias = Term | Predicate  # a value that is computed for every row
 ATOMS = (Const, Compare, CompareTerms, In, Prefix, Like, IsNull, Opaque)
 
 TRUE, FALSE, NULL = Const(True), Const(False), Const(None)
@@ -156,12 +157,12 @@ FLIPPED_OP = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def col(name: str) -> Column:
-    """A column by its dotted name; for a name that itself contains a dot write `Column(("a.b",))`."""
+    """Return a column by its dotted name; for a name that itself contains a dot write `Column(("a.b",))`."""
     return Column(tuple(name.split(".")))
 
 
 def lit(value: object, kind: str | None = None) -> Literal:
-    """A literal from a Python value; the kind follows from the Python type unless it is given.
+    """Return a literal from a Python value; the kind follows from the Python type unless it is given.
 
     >>> lit(Decimal("0.50"))
     Literal(kind='decimal', value=Decimal('0.50'))
@@ -214,7 +215,7 @@ def children(p: Predicate) -> tuple[Predicate, ...]:
 
 
 def map_children(p: Predicate, change: Callable[[Predicate], Predicate]) -> Predicate:
-    """The AND, OR or NOT with its children changed; an atom as it is."""
+    """Return the AND, OR or NOT with its children changed; return an atom unchanged."""
     match p:
         case And(kids):
             return And(tuple(map(change, kids)))
@@ -249,7 +250,7 @@ def terms_of(p: Predicate) -> frozenset[Term]:
 
 
 def columns_of(p: Predicate) -> frozenset[Column]:
-    """The columns that the predicate reads, inside expressions and opaque texts too."""
+    """Return the columns that the predicate reads, those inside expressions and opaque texts included."""
     columns: set[Column] = set()
     for term in terms_of(p):
         columns |= columns_in(term)
@@ -267,8 +268,8 @@ def is_evaluated_by_spark(p: Predicate) -> bool:
     return any(isinstance(atom, Like | Opaque) for atom in atoms_of(p))
 
 
-def columns_in(item: Term | Predicate) -> frozenset[Column]:
-    """The columns that a term or a predicate reads."""
+def columns_in(item: Feature) -> frozenset[Column]:
+    """Return the columns that a term or a predicate reads."""
     match item:
         case Column():
             return frozenset((item,))

@@ -93,7 +93,7 @@ def merge_steps(p: Predicate) -> Predicate:
 
 
 def _is_sorted(literals: tuple[Literal, ...]) -> bool:
-    """Whether there are two values or more, each greater than the one before it."""
+    """True if there are at least two values, each greater than its predecessor."""
     if len(literals) < 2 or len({x.kind for x in literals}) > 1:
         return False
     values: list[Any] = [x.value for x in literals]
@@ -101,7 +101,7 @@ def _is_sorted(literals: tuple[Literal, ...]) -> bool:
 
 
 def sort_children(p: Predicate) -> Predicate:
-    """Sort siblings and drop repetitions."""
+    """Sort siblings and drop duplicates."""
     p = map_children(p, sort_children)
     match p:
         case And(kids):
@@ -143,7 +143,7 @@ def normalise(p: Predicate) -> Predicate:
 
 
 def negate(p: Predicate) -> Predicate:
-    """The normal form of NOT p."""
+    """Return the normal form of NOT p."""
     return normalise(Not(p))
 
 
@@ -158,18 +158,18 @@ def grouped(kids: tuple[Predicate, ...]) -> list[tuple[Predicate, ...]]:
     """Group siblings about the same term with literals of the same kind; every other sibling is a group of its own."""
     groups: dict[tuple[Term, str], list[Predicate]] = {}
     nulls: dict[Term, list[Predicate]] = {}
-    alone: list[tuple[Predicate, ...]] = []
+    ungrouped: list[tuple[Predicate, ...]] = []
     for kid in kids:
         function = stepwise(kid)
         if function is None:
-            alone.append((kid,))
+            ungrouped.append((kid,))
         elif function.kind is None:
             nulls.setdefault(function.term, []).append(kid)
         else:
             groups.setdefault((function.term, function.kind), []).append(kid)
     for (term, _), group in groups.items():
         group.extend(nulls.pop(term, []))  # IS NULL suits every kind: it joins the first
-    return [tuple(g) for g in (*groups.values(), *nulls.values())] + alone
+    return [tuple(g) for g in (*groups.values(), *nulls.values())] + ungrouped
 
 
 def _merged(kids: tuple[Predicate, ...], f: Callable[[bool | None, bool | None], bool | None]) -> tuple[Predicate, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from hedgerow.core.errors import FormatError
 from hedgerow.core.predicates import nodes
 from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.nodes import Literal, Predicate, Term
+from hedgerow.core.predicates.nodes import Feature, Literal, Predicate
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN, canonical
 
@@ -22,8 +22,8 @@ _NODES: dict[str, type[Any]] = {
 }
 
 
-def encode(node: Predicate | Term) -> dict[str, Any]:
-    """The JSON value of a predicate or term.
+def encode(node: Feature) -> dict[str, Any]:
+    """Return the JSON value of a predicate or term.
 
     >>> encode(nodes.IsNull(nodes.col("x")))
     {'node': 'IsNull', 'term': {'node': 'Column', 'path': ['x']}}
@@ -32,7 +32,7 @@ def encode(node: Predicate | Term) -> dict[str, Any]:
 
 
 def decode(value: object) -> Any:
-    """The node that `encode` wrote; FormatError for any other value."""
+    """Return the node that `encode` wrote; raise FormatError for any other value."""
     try:
         node = _from_json(value)
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:

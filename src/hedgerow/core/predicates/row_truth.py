@@ -1,4 +1,4 @@
-"""The meaning of a predicate on one row, in three-valued logic: slow, and the reference for all faster evaluation.
+"""Evaluate a predicate on one row, in three-valued logic: slow, and the reference for all faster evaluation.
 
 a AND b   TRUE  FALSE NULL        a OR b   TRUE  FALSE NULL        NOT a
 TRUE      TRUE  FALSE NULL        TRUE     TRUE  TRUE  TRUE        TRUE  -> FALSE

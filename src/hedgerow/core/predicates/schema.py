@@ -1,4 +1,4 @@
-"""Schemas (column names and types) and the session settings on which the meaning of a predicate depends."""
+"""Schemas (column names and types), and the session's time zone, which the meaning of a predicate depends on."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Session:
     zone: str | None = None
 
 
-def as_schema(given: Mapping[str, Any] | pa.Schema) -> dict[str, Type]:
-    """A schema from Arrow or from `{"price": "decimal(12,2)"}`; fields of structs get dotted names."""
-    if isinstance(given, pa.Schema):
-        return {term_text(Column(path)): Type.of_arrow(t) for field in given for path, t in _fields((), field)}
-    return {_quoted(name): t if isinstance(t, Type) else Type.parse(str(t)) for name, t in given.items()}
+def as_schema(schema: Mapping[str, Any] | pa.Schema) -> dict[str, Type]:
+    """Return a schema from Arrow or from `{"price": "decimal(12,2)"}`; fields of structs get dotted names."""
+    if isinstance(schema, pa.Schema):
+        return {term_text(Column(path)): Type.of_arrow(t) for field in schema for path, t in _fields((), field)}
+    return {_quoted(name): t if isinstance(t, Type) else Type.parse(str(t)) for name, t in schema.items()}
 
 
 def _fields(outer: tuple[str, ...], field: pa.Field) -> list[tuple[tuple[str, ...], pa.DataType]]:
@@ -41,9 +41,10 @@ def _quoted(name: str) -> str:
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name.
+    """Return the parts of a dotted name.
 
     >>> path_of("address.`zip code`")
     ('address', 'zip code')
     """
-    return tuple(quoted.replace("``", "`") or plain for quoted, plain in re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name))
+    steps = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", name)
+    return tuple(quoted.replace("``", "`") or unquoted for quoted, unquoted in steps)

@@ -19,6 +19,7 @@ from hedgerow.core.predicates.nodes import (
     CompareTerms,
     Const,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -33,7 +34,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.values import NAN, clock_text, date_text, timestamp_text
 
 _UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# Words that Spark reserves in ANSI mode, or may read as something other than a column.
+# Words that Spark reserves in ANSI mode, or that it may not read as a column.
 _RESERVED = frozenset(
     """
     all and anti any array as at authorization between binary both by case cast check collate column
@@ -81,7 +82,7 @@ def literal_text(literal: Literal) -> str:
         case kinds.DECIMAL:
             whole, _, fraction = format(value, "f").partition(".")
             fraction = fraction.rstrip("0")
-            # 5BD, not 5, which is an INT, nor 5.0: a column of as many digits as there can be has none left for the 0.
+            # 5BD: 5 would be an INT, and 5.0 needs a digit more than a column of 38 digits has.
             return f"{whole}.{fraction}" if fraction else f"{whole}BD"
         case kinds.FLOAT if value is NAN:
             return "double('NaN')"
@@ -110,7 +111,7 @@ def literal_text(literal: Literal) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def predicate_text(p: Predicate) -> str:
-    """The canonical text. Equal texts have equal meanings; `normalise` gives more equal predicates equal texts."""
+    """Return the canonical text: equal texts have equal meanings. `normalise` first, so that more texts are equal."""
     match p:
         case Const(value):
             return {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}[value]
@@ -147,3 +148,8 @@ def predicate_text(p: Predicate) -> str:
                 or "FALSE"
             )
     assert_never(p)
+
+
+def feature_text(feature: Feature) -> str:
+    """Return the canonical text of a term or a predicate."""
+    return predicate_text(feature) if isinstance(feature, Predicate) else term_text(feature)

@@ -56,7 +56,7 @@ class Steps:
         return self.outcomes[bisect_right(self.breaks, (value, BELOW))]
 
     def where_true(self, values: Sequence[Value]) -> list[tuple[int, int]]:
-        """The slices (start, end) of the sorted values on which this is TRUE."""
+        """Return the slices (start, end) of the sorted values on which this is TRUE."""
         places = ((bisect_right if side == ABOVE else bisect_left)(values, value) for value, side in self.breaks)
         ends = [0, *places, len(values)]
         return [(a, b) for a, b, o in zip(ends[:-1], ends[1:], self.outcomes, strict=True) if o is True and a < b]
@@ -84,7 +84,7 @@ def not3(a: Outcome) -> Outcome:
 
 
 def _steps(pieces: list[tuple[Break | None, Outcome]], on_null: Outcome) -> Steps:
-    """Steps from (start, outcome) pieces in order, the first with start None; merges equal neighbours."""
+    """Build steps from (start, outcome) pieces in order, the first with start None; merge equal neighbours."""
     breaks: list[Break] = []
     outcomes: list[Outcome] = []
     for start, outcome in pieces:
@@ -97,7 +97,7 @@ def _steps(pieces: list[tuple[Break | None, Outcome]], on_null: Outcome) -> Step
 
 
 def combine(f: Callable[[Outcome, Outcome], Outcome], a: Steps, b: Steps) -> Steps:
-    """The step function `f(a, b)`, for a connective `f` such as `and3`."""
+    """Return the step function `f(a, b)`, for a connective `f` such as `and3`."""
     pieces: list[tuple[Break | None, Outcome]] = [(None, f(a.outcomes[0], b.outcomes[0]))]
     i = j = 0
     while i < len(a.breaks) or j < len(b.breaks):
@@ -134,7 +134,7 @@ def _compare(op: str, v: Value) -> Steps:
 
 @lru_cache(maxsize=1 << 15)
 def stepwise(p: Predicate) -> Stepwise | None:
-    """The step function of a predicate about one term with literals of one kind; None for other predicates."""
+    """Return the step function of a predicate about one term with literals of one kind; None for other predicates."""
     match p:
         case Compare(term, op, literal):
             return Stepwise(term, literal.kind, _compare(op, literal.value))
@@ -162,10 +162,10 @@ def stepwise(p: Predicate) -> Stepwise | None:
 
 
 def combined_stepwise(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Predicate, ...]) -> Stepwise | None:
-    """The step function of the children joined by `f`; None unless all are about one term (constants suit any)."""
-    parts = [stepwise(k) for k in kids if not isinstance(k, Const)]
-    functions: list[Stepwise] = [part for part in parts if part]
-    if not functions or len(functions) < len(parts):
+    """Return the step function of the children joined by `f`; None unless all are constants or about the same term."""
+    of_children = [stepwise(k) for k in kids if not isinstance(k, Const)]
+    functions: list[Stepwise] = [function for function in of_children if function]
+    if not functions or len(functions) < len(of_children):
         return None
     literal_kinds = {function.kind for function in functions} - {None}
     if len({function.term for function in functions}) > 1 or len(literal_kinds) > 1:
@@ -176,7 +176,7 @@ def combined_stepwise(f: Callable[[Outcome, Outcome], Outcome], kids: tuple[Pred
 
 
 def true_within(a: Steps, b: Steps) -> bool:
-    """Whether `b` is TRUE wherever `a` is TRUE."""
+    """True if `b` is TRUE wherever `a` is TRUE."""
     if a.on_null is True and b.on_null is not True:
         return False
     for i, outcome in enumerate(a.outcomes):
@@ -189,7 +189,7 @@ def true_within(a: Steps, b: Steps) -> bool:
 
 
 def predicate_from_steps(s: Stepwise) -> Predicate | None:
-    """The shortest predicate with these steps; None if some value maps to NULL, since no atom does that.
+    """Return the shortest predicate with these steps; None if some value maps to NULL, since no atom does that.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> from hedgerow.core.predicates.sql_text import predicate_text
@@ -222,30 +222,30 @@ def _operands(node: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]
 
 
 def _value_predicate(term: Term, kind: str, steps: Steps) -> Predicate:
-    """The predicate with these steps on values, whatever they are on NULL."""
+    """Return a predicate with these steps on values; its outcome on NULL may differ."""
     starts: list[Break | None] = [None, *steps.breaks]
     ends: list[Break | None] = [*steps.breaks, None]
     spans = list(zip(starts, ends, steps.outcomes, strict=True))
     holes = [_point(a, b) for a, b, outcome in spans if outcome is False]
     if all(hole is not None for hole in holes):  # TRUE except at some values: <> or NOT IN
-        return _one_of(term, kind, [h[0] for h in holes if h], negated=True)
+        return _equals_any(term, kind, [h[0] for h in holes if h], negated=True)
     if len(holes) == 1:  # TRUE except in one range
         a, b = next((a, b) for a, b, outcome in spans if outcome is False)
         if a is not None and isinstance(hole := _range(term, kind, a, b), Prefix):
             return Not(hole)
     points = [p[0] for a, b, outcome in spans if outcome is True and (p := _point(a, b))]
     ranges = [_range(term, kind, a, b) for a, b, outcome in spans if outcome is True and not _point(a, b)]
-    return disjunction(*([_one_of(term, kind, points)] if points else []), *ranges)
+    return disjunction(*([_equals_any(term, kind, points)] if points else []), *ranges)
 
 
 def _point(start: Break | None, end: Break | None) -> tuple[Value] | None:
-    """The value between two breaks that enclose one value, in a tuple because it may be falsy; else None."""
+    """Return the only value between two breaks, in a tuple because it may be falsy; None if there are more."""
     if start is None or end is None or start[1] != BELOW or end != (start[0], ABOVE):
         return None
     return (start[0],)
 
 
-def _one_of(term: Term, kind: str, values: list[Any], negated: bool = False) -> Predicate:
+def _equals_any(term: Term, kind: str, values: list[Any], negated: bool = False) -> Predicate:
     if len(values) == 1:
         return Compare(term, "<>" if negated else "=", Literal(kind, values[0]))
     listed = In(term, tuple(Literal(kind, v) for v in values))

@@ -49,7 +49,7 @@ _ALIASES = {
     "bool": "boolean",
     "timestamp_ltz": "timestamp",
 }
-_TIME_PRECISION = 6  # of a TIME without one
+_TIME_PRECISION = 6  # the precision of TIME without a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Type:
     def parse(text: str) -> Type:
         name = " ".join(text.lower().split())
         if re.fullmatch(r"varchar ?\( ?\d+ ?\)", name):
-            return Type("string")  # compares like a string; CHAR(n) is padded, hence `other`
+            return Type("string")  # compares like a string; CHAR(n) is padded, so its kind is `other`
         name = _ALIASES.get(name, name)
         decimal = re.fullmatch(r"(?:decimal|dec|numeric)(?: ?\( ?(\d+) ?(?:, ?(\d+) ?)?\))?", name)
         if decimal:

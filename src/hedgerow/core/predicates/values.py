@@ -1,4 +1,4 @@
-"""Canonical Python values: they have one total order per kind, the same order as in Spark.
+"""Canonical Python values. The values of one kind have one total order, the same as in Spark.
 
 int, date (days), timestamp (microseconds)   int
 time (nanoseconds since midnight)            int
@@ -54,7 +54,7 @@ NAN = _Nan()
 
 
 def canonical(kind: str, value: Any) -> Value:
-    """Convert a Python value to the canonical form of a kind; ValueError if it does not fit the kind.
+    """Convert a Python value to the canonical form of a kind; raise ValueError if it does not fit.
 
     >>> canonical("date", date(1970, 1, 2)), canonical("float", float("nan")), canonical("decimal", 5)
     (1, NaN, Decimal('5'))
@@ -88,7 +88,7 @@ def canonical(kind: str, value: Any) -> Value:
 
 
 def has_literal(kind: str, value: Value) -> bool:
-    """True if Spark has a literal of this value: it refuses texts of more digits, years or days.
+    """True if Spark can write this value as a literal; it refuses more digits, years or days.
 
     >>> has_literal("int", 2**63), has_literal("decimal", Decimal(10) ** 38), has_literal("date", 2**31 - 1)
     (False, False, True)
@@ -106,12 +106,12 @@ def has_literal(kind: str, value: Value) -> bool:
 
 
 def digits_of(value: Decimal) -> tuple[int, int]:
-    """The numbers of digits before and after the point."""
+    """Return the numbers of digits before and after the point."""
     return max(0, value.adjusted() + 1), max(0, -int(value.as_tuple().exponent))
 
 
 def date_text(days: int) -> str:
-    """The date as Spark writes it, in the proleptic Gregorian calendar; also outside Python's years 1 to 9999."""
+    """Return the date as Spark writes it, in the proleptic Gregorian calendar; years outside 1 to 9999 included."""
     # Civil-from-days over 400-year eras (146,097 days each), counted from 0000-03-01.
     era, day = divmod(days + 719_468, 146_097)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
@@ -125,8 +125,8 @@ def date_text(days: int) -> str:
 
 
 def timestamp_text(micros: int) -> str:
-    days, rest = divmod(micros, DAY_MICROS)
-    return f"{date_text(days)} {clock_text(rest)}"
+    days, since_midnight = divmod(micros, DAY_MICROS)
+    return f"{date_text(days)} {clock_text(since_midnight)}"
 
 
 def clock_text(micros: int) -> str:
@@ -137,7 +137,7 @@ def clock_text(micros: int) -> str:
 
 
 def prefix_end(prefix: str) -> str | None:
-    """The least string above every string that starts with `prefix`; None if there is none.
+    """Return the least string above every string that starts with `prefix`; None if there is none.
 
     >>> prefix_end("ab"), prefix_end("a\U0010ffff")
     ('ac', 'b')
@@ -151,7 +151,7 @@ def prefix_end(prefix: str) -> str | None:
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """The same values in a type that sorts as in Spark (except NaN) and whose Python values are canonical."""
+    """Return the same values in a type that sorts as in Spark (except NaN) and whose Python values are canonical."""
     type_ = Type.of_arrow(array.type)
     match type_.kind:
         case kinds.DATE:
@@ -170,7 +170,7 @@ def comparable(array: pa.Array) -> pa.Array:
 
 
 def to_arrow(kind: str, values: Sequence[Value]) -> pa.Array:
-    """Canonical values as an Arrow array, exactly; the values must not contain NaN."""
+    """Return canonical values as an Arrow array, exactly; the values must not contain NaN."""
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return pa.array(values, pa.int64())

@@ -1,7 +1,8 @@
 """Statistics of n entries (blocks, cells, tree leaves, or single rows), as numpy arrays.
 
-For each term: minimum, maximum, NULLs, NaN and, if they are few, the distinct values. For each noted condition: which
-of TRUE, FALSE and NULL it may be. Unknowns are stored as the widest value, so a forgotten check cannot skip data.
+A term has a minimum, a maximum, NULLs, NaN and, if they are few, its distinct values. A noted condition has the set of
+outcomes TRUE, FALSE and NULL that it may have. Unknowns are stored as the widest value, so a forgotten check cannot
+skip data.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from hedgerow.core.pruning.value_codes import (
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
 BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
-# NOT of each set of outcomes: TRUE and FALSE change places.
 HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
+# NOT of each set of outcomes: TRUE and FALSE change places.
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
 
 MAX_DISTINCT = 64  # entries with more values get no set of values
 MAX_WORDS = 512  # entries with more words in a column's texts get no set of words
-_MAX_FLAGS = 1 << 23  # bytes of memory in which to mark numbers that occur
+_MAX_FLAGS = 1 << 23  # bytes of memory for a table of flags, one for each number that may occur
 UNKNOWN_NULLS = -1
 
 
@@ -54,7 +55,8 @@ UNKNOWN_NULLS = -1
 class TermStats:
     """The statistics of one term. An entry without values (only NULL, NaN or no rows) has `low > high`.
 
-    `words`: of the words in the texts, as if they were the values; an entry without a set of them is unknown.
+    `words` holds the statistics of the words in the texts, as if each word were a value. An entry without a set of
+    words is unknown.
     """
 
     type: Type
@@ -76,7 +78,7 @@ class TermStats:
 
     @property
     def is_unknown(self) -> Bools:
-        """The entries as `unknown` makes them."""
+        """True for each entry that is as `unknown` makes it."""
         no_bounds = (self.low == 0) & (self.high == 2 * len(self.values))
         return np.asarray(no_bounds & self.nan & (self.nulls == UNKNOWN_NULLS), bool)
 
@@ -94,8 +96,8 @@ class TermStats:
         sets: Sequence[Sequence[Value] | None] | None = None,
         words: TermStats | None = None,
     ) -> TermStats:
-        """Statistics from Python values, entry by entry; bounds of None mean that the entry has no value."""
-        mentioned = {b.value for pair in bounds if pair for b in pair if b.known}
+        """Build statistics from Python values, entry by entry; bounds of None mean that the entry has no value."""
+        mentioned = {b.value for pair in bounds if pair for b in pair if b.is_known}
         for s in sets or ():
             mentioned.update(s or ())
         values = sorted(mentioned)
@@ -120,7 +122,7 @@ class TermStats:
 
     @staticmethod
     def of_sets(type_: Type, sets: Sequence[Collection[Value] | None]) -> TermStats:
-        """Statistics of values of which only the sets are known; None: nothing is."""
+        """Build statistics from the set of values of each entry; None means that the set is unknown."""
         bounds = [(UNBOUNDED, UNBOUNDED) if s is None else _ends_of(s) for s in sets]
         return TermStats.build(type_, bounds, [0] * len(sets), sets=[None if s is None else sorted(s) for s in sets])
 
@@ -131,10 +133,10 @@ class Bound:
 
     value: Value = None
     gap: int = 0
-    known: bool = True
+    is_known: bool = True
 
 
-UNBOUNDED = Bound(known=False)
+UNBOUNDED = Bound(is_known=False)
 
 
 def _ends_of(values: Collection[Value]) -> tuple[Bound, Bound] | None:
@@ -142,12 +144,12 @@ def _ends_of(values: Collection[Value]) -> tuple[Bound, Bound] | None:
 
 
 def _code(values: Sequence[Value], bound: Bound, unknown: int) -> int:
-    return code_of(values, bound.value, bound.gap) if bound.known else unknown
+    return code_of(values, bound.value, bound.gap) if bound.is_known else unknown
 
 
 @dataclass(frozen=True)
 class NotedCondition:
-    """A predicate that was evaluated on all rows of each entry, and the outcomes seen, as bits."""
+    """A predicate that was evaluated on all rows of each entry, and the outcomes that occurred, as bits."""
 
     predicate: Predicate
     bits: Bits
@@ -206,7 +208,7 @@ def collect(
 def _collect_one_entry(
     columns: Mapping[Term, pa.Array | pa.ChunkedArray], outcomes: Mapping[Predicate, Bits], max_distinct: int
 ) -> Stats:
-    """Statistics of all rows as one entry; faster, since Arrow finds minimum and maximum without ranks."""
+    """Collect statistics of all rows as one entry; faster, since Arrow finds minimum and maximum without ranks."""
     sizes = [len(c) for c in (*columns.values(), *outcomes.values())]
     terms = {
         term_text(t): _collect_term_of_one_entry(one_chunk(c), max_distinct)
@@ -239,7 +241,7 @@ def _collect_term_of_one_entry(array: pa.Array, max_distinct: int) -> TermStats:
 
 
 def is_rankable(column: pa.Array | pa.ChunkedArray | RankedColumn) -> bool:
-    """Whether Hedgerow knows the order of the column's values in Spark."""
+    """True if Hedgerow knows the order of the column's values in Spark."""
     return isinstance(column, RankedColumn) or is_rankable_type(column.type)
 
 
@@ -279,7 +281,7 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
 
 
 def _unique(numbers: Ints, limit: int) -> Ints:
-    """The different numbers, sorted; all are in [0, limit). `np.unique` hashes them, and takes ten times as long."""
+    """Return the different numbers, sorted; all are in [0, limit). `np.unique` hashes them, ten times as slow."""
     if limit <= _MAX_FLAGS:
         flags = np.zeros(limit, bool)
         flags[numbers] = True
@@ -299,7 +301,7 @@ def _reduce(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> np
 
 
 def drop_unused_values(term: TermStats) -> TermStats:
-    """The same statistics without the values that no bound and no set needs."""
+    """Return the same statistics without the values that no bound and no set needs."""
     used = np.zeros(len(term.values), bool)
     for codes in (term.low, term.high, term.sets.codes if term.sets else term.low):
         # A gap is described by its neighbours, so both are needed.
@@ -326,7 +328,7 @@ def drop_unused_values(term: TermStats) -> TermStats:
 
 
 def concat(parts: Sequence[Stats]) -> Stats:
-    """The entries of all parts, one part after the other; terms and conditions that a part lacks become unknown."""
+    """Return the entries of all parts, part after part; terms and conditions that a part lacks become unknown."""
     if len(parts) == 1:
         return parts[0]
     types = {name: s.terms[name].type for s in parts for name in s.terms}
@@ -371,9 +373,10 @@ def _concat_words(parts: Sequence[TermStats]) -> TermStats | None:
 
 
 def agree(stored: Stats, fresh: Stats) -> Bools:
-    """For each entry: do its stored statistics equal the fresh ones? The stored ones may know less.
+    """Return for each entry whether its stored statistics equal the fresh ones, or are unknown.
 
-    So they do of rows that were appended while the index came to describe more."""
+    Rows may have been appended while the index came to describe more terms: then the stored statistics lack some.
+    """
     n, both = len(stored), concat([stored, fresh])
     same: Bools = both.rows[:n] == both.rows[n:]
     for t in both.terms.values():
@@ -383,7 +386,7 @@ def agree(stored: Stats, fresh: Stats) -> Bools:
         if t.sets:
             stored_set, fresh_set = t.sets.set_of[:n], t.sets.set_of[n:]
             equal = equal & ((stored_set == UNKNOWN_SET) | (stored_set == fresh_set))
-        if t.words and t.words.sets:  # which only footers tell, so that fresh ones may lack them
+        if t.words and t.words.sets:  # words come only from footers, so the fresh statistics may lack them
             stored_set, fresh_set = t.words.sets.set_of[:n], t.words.sets.set_of[n:]
             equal = equal & ((stored_set == fresh_set) | (stored_set == UNKNOWN_SET) | (fresh_set == UNKNOWN_SET))
         same = same & (equal | t.is_unknown[:n])
@@ -394,7 +397,7 @@ def agree(stored: Stats, fresh: Stats) -> Bools:
 
 
 def repeat(stats: Stats, owner: Ints) -> Stats:
-    """Statistics whose entry i equals entry `owner[i]` of the given ones."""
+    """Return statistics whose entry i equals entry `owner[i]` of the given ones."""
     terms = {name: _repeat_term(t, owner) for name, t in stats.terms.items()}
     conditions = {name: replace(f, bits=f.bits[owner]) for name, f in stats.conditions.items()}
     return Stats(stats.rows[owner], terms, conditions)

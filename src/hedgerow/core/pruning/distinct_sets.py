@@ -1,4 +1,4 @@
-"""The values of each entry where they are few: small sets, of which each is stored once."""
+"""The set of values of each entry that has few of them; equal sets are stored once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DistinctSets:
         return None if k == UNKNOWN_SET else self.codes[self.offsets[k] : self.offsets[k + 1]]
 
     def may_hold(self, codes: Sequence[int]) -> Bools:
-        """For each entry: may it have any of these values?"""
+        """Return for each entry whether it may have any of these values."""
         hits = np.append(np.isin(self.codes, codes), False)  # so that an empty set at the end has a place, too
         starts, ends = self.offsets[:-1], self.offsets[1:]
         holds = np.add.reduceat(hits, starts, dtype=np.int64) > 0 if len(starts) else np.zeros(0, bool)
@@ -45,7 +45,7 @@ class DistinctSets:
 
     @staticmethod
     def concat(parts: Sequence[tuple[DistinctSets | None, int]]) -> DistinctSets | None:
-        """The sets of all parts, each with its number of entries; None if no part has any."""
+        """Return the sets of all parts, each with its number of entries; None if no part has any."""
         numbers: dict[bytes, int] = {}
         set_of = []
         for sets, entries in parts:

@@ -1,4 +1,4 @@
-"""Evaluate a predicate on statistics: which of TRUE, FALSE and NULL may it be on the rows of each entry?
+"""Evaluate a predicate on statistics: find its possible outcomes, TRUE, FALSE and NULL, on the rows of each entry.
 
 The answer is a set of three bits per entry; an entry is skipped only if TRUE is not in its set. Every source of
 evidence can only remove bits, so the sources are intersected, and an unknown removes nothing:
@@ -53,7 +53,7 @@ Connective = Callable[[Outcome, Outcome], Outcome]
 
 
 def _table(f: Connective) -> Bits:
-    """The 8 x 8 table, flat, that extends a connective from outcomes to sets of outcomes."""
+    """Return the 8 x 8 table, flat, that extends a connective from outcomes to sets of outcomes."""
     table = np.zeros((8, 8), np.uint8)
     for a in range(8):
         for b in range(8):
@@ -68,7 +68,7 @@ _AND, _OR = _table(and3), _table(or3)
 
 
 def may_match(p: Predicate, stats: Stats) -> Bools:
-    """For each entry: may it contain a row on which `p` is TRUE? Only these entries need to be opened.
+    """Return for each entry whether it may contain a row on which `p` is TRUE; only these need to be opened.
 
     >>> import pyarrow as pa
     >>> from hedgerow.core.predicates.nodes import col, lit
@@ -82,15 +82,15 @@ def may_match(p: Predicate, stats: Stats) -> Bools:
 
 
 def must_match(p: Predicate, stats: Stats) -> Bools:
-    """For each entry: is `p` TRUE on all its rows?"""
+    """Return for each entry whether `p` is TRUE on all its rows."""
     matches: Bools = possible_outcomes(p, stats) & (F_BIT | N_BIT) == 0
     return matches
 
 
 def possible_outcomes(p: Predicate, stats: Stats, wanted: int = ANY) -> Bits:
-    """For each entry: the set of outcomes that `p` may have on its rows; empty if the entry has no rows.
+    """Return for each entry the set of outcomes that `p` may have on its rows; empty if the entry has no rows.
 
-    Outcomes that are not `wanted` may be in the set without need: to find them out takes time.
+    Only the `wanted` outcomes are excluded where possible. Others may stay in the set, because excluding takes time.
     """
     bits = _outcomes(normalise(p), stats, wanted)
     bits[stats.rows == 0] = 0
@@ -122,8 +122,10 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
 
 
 def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats, wanted: int) -> Bits:
-    """The outcomes of the children under a connective; children about one term are evaluated as one step function."""
-    wanted = ANY if wanted & N_BIT else wanted  # TRUE and NULL are NULL, but TRUE comes of TRUE alone, FALSE of FALSE
+    """Return the outcomes of the children under a connective; children about the same term become one step function."""
+    wanted = (
+        ANY if wanted & N_BIT else wanted
+    )  # a NULL may come from any outcomes, TRUE only from TRUE, FALSE from FALSE
     parts = [
         _outcomes(g[0], stats, wanted) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats)
         for g in grouped(kids)
@@ -143,7 +145,7 @@ def _combined(f: Connective, parts: list[Bits]) -> Bits:
 
 
 def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
-    """The outcomes of a step function, by bounds, sets of values, NULLs and NaN; all three where a term is unknown."""
+    """Return the outcomes of a step function, by bounds, sets of values, NULLs and NaN; all where a term is unknown."""
     if function is None or (term := _comparable(function.term, function.kind, stats)) is None:
         return np.full(len(stats), ANY, np.uint8)
     steps = function.steps
@@ -161,13 +163,13 @@ def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
 
 
 def _comparable(term: Term, kind: str | None, stats: Stats) -> TermStats | None:
-    """The term's statistics, if their values and the literals have the same kind."""
+    """Return the term's statistics, if their values and the literals have the same kind."""
     term_stats = stats.terms.get(term_text(term))
     return term_stats if term_stats is not None and kind in (None, term_stats.type.kind) else None
 
 
 def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -> Bits:
-    """The outcomes of all steps from the step of the minimum to the step of the maximum."""
+    """Return the outcomes of all steps from the step of the minimum to the step of the maximum."""
     if not len(low):
         return np.full(len(first), BIT[steps.outcomes[0]], np.uint8)
     start, end = _steps_passed(low, first), _steps_passed(high, last)
@@ -182,7 +184,7 @@ def _between(steps: Steps, low: Codes, high: Codes, first: Codes, last: Codes) -
 
 
 def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) -> None:
-    """Remove from `bits`, in place, the outcomes that none of an entry's known values has."""
+    """Remove from `bits`, in place, the outcomes that the function has on no value of an entry's set."""
     undecided = np.flatnonzero(HAS_SEVERAL[bits] & (sets.set_of >= 0))
     if not len(undecided):
         return
@@ -199,7 +201,7 @@ def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) ->
 
 
 def _steps_passed(breaks: Codes, codes: Codes) -> npt.NDArray[np.intp]:
-    """For each code: the number of breaks at or below it."""
+    """Return for each code the number of breaks at or below it."""
     if len(breaks) > 8:
         return np.searchsorted(breaks, codes, side="right")
     passed = np.zeros(len(codes), np.intp)
@@ -218,13 +220,14 @@ def _by_two_terms(p: CompareTerms, stats: Stats) -> Bits:
     bits: Bits = _compare_spans(p.op, *stats.memo[key])
     bits[~(a.has_value & b.has_value)] = 0
     bits[a.may_null | b.may_null] |= N_BIT
-    for x, y, here in ((1, 0, a.nan & b.has_value), (0, 1, a.has_value & b.nan), (1, 1, a.nan & b.nan)):
-        bits[here] |= BIT[OPS[p.op](x, y)]  # 1 stands for NaN and 0 for a value: NaN is the greatest, and equals itself
+    for x, y, entries in ((1, 0, a.nan & b.has_value), (0, 1, a.has_value & b.nan), (1, 1, a.nan & b.nan)):
+        # 1 stands for NaN and 0 for a value: NaN is the greatest, and equals itself.
+        bits[entries] |= BIT[OPS[p.op](x, y)]
     return bits
 
 
 def _joint(a: TermStats, b: TermStats) -> tuple[Codes, Codes, Codes, Codes]:
-    """The lower and upper bounds of both terms, as codes over one common list of values."""
+    """Return the lower and upper bounds of both terms, as codes over one common list of values."""
     values = merge_values(a.values, b.values)
     spans: list[Codes] = []
     for term in (a, b):
@@ -234,7 +237,7 @@ def _joint(a: TermStats, b: TermStats) -> tuple[Codes, Codes, Codes, Codes]:
 
 
 def _compare_spans(op: str, a_low: Codes, a_high: Codes, b_low: Codes, b_high: Codes) -> Bits:
-    """The outcomes that `a op b` can have on each block, from the codes of the bounds of a and b (`value_codes`).
+    """Return the outcomes that `a op b` can have on each entry, from the codes of the bounds of a and b.
 
     An even code is a gap between known values. Two values in the same gap can be equal or in either order, so equal
     even codes exclude no outcome.

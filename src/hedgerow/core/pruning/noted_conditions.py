@@ -31,29 +31,29 @@ def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: i
         bits &= NOT_BITS[reverse.bits]
         return
     to_exclude = [(p, T_BIT)] if wanted == T_BIT else [(p, T_BIT), (negate(p), F_BIT)]
-    for own, excluded in to_exclude:
-        reach, may_be = _reach(own), bits & excluded > 0
+    for statement, excluded in to_exclude:
+        reach, may_be = _reach(statement), bits & excluded > 0
         for fact in _related(p, stats):
             within = reach is None or fact.reach is None or reach.may_be_within(fact.reach)
-            if within and (fact.never & may_be).any() and implies(own, fact.predicate):
+            if within and (fact.never & may_be).any() and implies(statement, fact.predicate):
                 bits[fact.never] &= ANY - excluded
                 may_be &= ~fact.never
 
 
 def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
-    """Whether the statistics have a condition that may narrow the outcomes of `p`."""
+    """True if the statistics have a condition that may narrow the outcomes of `p`."""
     return next(iter(_related(p, stats)), None) is not None
 
 
 class _Reach(NamedTuple):
-    """Between which places a predicate about one term is TRUE; None: there is no first, or no last one."""
+    """The range outside of which a predicate about one term is not TRUE; None: no bound on that side."""
 
     kind: str | None
     start: Break | None
     end: Break | None
 
     def may_be_within(self, other: _Reach) -> bool:
-        """False only if some value is within this reach and not within the other."""
+        """True unless some value is within this reach and not within the other."""
         if self.kind != other.kind:
             return True
         starts_before = other.start is not None and (self.start is None or self.start < other.start)
@@ -62,7 +62,7 @@ class _Reach(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    """That a predicate, a noted condition or its opposite, is TRUE on no row of some blocks."""
+    """A noted condition or its opposite, and the entries on whose rows it is never TRUE."""
 
     predicate: Predicate
     never: Bools
@@ -71,7 +71,7 @@ class _Fact(NamedTuple):
 
 
 def _reach(p: Predicate) -> _Reach | None:
-    """None if the predicate is about several terms, or TRUE of no value."""
+    """Return a predicate's reach; None if it is about several terms, or TRUE on no value."""
     function = stepwise(p)
     if function is None or True not in function.steps.outcomes:
         return None
@@ -82,7 +82,7 @@ def _reach(p: Predicate) -> _Reach | None:
 
 
 def _related(p: Predicate, stats: Stats) -> Iterable[_Fact]:
-    """Facts about predicates whose terms are all terms of `p`, which cannot imply any other."""
+    """Yield the facts about predicates whose terms are all terms of `p`; `p` cannot imply any other predicate."""
     mine, by_term = terms_of(p), _prepared(stats).by_term
     for term in mine:
         for fact in by_term.get(term, ()):
@@ -91,7 +91,7 @@ def _related(p: Predicate, stats: Stats) -> Iterable[_Fact]:
 
 
 class _Prepared(NamedTuple):
-    """What the noted conditions say, by one of their terms; and the conditions by their opposites' text."""
+    """The facts from noted conditions, by one of their terms, and the conditions by the texts of their opposites."""
 
     by_term: dict[Term, list[_Fact]]
     opposites: dict[str, NotedCondition]

@@ -39,7 +39,7 @@ class Rows:
         return Rows({Column((name,)): table[name] for name in table.column_names})
 
     @cached_property
-    def _known(self) -> dict[str, Bits]:
+    def _evaluated_by_spark(self) -> dict[str, Bits]:
         return {predicate_text(p): bits for p, bits in self.truths.items()}
 
     @cached_property
@@ -57,41 +57,41 @@ class Rows:
         return Stats(np.ones(n, np.int64), collected.terms if collected else {}, conditions)
 
     def evaluate(self, p: Predicate) -> Bits:
-        """The outcome bit of `p` on each row; LayoutError if only Spark can evaluate it.
+        """Return the outcome bit of `p` on each row; raise LayoutError if only Spark can evaluate it.
 
         >>> from hedgerow.core.predicates.nodes import Compare, col, lit
         >>> Rows({col("x"): pa.array([1, 9, None])}).evaluate(Compare(col("x"), ">", lit(5))).tolist()
         [1, 2, 4]
         """
-        known = self._known.get(predicate_text(p))
-        if known is not None:
-            return known
+        by_spark = self._evaluated_by_spark.get(predicate_text(p))
+        if by_spark is not None:
+            return by_spark
         bits = possible_outcomes(p, self._entries)
         if not _ONE_OUTCOME[bits].all():
-            raise LayoutError(f"only Spark can evaluate {predicate_text(p)}: the rows must come with its outcomes")
+            raise LayoutError(f"only Spark can evaluate {predicate_text(p)}, and its outcomes are not among the rows'")
         return bits
 
     def ranks(self, term: Term) -> RankedColumn:
-        """A term's column by rank; LayoutError if the rows have no such term."""
+        """Return a term's column by rank; raise LayoutError if the rows have no such term."""
         for own_term, ranked in self.ranked.items():
             if term_text(own_term) == term_text(term):
                 return ranked
         raise LayoutError(f"the rows have no column for {term_text(term)}")
 
     def distinct(self, term: Term) -> int:
-        """The number of different values of a term; 0 if the rows have no such term."""
+        """Return the number of different values of a term; 0 if the rows have no such term."""
         return next((len(r.values) for own_term, r in self.ranked.items() if term_text(own_term) == term_text(term)), 0)
 
     def stats(self, entry: npt.NDArray[Any], entries: int) -> Stats:
-        """Statistics of these rows, where row i belongs to entry `entry[i]`."""
+        """Collect statistics of these rows, where row i belongs to entry `entry[i]`."""
         return collect(self.ranked, self.truths, entry, entries)
 
-    def knowing(self, truths: Mapping[Predicate, Bits]) -> Rows:
-        """The same rows with these outcomes instead; what was ranked stays ranked."""
+    def with_truths(self, truths: Mapping[Predicate, Bits]) -> Rows:
+        """Return the same rows with other outcomes; columns that were ranked stay ranked."""
         return Rows({**self.columns, **self.ranked}, truths)
 
     def followed_by(self, other: Rows) -> Rows:
-        """These rows, and after them others that hold the same terms and outcomes."""
+        """Return these rows, and after them others that hold the same terms and outcomes."""
         columns = {t: pa.chunked_array([*_chunks(a), *_chunks(other.columns[t])]) for t, a in self.columns.items()}
         return Rows(columns, {p: np.concatenate([bits, other.truths[p]]) for p, bits in self.truths.items()})
 
@@ -101,5 +101,5 @@ class Rows:
 
 
 def _chunks(column: pa.Array | pa.ChunkedArray | RankedColumn) -> list[pa.Array]:
-    assert not isinstance(column, RankedColumn), "values that were ranked apart cannot be put together"
+    assert not isinstance(column, RankedColumn), "columns ranked separately cannot be joined"
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -27,18 +27,18 @@ from hedgerow.core.predicates.values import Value, comparable
 Codes = npt.NDArray[np.int32]
 NULL_CODE = -1
 NAN_CODE = -2
-MAX_LISTED = 1_000  # values of a column that are turned into Python's at once
+MAX_LISTED = 1_000  # values of a column that are converted to Python at once
 
 
 def code_of(values: Sequence[Value], value: Value, gap: int = 0) -> int:
-    """The code of a value, or of the gap just below (-1) or above (1) it; an unlisted value has the code of its gap."""
+    """Return the code of a value, or of the gap just below (-1) or above (1); an unlisted value has its gap's code."""
     at = bisect_left(values, value)
     is_listed = at < len(values) and values[at] == value
     return 2 * at + 1 + gap if is_listed else 2 * at
 
 
 def thresholds(values: Sequence[Value], breaks: Sequence[Break]) -> tuple[Codes, Codes]:
-    """For each break: the least code of a lower bound that is surely above it, and of an upper bound that may be.
+    """Return for each break the least code of a lower bound that is surely above it, and of an upper bound that may be.
 
     The two differ if the break falls inside a gap: a lower bound in that gap may still lie below the break, and an
     upper bound may already lie above it.
@@ -76,14 +76,14 @@ def places_of(values: Sequence[Value]) -> dict[Any, int]:
 
 
 def merge_values(*lists: Sequence[Value]) -> list[Value]:
-    """All values in one sorted list, without duplicates."""
+    """Return all values in one sorted list, without duplicates."""
     if len(lists) == 2 and list(lists[0]) == list(lists[1]):
         return list(lists[0])
     return sorted(set().union(*lists))
 
 
 class ArrowValues(Sequence[Value]):
-    """Sorted values that become Python's only when they are looked at: of a million, statistics need a few."""
+    """Sorted values that are converted to Python only when they are read: statistics need few of a million."""
 
     def __init__(self, array: pa.Array) -> None:
         self._array = array
@@ -118,7 +118,7 @@ class RankedColumn:
 
 
 def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The array in one contiguous piece."""
+    """Return the array in one contiguous piece."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # older pyarrow, for an array without chunks
@@ -127,7 +127,7 @@ def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def rank_rows(array: pa.Array | pa.ChunkedArray) -> RankedColumn:
-    """Rank the rows of a column; equal values have equal places, whatever Arrow's own dictionary holds."""
+    """Rank the rows of a column; equal values have equal places, even if Arrow's own dictionary repeats a value."""
     array = one_chunk(array)
     encoded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
     entries = comparable(encoded.dictionary)
@@ -147,5 +147,5 @@ def rank_rows(array: pa.Array | pa.ChunkedArray) -> RankedColumn:
 
 
 def is_rankable_type(array_type: pa.DataType) -> bool:
-    """Whether Hedgerow knows the order of the type's values in Spark."""
+    """True if Hedgerow knows the order of the type's values in Spark."""
     return Type.of_arrow(array_type).kind != OTHER

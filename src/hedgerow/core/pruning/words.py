@@ -1,11 +1,11 @@
-"""The words in texts, by which a search such as `path LIKE '%orders%'` is judged though nobody ran it before.
+"""The words in texts: they decide a search such as `path LIKE '%orders%'` without a noted condition for it.
 
-A word is a run of ASCII letters and digits with a letter in it. Where a pattern has one, the text has it too, inside of
-one of its own words:
+A word is a run of ASCII letters and digits with a letter in it. If a pattern contains a word, a matching text contains
+it too, inside one of its own words:
 
     /warehouse/daily_orders/part=17     words: warehouse, daily, orders, part
     path LIKE '%ouse/daily%'            needs a word with `ouse` in it, and one with `daily`
-    path LIKE '%17%', '%Ü%'             need none: numbers are too many to keep, and Unicode's letters change
+    path LIKE '%17%', '%Ü%'             need none: there are too many numbers, and Unicode's letters change
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hedgerow.core.arrays import Bits
-from hedgerow.core.predicates.nodes import Column, Like, Predicate, Term, atoms_of
+from hedgerow.core.predicates.nodes import Column, Feature, Like, Predicate, atoms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
@@ -27,7 +27,7 @@ _WORD = re.compile(WORD)
 
 
 def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
-    """The words in these texts; None if they are many.
+    """Return the words in these texts; None if there are too many.
 
     >>> sorted(words_in_texts(["daily_orders/17", "Orders2"]))
     ['Orders2', 'daily', 'orders']
@@ -40,21 +40,21 @@ def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
     return frozenset(words)
 
 
-def searched_for_words(items: Iterable[Term | Predicate]) -> set[str]:
-    """The columns that any of these conditions searches for words, as texts."""
+def searched_for_words(items: Iterable[Feature]) -> set[str]:
+    """Return the texts of the columns that any of these conditions searches for words."""
     atoms = (atom for item in items if isinstance(item, Predicate) for atom in atoms_of(item))
-    return {term_text(atom.term) for atom in atoms if isinstance(atom, Like) and _parts_sought(atom)}
+    return {term_text(atom.term) for atom in atoms if isinstance(atom, Like) and _word_parts(atom)}
 
 
-def _parts_sought(p: Like) -> list[str]:
-    """Return parts of words that a text of the column has if the condition is TRUE on it."""
+def _word_parts(p: Like) -> list[str]:
+    """Return parts of words that every text on which the condition is TRUE contains."""
     return _WORD.findall(p.pattern) if isinstance(p.term, Column) else []
 
 
 def outcomes_by_words(p: Like, stats: Stats) -> Bits:
-    """The outcomes that a search may have in each entry, as far as the entry's words tell."""
+    """Return the outcomes that a search may have in each entry, according to the entry's words."""
     bits = np.full(len(stats), ANY, np.uint8)
-    sought = _parts_sought(p)
+    sought = _word_parts(p)
     term_stats = stats.terms.get(term_text(p.term)) if sought else None
     if (
         term_stats is None

@@ -1,4 +1,4 @@
-"""Collects candidate cuts: the atoms of a workload's predicates and, on demand, their sub-trees."""
+"""Collect candidate cuts: the atoms of a workload's predicates and, on demand, their subtrees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedgerow.core.predicates.types import STRING
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 
 Kind = Choice["atoms", "atoms+subtrees"]
-_MOST_BEGINS = 8  # of an IN list
+_MAX_LISTED = 8  # an IN list of more values gives no cuts where its values begin
 
 
 def cuts_of(
@@ -24,7 +24,7 @@ def cuts_of(
     kind: Kind = "atoms",
     limit: int = NORMAL.cuts,
 ) -> tuple[Predicate, ...]:
-    """Distinct cuts in the order of their text; at most `limit`, those in the queries with the greatest total weight.
+    """Return distinct cuts in the order of their texts; at most `limit`, by the total weight of their queries.
 
     >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
     >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
@@ -36,8 +36,8 @@ def cuts_of(
     weight_of: dict[Predicate, float] = {}
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
-        whole = normalise(p)
-        for cut in set(atoms_of(whole) if kind == "atoms" else walk(whole)):
+        normal = normalise(p)
+        for cut in set(atoms_of(normal) if kind == "atoms" else walk(normal)):
             if not isinstance(cut, Const):
                 weight_of[cut] = weight_of.get(cut, 0.0) + weight
     heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
@@ -45,9 +45,9 @@ def cuts_of(
 
 
 def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
-    """Where the values of an equality, an IN list or a prefix begin in the order of a column of many values.
+    """Return cuts where the values of an equality, an IN list or a prefix begin; only for a column of many values.
 
-    A condition with too few rows for a block is no cut itself, but the place where its values begin may be one.
+    A condition with too few rows for a block is no cut, but the place where its values begin may be one.
 
     >>> from hedgerow.core.predicates.nodes import col
     >>> [predicate_text(b) for b in begins(Prefix(col("url"), "/api/"), lambda term: 1000)]
@@ -56,7 +56,7 @@ def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
     match cut:
         case Compare(term, "=", literal) if distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", literal)]
-        case In(term, literals) if len(literals) <= _MOST_BEGINS and distinct(term) > MAX_DISTINCT:
+        case In(term, literals) if len(literals) <= _MAX_LISTED and distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", literal) for literal in literals]
         case Prefix(term, prefix) if prefix and distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", Literal(STRING, prefix))]

@@ -1,4 +1,4 @@
-"""The top-level columns that a query reads, by which its bytes are counted."""
+"""The top-level columns that a query reads; they decide how many bytes it reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 
 
 def top(name: str) -> str:
-    """The top-level column of a dotted name, as SQL.
+    """Return the top-level column of a dotted name, as SQL.
 
     >>> top("address.city"), top("`a.b`.c"), top("user")
     ('address', '`a.b`', '`user`')
@@ -18,5 +18,5 @@ def top(name: str) -> str:
 
 
 def read_columns(reads: Sequence[str] | None, p: Predicate) -> list[str] | None:
-    """The top-level columns that a query reads, those of its condition included; None: all."""
+    """Return the top-level columns that a query reads, those of its condition included; None means all columns."""
     return None if reads is None else sorted({*map(top, reads), *(quote_name(c.path[0]) for c in columns_of(p))})

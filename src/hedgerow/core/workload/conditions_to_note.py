@@ -1,4 +1,4 @@
-"""Chooses conditions that bounds and values of blocks cannot answer, so that the index notes their outcomes."""
+"""Choose the conditions whose outcomes the index notes, because the bounds and values of blocks cannot decide them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 def conditions_to_note(
     predicates: Sequence[Predicate], distinct: Callable[[Term], int], limit: int = 128
 ) -> tuple[Predicate, ...]:
-    """The most frequent conditions that a block's bounds and values cannot answer; the index notes their outcomes.
+    """Return the most frequent conditions that a block's bounds and values cannot decide.
 
-    Such are comparisons of columns with each other, equalities and prefixes on a column of many values, and ANDs and
-    ORs about several columns that occur more than once, such as a repeated query. `distinct`: how many values a term
-    has.
+    Examples are comparisons of two columns, equalities and prefixes on a column of many values, and an AND or OR about
+    several columns that occurs more than once. `distinct` returns the number of values of a term.
     """
     counts: Counter[Predicate] = Counter()
     for part in (part for p in predicates for part in set(walk(normalise(p)))):

@@ -1,6 +1,6 @@
-"""The queries of a workload. A query is a list of scans, each with one base table and one predicate.
+"""The queries of a workload. A query is a list of scans, each of one base table and with one predicate.
 
-Rows on which the predicate is not TRUE cannot change the query's result.
+A row on which the predicate is not TRUE cannot change the query's result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Scan:
 
     table: str
     predicate: Predicate = TRUE
-    columns: tuple[str, ...] | None = None  # that the query reads; None: unknown, so all
+    columns: tuple[str, ...] | None = None  # the columns that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
 
 
@@ -67,11 +67,11 @@ class Query:
         return [s for s in self.scans if s.table.lower() == table.lower()]
 
     def predicate(self, table: str) -> Predicate:
-        """What a row of the table must satisfy to matter in any of its scans."""
+        """Return the condition on rows of the table that matter in at least one of its scans."""
         return normalise(disjunction(*(s.predicate for s in self._scans(table))))
 
     def columns(self, table: str) -> tuple[str, ...] | None:
-        """The columns that its scans of the table read; None if they are unknown for one of them."""
+        """Return the columns that the scans of the table read; None if they are unknown for one scan."""
         by_scan = [s.columns for s in self._scans(table)]
         if any(columns is None for columns in by_scan):
             return None
@@ -83,7 +83,7 @@ W = TypeVar("W", bound="Workload")
 
 @dataclass(frozen=True)
 class Workload:
-    """Queries in the order they ran; `skipped` has a sentence for each one left out, with the reason."""
+    """Queries in the order they ran; `skipped` has a sentence with the reason for each query left out."""
 
     queries: tuple[Query, ...]
     skipped: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Workload:
 
     @classmethod
     def of(cls: type[W], table: str, predicates: Iterable[Predicate]) -> W:
-        """A workload with one query on the table for each predicate.
+        """Return a workload with one query on the table for each predicate.
 
         >>> from hedgerow.core.predicates.nodes import col, lit
         >>> len(Workload.of("t", [Compare(col("x"), "<", lit(5))]))
@@ -108,7 +108,7 @@ class Workload:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
     def on(self: W, table: str) -> W:
-        """The queries that read the table. If the workload has a single table, it is renamed to this one."""
+        """Return the queries that read the table. If the workload has a single table, it is renamed to this one."""
         tables = {t.lower() for t in self.tables()}
         old = next(iter(tables)) if len(tables) == 1 else table.lower()
         if old not in tables:
@@ -117,7 +117,7 @@ class Workload:
         return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
-        """Give names the letter case of the schema, and literals the type in which Spark compares them."""
+        """Return the queries with names in the schema's letter case, and literals in the type that Spark compares."""
         by_name = {name.lower(): as_schema(schema) for name, schema in schemas.items()}
         bound, skipped = [], list(self.skipped)
         for q in self:
@@ -128,30 +128,32 @@ class Workload:
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
 
     def split(self: W, fraction: float, seed: int = 0) -> tuple[W, W]:
-        """Two workloads, a random `fraction` of the queries in the first; both keep the order of the queries."""
+        """Return two workloads, the first with a random `fraction` of the queries; both keep the queries' order."""
         in_first = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
         first = tuple(q for i, q in enumerate(self.queries) if i in in_first)
         second = tuple(q for i, q in enumerate(self.queries) if i not in in_first)
         return replace(self, queries=first), replace(self, queries=second)
 
-    def sampled(self: W, most: int) -> W:
-        """At most so many of the queries, in their order; each kind keeps about its share of the weight.
+    def sampled(self: W, limit: int) -> W:
+        """Return at most `limit` queries, in their order; each kind keeps about its share of the weight.
 
-        The heaviest stay as they are. Others are drawn at even steps of their weight, and each weighs a step."""
-        if len(self) <= most:
+        The heaviest queries stay unchanged. Others are drawn at even steps of their total weight; each gets the weight
+        of the steps that it was drawn for.
+        """
+        if len(self) <= limit:
             return self
         weights = [q.weight for q in self]
         by_weight = sorted(range(len(weights)), key=lambda i: -weights[i])
-        heavy, rest = 0, sum(weights)
-        while heavy < most and weights[by_weight[heavy]] * (most - heavy) >= rest:
-            rest -= weights[by_weight[heavy]]
+        heavy, light_weight = 0, sum(weights)
+        while heavy < limit and weights[by_weight[heavy]] * (limit - heavy) >= light_weight:
+            light_weight -= weights[by_weight[heavy]]
             heavy += 1
         drawn = {i: weights[i] for i in by_weight[:heavy]}
-        if heavy < most:
+        if heavy < limit:
             light = sorted(by_weight[heavy:])
             up_to = list(accumulate(weights[i] for i in light))
-            step = up_to[-1] / (most - heavy)
-            times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(most - heavy))
+            step = up_to[-1] / (limit - heavy)
+            times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(limit - heavy))
             drawn |= {light[i]: n * step for i, n in times.items()}
         return replace(self, queries=tuple(replace(self.queries[i], weight=drawn[i]) for i in sorted(drawn)))
 
@@ -179,7 +181,7 @@ class Workload:
 
 
 def shape(p: Predicate) -> str:
-    """The text of a predicate without its literals: predicates of one shape differ in literals only.
+    """Return the text of a predicate without its literals: predicates of one shape differ in literals only.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> shape(Compare(col("x"), "<", lit(5)))

@@ -1,7 +1,7 @@
 """Queries as clauses over cuts, to compute which queries can skip a set of rows, for many sets at once.
 
-A set of rows is described by two facts a cut: it is TRUE on some row (`some`), it is not TRUE on some row (`other`).
-A query is an AND of clauses, a clause an OR of facts. So a few array operations answer for thousands of sets.
+Two facts per cut describe a set of rows: the cut is TRUE on some row (`some`); it is not TRUE on some row (`other`).
+A query is an AND of clauses, and a clause is an OR of facts. So a few array operations evaluate thousands of sets.
 
     x < 5 AND (y = 1 OR NOT z)      clauses   {some x < 5}   {some y = 1, other z}
 """
@@ -24,11 +24,11 @@ from hedgerow.core.predicates.sql_text import predicate_text
 
 Matrix = npt.NDArray[np.float32]
 Clause = frozenset[int]  # facts, as numbers: 2 i: cut i is TRUE on some row; 2 i + 1: cut i is not TRUE on some row
-MAX_OR_CLAUSES = 64  # that one OR may make: one for each choice of a clause from each of its sides
+MAX_OR_CLAUSES = 64  # the most clauses of one OR, which has one for each choice of a clause from each side
 
 
 class ClauseArrays(NamedTuple):
-    """The clauses of all queries as the compiled loops take them; see `core/learning/trees/kernels.py`."""
+    """The clauses of all queries as arrays for the compiled loops; see `core/learning/trees/kernels.py`."""
 
     facts: Ints
     fact_starts: Ints
@@ -59,7 +59,7 @@ class Lists:
         return np.append(self.starts, len(self.items))
 
     def any(self, holds: Bools) -> Bools:
-        """For each list, whether one of its items holds: of items x anything, lists x anything."""
+        """Return for each list whether one of its items holds: `holds` is items x anything, the result lists x that."""
         if not len(self):
             return np.zeros((0, *holds.shape[1:]), bool)
         list_holds: Bools = np.logical_or.reduceat(holds[self.items], self.starts, axis=0)
@@ -96,25 +96,25 @@ class Clauses:
         )
 
     def may(self, some: Bools, other: Bools) -> Bools:
-        """Sets of rows x queries: whether the query has to read the set. `some` and `other` are sets x cuts."""
+        """Return, as sets of rows x queries, whether the query has to read the set. `some` and `other`: sets x cuts."""
         return ~self._skips(some.T, other.T).T
 
     def skipped(self, some: Bools, other: Bools) -> Matrix:
-        """For each set of rows, the total weight of the queries that skip it."""
+        """Return for each set of rows the total weight of the queries that skip it."""
         return self.weights @ self._skips(some.T, other.T)
 
     def hold(self, some: Bools, other: Bools) -> Bools:
-        """Sets of rows x clauses: whether the clause may hold."""
+        """Return, as sets of rows x clauses, whether the clause may hold."""
         return self.facts.any(self._facts(some.T, other.T)).T
 
     @property
     def arrays(self) -> ClauseArrays:
-        """The clauses as the compiled loops take them."""
+        """The clauses as arrays for the compiled loops."""
         weights = self.weights.astype(np.float64)
         return ClauseArrays(self.facts.items, self.facts.ends, self.needs.items, self.needs.ends, weights)
 
     def _skips(self, some: Bools, other: Bools) -> Bools:
-        """Queries x sets, from cuts x sets: in this order the innermost loops run over the sets."""
+        """Return queries x sets, from cuts x sets: in this order the innermost loops run over the sets."""
         return self.needs.any(~self.facts.any(self._facts(some, other)))
 
     @staticmethod
@@ -125,7 +125,7 @@ class Clauses:
 
 
 def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """The clauses that must all hold on a set of rows that the query reads; without clauses it reads every set."""
+    """Return the clauses that must all hold on a set of rows that the query reads; with none it reads every set."""
     if predicate_text(p) in place:
         return frozenset([frozenset([2 * place[predicate_text(p)]])])
     match p:
@@ -141,18 +141,20 @@ def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Colu
 
 
 def _clauses_of_or(kids: Sequence[frozenset[Clause]], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """The clauses of an OR: those that all sides share, and the union of each choice of one other clause a side.
+    """Return the clauses of an OR: the clauses that all sides share, and one for each choice from the others.
+
+    Such a choice takes one clause from each side, and joins them into a single one.
 
     If there are too many choices, only clauses about the same columns are combined. Fewer clauses skip less, but never
     skip a row that is needed.
     """
     common = frozenset.intersection(*kids)
-    rest = [kid - common for kid in kids]
-    if not all(rest):
+    remaining = [kid - common for kid in kids]
+    if not all(remaining):
         return common  # one side has no other clause
-    choices = [rest]
-    if prod(map(len, rest)) > MAX_OR_CLAUSES:
-        by_columns = [_by_columns(kid, about) for kid in rest]
+    choices = [remaining]
+    if prod(map(len, remaining)) > MAX_OR_CLAUSES:
+        by_columns = [_by_columns(kid, about) for kid in remaining]
         same = [key for key in by_columns[0] if all(key in kid for kid in by_columns)]
         choices = [[kid[key] for kid in by_columns] for key in sorted(same, key=lambda key: sorted(map(str, key)))]
         choices = [sides for sides in choices if prod(map(len, sides)) <= MAX_OR_CLAUSES]

@@ -1,11 +1,11 @@
-"""Foreign keys, and the rows that they lead to, seen as columns of the table that has the key.
+"""Foreign keys, and the rows that they lead to, as columns of the table that has the key.
 
     lineitem.l_orderkey -> orders.o_orderkey          at most one order for each line
     SELECT ... FROM lineitem JOIN orders ON l_orderkey = o_orderkey WHERE o_orderdate < DATE '1995-03-15'
     a line matters only if   `l_orderkey->orders`.o_orderdate < DATE '1995-03-15'
 
-A condition on a joined column is a condition like any other: it divides rows, it has bounds and outcomes in the index.
-Its values are those of one version of the other table, so what the index says of it holds for that version only.
+A condition on a joined column is like any other condition: it divides rows, and has bounds and outcomes in the index.
+Its values come from one version of the other table, so its statistics hold for that version only.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
-from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_in
+from hedgerow.core.predicates.nodes import Column, Feature, columns_in
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.workload.queries import Query, Scan
 
-MAX_STEPS = 4  # from lineitem to region: over orders, customer and nation
+MAX_STEPS = 4  # enough from lineitem to region: by orders, customer and nation
 _KEY = re.compile(r"(.+)\.(`(?:[^`]|``)+`|[^.`]+)")
 
 
@@ -34,13 +34,11 @@ class Reference:
     other_columns: tuple[str, ...]
 
     def __str__(self) -> str:
-        mine, theirs = (
-            f"{t}.{', '.join(c)}" for t, c in ((self.table, self.columns), (self.other, self.other_columns))
-        )
-        return f"{mine} -> {theirs}"
+        source = f"{self.table}.{', '.join(self.columns)}"
+        return f"{source} -> {self.other}.{', '.join(self.other_columns)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """These keys are stored: they stay what they are, whatever the fields are called."""
+        """Return the key as stored; the names in the file do not follow the names of the fields."""
         return {
             "table": self.table,
             "columns": list(self.columns),
@@ -67,7 +65,8 @@ class Joined:
 
     @property
     def name(self) -> str:
-        """
+        """The name of the struct column.
+
         >>> lines = Reference("lineitem", ("l_orderkey",), "orders", ("o_orderkey",))
         >>> Joined((lines, Reference("orders", ("o_custkey",), "customer", ("c_custkey",)))).name
         'l_orderkey->orders/o_custkey->customer'
@@ -75,18 +74,18 @@ class Joined:
         return "/".join(f"{','.join(step.columns)}->{step.other}" for step in self.steps)
 
     def key_of(self, place: int) -> Column:
-        """The first column of a step's key, as a column of the first table."""
+        """Return the first column of a step's key, as a column of the first table."""
         column = self.steps[place].columns[0]
         return Column((column,)) if place == 0 else Column((Joined(self.steps[:place]).name, column))
 
     @property
     def table(self) -> str:
-        """The table of the row."""
+        """The table that the row is from."""
         return self.steps[-1].other
 
 
 def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
-    """Foreign keys as users write them, the referring side first.
+    """Parse foreign keys as users write them, the referring side first.
 
     >>> [str(r) for r in references([("lineitem.l_orderkey", "orders.o_orderkey")])]
     ['lineitem.l_orderkey -> orders.o_orderkey']
@@ -99,33 +98,35 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
     by_name: dict[str, Reference] = {}
     for key in keys:
         try:
-            (table, columns), (other, other_columns) = map(_side, key)
+            (table, columns), (other_table, other_columns) = map(_side, key)
         except (TypeError, ValueError):
             raise WorkloadError(f"a key is written like lineitem.l_orderkey, orders.o_orderkey, not {key!r}") from None
         if len(columns) != len(other_columns):
             raise WorkloadError(
                 f"the key {key!r} has {len(columns)} columns on one side, {len(other_columns)} on the other"
             )
-        reference = Reference(table, columns, other, other_columns)
+        reference = Reference(table, columns, other_table, other_columns)
         name = f"{table}: {Joined((reference,)).name}".lower()
         if by_name.setdefault(name, reference) != reference:
-            raise WorkloadError(f"two keys lead from the same columns to {other}: {by_name[name]} and {reference}")
+            raise WorkloadError(
+                f"two keys lead from the same columns to {other_table}: {by_name[name]} and {reference}"
+            )
     return tuple(by_name.values())
 
 
 def _side(side: Any) -> tuple[str, tuple[str, ...]]:
     listed = [side] if isinstance(side, str) else list(side)
-    parts = [match.groups() for match in map(_KEY.fullmatch, listed) if match]
-    tables = {table for table, _ in parts}
-    if len(parts) < len(listed) or len(tables) != 1:
+    names = [match.groups() for match in map(_KEY.fullmatch, listed) if match]
+    tables = {table for table, _ in names}
+    if len(names) < len(listed) or len(tables) != 1:
         raise ValueError
-    return str(tables.pop()), tuple(path_of(column)[0] for _, column in parts)
+    return str(tables.pop()), tuple(path_of(column)[0] for _, column in names)
 
 
 def joined_scans(
     query: Query, scan: Scan, keys: Sequence[Reference], steps: int = MAX_STEPS
 ) -> list[tuple[Joined, Scan]]:
-    """Return the scans to which foreign keys lead from this one, each with its chain of keys."""
+    """Return the scans that foreign keys lead to from this scan, each with its chain of keys."""
     reached: list[tuple[Joined, Scan]] = []
 
     def follow(at: Scan, before: tuple[Reference, ...], passed: tuple[int, ...]) -> None:
@@ -145,23 +146,23 @@ def joined_scans(
     return reached
 
 
-def _is_joined(scan: Scan, other: int, key: Reference) -> bool:
-    """Whether the scan is joined to the other by at least the columns of the key."""
+def _is_joined(scan: Scan, other_scan: int, key: Reference) -> bool:
+    """True if the scan is joined to the other one by at least the columns of the key."""
     pairs = {
         (a.lower(), b.lower())
         for join in scan.joins
-        if join.other == other
+        if join.other == other_scan
         for a, b in zip(join.columns, join.other_columns, strict=True)
     }
     return {(a.lower(), b.lower()) for a, b in zip(key.columns, key.other_columns, strict=True)} <= pairs
 
 
-def mentioned(items: Iterable[Term | Predicate], names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the fields that the items mention of each column with one of these names."""
-    wanted = set(names)
+def mentioned(items: Iterable[Feature], names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the fields that the items mention, for each struct column with one of these names."""
+    columns = set(names)
     fields: dict[str, set[str]] = {}
     for item in items:
         for column in columns_in(item):
-            if column.path[0] in wanted and len(column.path) > 1:
+            if column.path[0] in columns and len(column.path) > 1:
                 fields.setdefault(column.path[0], set()).add(column.path[1])
     return fields

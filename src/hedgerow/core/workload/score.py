@@ -16,7 +16,7 @@ from hedgerow.core.html import html_table
 class QueryScore:
     """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate.
 
-    `bytes_left`: of the bytes, those in parts of files that Parquet cannot skip by itself; None if that is not known.
+    `bytes_left`: the bytes that remain after Parquet has skipped inside the files; None if unknown.
     """
 
     id: str
@@ -29,9 +29,10 @@ class QueryScore:
 
 @dataclass(frozen=True)
 class Score:
-    """Weighted means over the queries, as fractions of the table; `selectivity` over the queries with a known one.
+    """Weighted means over the queries, as fractions of the table.
 
-    `seconds`, `seconds_now`: of a query in the layout and in the table as it is, estimated, where Spark can be asked.
+    `selectivity` is the mean over the queries whose selectivity is known. `seconds` and `seconds_now` are estimates for
+    a query in the layout and in the table as it is; None without a Spark session.
     """
 
     rows_read: float
@@ -71,18 +72,19 @@ class Score:
             raise LayoutError("the workload has no query for this table, so there is nothing to score")
         w = np.array(weights) / sum(weights)
 
-        known = [
+        selectivities = [
             (weight, q.selectivity) for weight, q in zip(weights, queries, strict=True) if q.selectivity is not None
         ]
+        known_weight = sum(weight for weight, _ in selectivities)
 
-        def over(values: Iterable[float]) -> float:
+        def mean(values: Iterable[float]) -> float:
             return float(w @ np.fromiter(values, float, len(queries)))
 
         return Score(
-            over(q.rows_read for q in queries),
-            over(q.blocks_read for q in queries),
-            over(q.bytes_read for q in queries),
-            sum(weight * s for weight, s in known) / sum(weight for weight, _ in known) if known else None,
+            mean(q.rows_read for q in queries),
+            mean(q.blocks_read for q in queries),
+            mean(q.bytes_read for q in queries),
+            sum(weight * s for weight, s in selectivities) / known_weight if selectivities else None,
             blocks,
             tuple(queries),
         )

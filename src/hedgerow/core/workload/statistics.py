@@ -1,6 +1,6 @@
-"""What the queries on one table filter on, in numbers: which columns, how often, with how many different literals.
+"""Statistics of the filters of a table's queries: columns, their frequency, and the number of different literals.
 
-The questions are those of the thesis' chapter 2: would another layout help, and which kind of layout?
+They help to decide whether another layout would pay off, and of which kind, as in chapter 2 of the thesis.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 
-_FREQUENT = 4  # terms whose share of the queries is told
+_FREQUENT = 4  # the number of terms in `frequent`
 
 
 @dataclass(frozen=True)
 class WorkloadStatistics:
-    """Shares are of the queries, each as often as it ran.
+    """Numbers about the queries on a table, as shares of all queries; a query counts as often as it ran.
 
-    `simple`: those that filter only by comparing columns with literals; `complex`: those with any other condition.
-    `frequent`: the terms that most queries filter on, with their share. `points`: for each term, the number of
+    `simple` queries filter only by comparisons of columns with literals; `complex` ones have another condition too.
+    `frequent` has the terms that most queries filter on, with their share. `points` has, for each term, the number of
     different literals that it was compared with.
     """
 
@@ -47,12 +47,12 @@ class WorkloadStatistics:
 
 
 def statistics(queries: Iterable[Query], table: str, partitions: Collection[str] = ()) -> WorkloadStatistics:
-    """Numbers about the queries on a table; `partitions`: the columns by which it is divided into folders.
+    """Compute the statistics of the queries on a table; `partitions`: the columns that it is partitioned by.
 
     >>> from hedgerow.core.predicates.nodes import Compare, col, lit
     >>> from hedgerow.core.workload.queries import Workload
-    >>> found = statistics(Workload.of("t", [Compare(col("x"), "<", lit(n)) for n in (5, 6)]), "t")
-    >>> found.simple, found.conditions, found.frequent, found.points
+    >>> s = statistics(Workload.of("t", [Compare(col("x"), "<", lit(n)) for n in (5, 6)]), "t")
+    >>> s.simple, s.conditions, s.frequent, s.points
     (1.0, 2, {'x': 1.0}, {'x': 2})
     """
     total = filtered = simple = on_partitions = 0.0
@@ -87,7 +87,7 @@ def statistics(queries: Iterable[Query], table: str, partitions: Collection[str]
 
 
 def comparison_points(predicates: Iterable[Predicate]) -> dict[str, set[object]]:
-    """For each term, by its text, the different literals that it is compared with."""
+    """Return the different literals that each term is compared with, by the term's text."""
     points: dict[str, set[object]] = {}
     for atom in (a for p in predicates for a in atoms_of(p)):
         match atom:
@@ -101,7 +101,7 @@ def comparison_points(predicates: Iterable[Predicate]) -> dict[str, set[object]]
 
 
 def _is_simple(atom: Predicate) -> bool:
-    """Whether minimum and maximum of a column can exclude it."""
+    """True if the minimum and maximum of a column can exclude the atom."""
     return isinstance(atom, Compare | In | IsNull | Prefix) and all(isinstance(t, Column) for t in terms_of(atom))
 
 

@@ -5,11 +5,12 @@
           cell 0  cell 1           cell 0  cell 1          y < 50    y < 50        four cells, two of them nearly
                                                            /    \\    /    \\         empty if x and y are much alike
 
-The next cut is always the one that lets the queries skip the most rows that no other tree lets them skip. A gain only
-falls while other trees grow, so a gain known from before is a bound: a leaf is looked at again only when its bound is
-the highest, and of its cuts only those whose bounds are.
+The gain of a cut is the number of rows that queries skip by it, and by no other tree. The next cut is always the one
+with the largest gain. Gains only fall while other trees grow, so an earlier gain is an upper bound: a leaf is computed
+again only when its bound is the highest, and only for the cuts with the highest bounds.
 
-The product of the trees is one tree again. Its leaves are the rows with one leaf in every tree: Pando's k-tuples.
+The product of the trees is one tree again. Each of its leaves has the rows with the same leaf in every tree: Pando's
+k-tuples.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tre
 from hedgerow.core.learning.trees.kernels import count, shortened
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
-from hedgerow.learners.pando.kernels import changes, chosen, clear, gains_beside
+from hedgerow.learners.pando.kernels import changes, clear, gains_beside, select_rows
 
-MAX_ROWS = 1 << 18  # of the sample that trees grow on: for each tree and query it is noted which of them are read
-AT_ONCE = 32  # cuts that are tried together, and then twice as many
+MAX_ROWS = 1 << 18  # sample rows that trees grow on: there is a bit for each row, query and tree
+AT_ONCE = 32  # the number of cuts in the first batch; the number of cuts tried doubles with each batch
 Bitmaps = npt.NDArray[np.uint64]
 Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
@@ -41,9 +42,10 @@ Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is
 def forest(problem: Problem, k: int, least: int, eps: float, by_cells: bool, most_cells: int) -> list[Nodes]:
     """Grow k trees whose leaves have `least` sample rows or more, until their product has `most_cells` leaves.
 
-    `eps` and `by_cells` are as in `greedy`: with one tree and no limit of cells, this grows the same tree."""
-    thinned, kept = _thinned(problem)
-    growth = _Growth(thinned, k, max(1, round(least * kept)), eps, by_cells)
+    `eps` and `by_cells` are as in `greedy`: with one tree and no limit of cells, this grows the same tree.
+    """
+    thinned, share = _thinned(problem)
+    growth = _Growth(thinned, k, max(1, round(least * share)), eps, by_cells)
     while growth.leaves and growth.cells < most_cells:
         growth.grow()
     for *_, leaf in growth.leaves:
@@ -52,7 +54,7 @@ def forest(problem: Problem, k: int, least: int, eps: float, by_cells: bool, mos
 
 
 def product(problem: Problem, trees: Sequence[Nodes]) -> TreeLayout:
-    """One tree that divides rows as all of these do; a cut that divides no sample row of its node is left out."""
+    """Return one tree that divides rows like all these trees together, without cuts that divide no sample rows."""
     nodes: Nodes = []
     leaves = 0
     todo = [(0, _root(trees[0]), np.arange(problem.truth.shape[1]), NO_PARENT, 0)]
@@ -85,7 +87,7 @@ def _root(tree: Nodes) -> int:
 
 
 def _thinned(problem: Problem) -> tuple[Problem, float]:
-    """The problem with at most `MAX_ROWS` sample rows to grow on, and the share of rows that it keeps."""
+    """Return the problem with at most `MAX_ROWS` sample rows, and the share of the rows that it keeps."""
     rows = problem.truth.shape[1]
     step = -(-rows // MAX_ROWS)
     return (problem, 1.0) if step <= 1 else (replace(problem, truth=problem.truth[:, ::step]), 1 / step)
@@ -93,10 +95,11 @@ def _thinned(problem: Problem) -> tuple[Problem, float]:
 
 @dataclass
 class _Leaf:
-    """A leaf that may be cut: `best` is its best cut, which was found when `beside` cuts were in the other trees.
+    """A leaf that may be cut: `best` is its best cut, computed when the other trees had `beside` cuts.
 
-    `near`: no query gains yet, but the cut brings some nearer to it. `changes`: see `_Growth._changes`; the other trees
-    do not alter them. `gains`: of each cut when it was tried; now it gains that or less."""
+    `near`: no query gains yet, but the cut brings some query nearer to a gain. `changes`: see `_Growth._changes`; they
+    do not depend on the other trees. `gains`: the gain of each cut when it was tried, an upper bound of its gain now.
+    """
 
     tree: int
     node: OpenNode
@@ -119,10 +122,10 @@ class _Growth:
         self.clauses: ClauseArrays = problem.clauses.arrays
         queries, rows = len(problem.clauses.needs), problem.truth.shape[1]
         self.read: list[Bitmaps] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
-        self.cell = np.zeros(rows, np.int64)  # of each row
+        self.cell = np.zeros(rows, np.int64)  # the cell of each row
         self.cells = 1
         self.nodes: list[Nodes] = [[] for _ in range(k)]
-        self.done = [0] * k  # leaves that stay leaves
+        self.done = [0] * k  # the number of final leaves of each tree
         self.leaves: list[tuple[bool, float, int, int, _Leaf]] = []  # a heap: the largest bound comes first
         self.pushed = 0
         root = _Leaf(0, OpenNode.root(problem), np.arange(rows), np.arange(queries), NO_PARENT, 0)
@@ -131,7 +134,7 @@ class _Growth:
             self._push(replace(root, tree=tree, gains=root.gains.copy()))
 
     def grow(self) -> None:
-        """Cut the leaf with the largest gain; or look again at one whose gain may have fallen."""
+        """Cut the leaf with the largest gain, or compute it again if its gain may have fallen."""
         leaf = heappop(self.leaves)[-1]
         if leaf.beside != self._cuts_beside(leaf.tree):
             self._look_at(leaf)
@@ -139,7 +142,7 @@ class _Growth:
             self._cut(leaf)
 
     def close(self, leaf: _Leaf) -> None:
-        """Let the leaf stay a leaf."""
+        """Make the leaf a final leaf."""
         self._replace(leaf, ~self.done[leaf.tree])
         self.done[leaf.tree] += 1
 
@@ -165,49 +168,49 @@ class _Growth:
             heappush(self.leaves, (leaf.near, -leaf.gains[leaf.best], leaf.tree, self.pushed, leaf))
 
     def _read_beside(self, leaf: _Leaf) -> Bitmaps:
-        """For each open query of the leaf, the rows of the leaf that the query reads in all other trees."""
+        """Return for each open query of the leaf the rows of the leaf that the query reads in all other trees."""
         queries = leaf.node.queries
         beside = [read[queries] for tree, read in enumerate(self.read) if tree != leaf.tree]
         if not beside:
             return _all_read(len(queries), len(leaf.rows))
-        found: Bitmaps = chosen(np.bitwise_and.reduce(beside), leaf.rows)
-        return found
+        reads: Bitmaps = select_rows(np.bitwise_and.reduce(beside), leaf.rows)
+        return reads
 
     def _try_cuts(self, leaf: _Leaf, reads: Bitmaps) -> None:
-        """Find the cut with the largest gain. No cut is tried that once gained less than another does now."""
+        """Find the cut with the largest gain; cuts whose earlier gain is below the best gain now are left out."""
         node, sizes, counts = leaf.node, count(leaf.node.bits), count(reads)
         if leaf.changes is None:
             leaf.changes, leaf.gains = self._changes(leaf, sizes), np.full(len(sizes), np.inf)
         changed = leaf.changes
 
-        def gains_of(tried: Ints) -> Floats:
-            found: Floats = gains_beside(tried, *changed, node.bits, node.rows, sizes, reads, counts, self.eps)
-            return found
+        def gains_of(cuts: Ints) -> Floats:
+            gains: Floats = gains_beside(cuts, *changed, node.bits, node.rows, sizes, reads, counts, self.eps)
+            return gains
 
-        least = most = LEAST_GAIN * node.rows
+        least = highest = LEAST_GAIN * node.rows
         order, first = np.argsort(-leaf.gains, kind="stable"), 0
-        while first < len(order) and leaf.gains[order[first]] >= most:
-            tried = order[first : 2 * first + AT_ONCE]
-            leaf.gains[tried] = np.concatenate(parallel_map(gains_of, np.array_split(tried, min(AT_ONCE, len(tried)))))
-            first, most = first + len(tried), max(most, leaf.gains[tried].max())
-        leaf.best = int(leaf.gains.argmax()) if most > least else NO_CUT
+        while first < len(order) and leaf.gains[order[first]] >= highest:
+            batch = order[first : 2 * first + AT_ONCE]
+            leaf.gains[batch] = np.concatenate(parallel_map(gains_of, np.array_split(batch, min(AT_ONCE, len(batch)))))
+            first, highest = first + len(batch), max(highest, leaf.gains[batch].max())
+        leaf.best = int(leaf.gains.argmax()) if highest > least else NO_CUT
 
     def _changes(self, leaf: _Leaf, sizes: Ints) -> Changes:
-        """What each cut changes: where its changes begin, each one's query, and its gain by a row of each side."""
+        """Return the changes by all cuts: the first change of each cut; the query and the gains of each change."""
         node, queries, clauses = leaf.node, leaf.node.queries, self.clauses
         if not leaf.near:
             clauses = shortened(queries, clauses, node.some, node.other)
             queries = np.arange(len(queries))
 
-        def found(part: slice) -> Changes:
-            these: Changes = changes(
-                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.asked, clauses,
-                self.least, leaf.near, part.start, part.stop,
+        def changes_of(cuts: slice) -> Changes:
+            columns: Changes = changes(
+                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.used, clauses,
+                self.least, leaf.near, cuts.start, cuts.stop,
             )  # fmt: skip
-            return these
+            return columns
 
-        parts = parallel_map_slices(found, len(sizes))
-        row, query, by_left, by_right = (np.concatenate(column) for column in zip(*parts, strict=True))
+        slices = parallel_map_slices(changes_of, len(sizes))
+        row, query, by_left, by_right = (np.concatenate(column) for column in zip(*slices, strict=True))
         return np.searchsorted(row, np.arange(len(sizes) + 1)), query, by_left, by_right
 
     def _cut(self, leaf: _Leaf) -> None:
@@ -218,15 +221,15 @@ class _Growth:
         goes_left = self.problem.truth[cut][leaf.rows]
         self._divide_cells(leaf.rows, goes_left)
         halves = node.divided(leaf.best, int(goes_left.sum()), self.clauses, not self.by_cells)
-        for side, half, here in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
+        for side, half, in_half in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
             may = self.problem.clauses.may(half.some[None], half.other[None])[0][leaf.readers]
-            rows = leaf.rows[here]
+            rows = leaf.rows[in_half]
             if self.read:
                 clear(self.read[tree], leaf.readers[~may], rows)
             self._look_at(_Leaf(tree, half, rows, leaf.readers[may], number, side))
 
     def _divide_cells(self, rows: Ints, goes_left: Bools) -> None:
-        """Give those of these rows that go to the left a cell of their own, where their cell is divided."""
+        """Divide the cells of these rows: where a cell has rows on both sides, those on the left get a new cell."""
         old, of, sizes = np.unique(self.cell[rows], return_inverse=True, return_counts=True)
         left = np.bincount(of[goes_left], minlength=len(old))
         divided = (left > 0) & (left < sizes)

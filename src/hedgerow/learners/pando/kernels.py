@@ -1,4 +1,4 @@
-"""Compiled loops that grow several trees together: the gain of each cut beside the other trees.
+"""Compiled loops that grow several trees together: they compute the gain of each cut beside the other trees.
 
 `clauses` are `ClauseArrays`, as in `core/learning/trees/kernels.py`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.core.compiled_loop import compiled_loop
-from hedgerow.core.learning.trees.kernels import by_entropy, lacking, lacks_all, sides
+from hedgerow.core.learning.trees.kernels import by_entropy, fill_facts, lacking, lacks_all
 
 
 @compiled_loop(nogil=True)
@@ -22,17 +22,18 @@ def changes(
     some: Any,
     other: Any,
     queries: Any,
-    asked: Any,
+    used: Any,
     clauses: Any,
     least: int,
     near: bool,
     first: int,
     end: int,
 ) -> tuple[Any, Any, Any, Any]:
-    """What the cuts in rows `first` to `end` of `bits` change for queries, all of which read the node.
+    """Return the changes for queries by the cuts in rows `first` to `end` of `bits`; all queries read the node.
 
-    Four columns: the row of the cut, the place in `queries`, and what the query gains by a row on the left and on the
-    right. A cut that leaves a side with less than `least` rows changes nothing."""
+    There are four columns: the row of the cut, the place in `queries`, and the query's gain by a row on the left and by
+    a row on the right. A cut that leaves a side with fewer than `least` rows changes nothing.
+    """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     lacks = np.zeros(len(queries))
@@ -46,7 +47,7 @@ def changes(
     for c in range(first, end):
         if min(sizes[c], n - sizes[c]) < least:
             continue
-        sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
+        fill_facts(bits, n, c, cuts, used, ls, lo, rs, ro)
         if m + len(queries) > len(row):
             row, query = np.append(row, np.empty_like(row)), np.append(query, np.empty_like(query))
             by_left, by_right = np.append(by_left, np.empty_like(by_left)), np.append(by_right, np.empty_like(by_right))
@@ -71,7 +72,7 @@ def changes(
 
 @compiled_loop(nogil=True)
 def gains_beside(
-    tried: Any,
+    tried_cuts: Any,
     starts: Any,
     query: Any,
     by_left: Any,
@@ -83,12 +84,13 @@ def gains_beside(
     counts: Any,
     eps: float,
 ) -> Any:
-    """The gains, as in `best_cut`, of the cuts in the rows `tried` of `bits`, by what these change (see `changes`).
+    """Return the gains of these cuts, as in `best_cut`, from their changes (see `changes`).
 
-    Only rows count that the query in place i reads in all other trees: `reads[i]`, so many as `counts[i]`."""
-    gains = np.zeros(len(tried))
-    for k in range(len(tried)):
-        c = tried[k]
+    Only rows count that the query in place i reads in all other trees: `reads[i]`; their number is `counts[i]`.
+    """
+    gains = np.zeros(len(tried_cuts))
+    for k in range(len(tried_cuts)):
+        c = tried_cuts[k]
         for at in range(starts[c], starts[c + 1]):
             i = query[at]
             if counts[i] == 0:
@@ -104,7 +106,7 @@ def gains_beside(
 
 @compiled_loop()
 def _ones(x: Any) -> Any:
-    """How many bits of a word are set, by sums of 2, 4 and then 8 bits."""
+    """Return the number of set bits in a word, by sums of 2, 4 and then 8 bits."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -112,21 +114,21 @@ def _ones(x: Any) -> Any:
 
 
 @compiled_loop()
-def chosen(bits: Any, rows: Any) -> Any:
-    """The bits of these rows, packed again."""
-    found = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
+def select_rows(bits: Any, rows: Any) -> Any:
+    """Return the bits of these rows, packed again."""
+    selected = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
     for i in range(len(bits)):
-        own = bits[i]
+        of_query = bits[i]
         for k in range(len(rows)):
             r = rows[k]
-            found[i, k >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
-    return found
+            selected[i, k >> 6] |= ((of_query[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
+    return selected
 
 
 @compiled_loop()
 def clear(bits: Any, queries: Any, rows: Any) -> None:
     """Set the bits of these queries and rows to 0."""
     for q in queries:
-        own = bits[q]
+        of_query = bits[q]
         for r in rows:
-            own[r >> 6] &= ~(np.uint64(1) << np.uint64(r & 63))
+            of_query[r >> 6] &= ~(np.uint64(1) << np.uint64(r & 63))

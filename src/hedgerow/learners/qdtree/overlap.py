@@ -1,4 +1,4 @@
-"""Chooses which small leaves of a tree are copied into the large leaves beside them (Yang et al., SIGMOD 2020, 6.2)."""
+"""Choose the small leaves of a tree to copy into neighbouring large leaves (Yang et al., SIGMOD 2020, 6.2)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.step_functions import Steps, and3, combine, stepwise
 
 Relation = Literal["meet", "touch", "apart"]
-Box = dict[str, Steps | bool]  # by dimension: the values let through, or the side of a cut that is no step function
+Box = dict[str, Steps | bool]  # by dimension: the values in the leaf, or the side of a cut that is no step function
 
-_MAX_ROUNDS = 3  # of choosing copies anew after the homes that queries open have changed
+_MAX_ROUNDS = 3  # rounds of choosing copies: each changes the homes that queries open
 
 
 def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout:
-    """Copy the tree's small leaves into large ones beside them, where that pays; if none are small, the tree itself."""
+    """Copy the tree's small leaves into neighbouring large leaves where that pays off.
+
+    Return the tree itself if it has no small leaves.
+    """
     sizes = np.bincount(tree.assign(problem.sample.rows), minlength=tree.blocks)
     large = np.flatnonzero(sizes >= problem.sample_block_rows)
     if not len(large):
@@ -47,7 +50,7 @@ def overlapped(tree: TreeLayout, problem: Problem) -> TreeLayout | OverlapLayout
 
 
 def _homes(sizes: Ints, may: Bools, weights: Floats, small: Ints, large: Ints) -> Ints:
-    """For each small cell, the large cell with which the fewest rows are read in vain."""
+    """Return for each small cell the large cell with which queries read the fewest unneeded rows."""
     of_small, of_large = may[small] * weights, may[large].astype(float)
     both = of_small @ of_large.T
     wasted = sizes[small, None] * (of_large @ weights - both)
@@ -59,28 +62,29 @@ def _homes(sizes: Ints, may: Bools, weights: Floats, small: Ints, large: Ints) -
 def _copies(
     sizes: Ints, may: Bools, weights: Floats, home: Ints, large: Ints, beside: Mapping[int, Sequence[int]]
 ) -> dict[int, list[int]]:
-    """For each cell, the large cells that get a copy of it, if that pays; the smallest cells come first.
+    """Return for each cell the large cells that get a copy of it; copies are chosen for the smallest cells first.
 
-    A copy pays if it saves more rows of its home than it adds to other reads and to storage. Which queries still open a
-    home depends on all of its cells, so the choice is repeated with the result.
+    A copy pays off if it saves more rows of its home than it adds to other reads and to storage. The queries that still
+    open a home depend on all of its cells, so the choice is repeated with the result.
     """
     opened = may[large].copy()
     copies: dict[int, list[int]] = {}
     for _ in range(_MAX_ROUNDS):
-        held = np.zeros(len(large))
+        copied_rows = np.zeros(len(large))
         reads = np.zeros_like(opened)  # blocks x queries: the query reads the copies of the block
         before, copies = copies, {}
         for cell in sorted(beside, key=lambda c: (sizes[c], c)):
-            vain = may[cell] & ~opened[home[cell]]  # queries that would open its home only for this cell
-            for k in sorted(beside[cell], key=lambda k: -float(weights @ (vain & may[large[k]]))):
-                now = vain & may[large[k]]
-                gain = (sizes[large[home[cell]]] - sizes[cell]) * (weights @ now)
-                gain -= sizes[cell] * (weights @ (reads[k] & ~may[cell])) + held[k] * (weights @ (now & ~reads[k]))
+            only_here = may[cell] & ~opened[home[cell]]  # queries that would open its home only for this cell
+            for k in sorted(beside[cell], key=lambda k: -float(weights @ (only_here & may[large[k]]))):
+                served = only_here & may[large[k]]
+                gain = (sizes[large[home[cell]]] - sizes[cell]) * (weights @ served)
+                gain -= sizes[cell] * (weights @ (reads[k] & ~may[cell]))
+                gain -= copied_rows[k] * (weights @ (served & ~reads[k]))
                 if gain > sizes[cell]:
                     copies.setdefault(cell, []).append(k)
-                    held[k] += sizes[cell]
-                    reads[k] |= now
-                    vain = vain & ~now
+                    copied_rows[k] += sizes[cell]
+                    reads[k] |= served
+                    only_here = only_here & ~served
         if copies == before:
             break
         opened = may[large].copy()
@@ -91,7 +95,7 @@ def _copies(
 
 
 def neighbours(a: Box, b: Box, cache: dict[Any, Relation] | None = None) -> bool:
-    """Whether two leaves share a side: adjacent in one dimension, with values in common in every other."""
+    """True if two leaves share a side: adjacent in one dimension, with values in common in every other."""
     cache = {} if cache is None else cache
     touching = 0
     for dimension in a.keys() & b.keys():
@@ -105,22 +109,25 @@ def neighbours(a: Box, b: Box, cache: dict[Any, Relation] | None = None) -> bool
 
 
 def _relation(a: Steps | bool, b: Steps | bool) -> Relation:
-    """====     meet          ====       touch         ====         apart
-    ====                     ====                       ==="""
+    """Return how two extents in one dimension lie to each other.
+
+    ====     meet          ====       touch         ====         apart
+    ====                     ====                       ===
+    """
     if isinstance(a, bool) or isinstance(b, bool):
         return "meet" if a is b else "touch"
     common = combine(and3, a, b)
     if True in common.outcomes or common.on_null is True:
         return "meet"
     if True not in a.outcomes or True not in b.outcomes:
-        return "touch"  # one lets only NULL through, which has no place among the values
+        return "touch"  # one has only NULL, which has no place among the values
     line = combine(lambda x, y: True if x is True else False if y is True else None, a, b).outcomes
     side_by_side = any({x, y} == {True, False} for x, y in pairwise(line))
     return "touch" if side_by_side else "apart"
 
 
 def _boxes(tree: TreeLayout) -> dict[int, Box]:
-    """For each cell, its extent in every dimension."""
+    """Return for each cell its extent in every dimension."""
     boxes: dict[int, Box] = {}
     for cell, path in tree.paths():
         box: Box = {str(key): s.steps for key, s in allowed_by(tree.cuts, path).items()}

@@ -1,6 +1,6 @@
 """Greedy qd-tree (Yang et al., SIGMOD 2020, Algorithm 1): cut a node where queries then skip the most rows.
 
-The defaults depart from the paper: a gain is divided by the entropy of the split, leaves are small cells, and cells are
+The defaults differ from the paper: a gain is divided by the entropy of the split, leaves are small cells, and cells are
 joined into blocks by statistics of all rows. `QdTree("skip", cells=1)` is the paper's algorithm.
 """
 
@@ -16,23 +16,23 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps, greedy
 from hedgerow.learners.qdtree.overlap import overlapped
 
-MAX_COPIED_SHARE = 0.5  # of a block's rows: a larger leaf is not copied, because its copies cost too much
+MAX_COPIED_SHARE = 0.5  # of a block's rows: the copies of a larger leaf would cost too much
 
 
 @dataclass(frozen=True)
 class QdTree:
-    """Learns a tree of cuts, greedily from the root.
+    """A learner of a tree of cuts, grown greedily from the root.
 
     `criterion`: choose the cut by the rows that queries skip ("skip", as in the paper), or by these divided by the
-    entropy of the split plus `eps` ("gain_ratio"). `eps` keeps tiny slices from being favoured; its default is larger
-    if more of the queries are synthetic.
+    entropy of the split plus `eps` ("gain_ratio"). `eps` prevents a preference for tiny slices; by default it grows
+    with the share of synthetic queries.
 
-    `cells`: the number of leaves that a block may be made of. With 1 a leaf is a block, as in the paper. Else leaves
-    are that much smaller than a block, and are joined where it costs least: by default 7, and up to 10 if fewer of the
+    `cells`: the number of leaves that make up a block. With 1 a leaf is a block, as in the paper. Otherwise leaves are
+    that much smaller than a block, and are joined where it costs least. The default is 7, and up to 10 if fewer of the
     queries are synthetic.
 
-    `overlap`: one side of a cut may have half a block or less; such leaves are copied to several blocks (6.2). All
-    other leaves are blocks then, and `cells` is ignored.
+    `overlap`: one side of a cut may have half a block or less; such leaves are copied to several blocks (6.2). Then all
+    other leaves are blocks, and `cells` is ignored.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()

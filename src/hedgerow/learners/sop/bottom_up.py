@@ -12,9 +12,9 @@ from hedgerow.learners.sop.groups import Cost, RowGroups
 
 @dataclass(frozen=True)
 class BottomUp:
-    """Groups rows by their features; for the parameters see `RowGroups` in `learners/sop/groups.py`.
+    """A learner that groups rows by their features; for the parameters see `RowGroups` in `learners/sop/groups.py`.
 
-    `BottomUp(cost="features")` is the paper's algorithm, with `tuned=True` its BU+.
+    `BottomUp(cost="features")` is the paper's algorithm; with `tuned=True` it is the paper's BU+.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()

@@ -1,13 +1,14 @@
 """Join groups of rows with equal features pair by pair into blocks (Sun et al., 2014; qd-tree paper, 2.2.2).
 
-A block's vector has a 1 for each feature that holds on some row of it. With a 0 at feature j, the queries that j serves
-skip the block; their weight is w_j. So the cheapest pair to join is the one that loses the least weight:
+A block's vector has a 1 for each feature that holds on some row of it. If it has a 0 at feature j, the queries that j
+serves skip the block; their weight is w_j. The cheapest pair to join is the pair that loses the least weight:
 
     size_i w(v_j - v_i) + size_j w(v_i - v_j)        w(v_j - v_i): weight of the features of j that i lacks
 
-Blocks of `least` rows are complete. For each block the cheapest partner among the later blocks is kept. A join changes
-one vector, so a round compares only that block with all others. A block whose partner is gone looks for a new one when
-its old price, which can only rise, is the lowest of all. A heap would not help: the one pass is needed anyway.
+Blocks of `least` rows are complete. For each block, the cheapest partner among the later blocks is stored. A join
+changes one vector, so a round compares only that block with all others. If a block's partner is gone, its old price is
+a lower bound, and it gets a new partner when this price is the lowest of all. A heap would not help, because each round
+needs a pass over all blocks anyway.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import SUM_ROUNDING
 
-MAX_WALKS = 256  # through the spanning tree, each from another start
+MAX_WALKS = 256  # walks through the spanning tree, each with a different start
 FAR = 1 << 30  # a distance above any number of features
 
 
 def grouped_rows(vectors: Bools, rows: Ints, weights: npt.ArrayLike, least: int) -> Ints:
-    """The block of each vector; blocks are numbered in the order of their first vectors. `vectors`: vectors x features.
+    """Return the block of each vector, numbered in the order of first vectors; `vectors` is vectors x features.
 
     >>> grouped_rows(np.array([[1, 0], [1, 1], [0, 0]], bool), np.array([5, 5, 10]), [2.0, 1.0], 10).tolist()
     [0, 0, 1]
@@ -39,7 +40,7 @@ def grouped_rows(vectors: Bools, rows: Ints, weights: npt.ArrayLike, least: int)
 
 
 def _byte_weights(weights: Floats) -> Floats:
-    """Bytes of a packed vector x values 0 to 255: the weight of the features that are set."""
+    """Return the weights of the features that are set, as bytes of a packed vector x values 0 to 255."""
     bytes_ = -(-len(weights) // 8)
     padded = np.pad(weights, (0, 8 * bytes_ - len(weights))).reshape(bytes_, 8)
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
@@ -57,23 +58,23 @@ def _weight(i: int, vectors: Any, weigh: Any) -> float:
 
 @compiled_loop()
 def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
-    """The weight lost by joining i and k; infinite if a cheap lower bound is already above `most`."""
+    """Return the weight lost by joining i and k; infinite if a cheap lower bound is already above `most`."""
     vectors, rows, weight = blocks
-    more = weight[k] - weight[i]  # at least so much of k's weight is new to i
+    more = weight[k] - weight[i]  # a lower bound for the weight of the features of k that i lacks
     if (more * rows[i] if more > 0 else -more * rows[k]) * (1 - SUM_ROUNDING) > most:
         return np.inf
-    mine = theirs = 0.0
+    lost_by_i = lost_by_k = 0.0
     for b in range(vectors.shape[1]):
         x, y = vectors[i, b], vectors[k, b]
-        mine += weigh[b, y & ~x]
-        theirs += weigh[b, x & ~y]
-    price: float = rows[i] * mine + rows[k] * theirs
+        lost_by_i += weigh[b, y & ~x]
+        lost_by_k += weigh[b, x & ~y]
+    price: float = rows[i] * lost_by_i + rows[k] * lost_by_k
     return price
 
 
 @compiled_loop()
 def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
-    """The cheapest partner of block i among the later blocks (-1: none), and its price."""
+    """Return the cheapest partner of block i among the later blocks (-1: none), and its price."""
     at, price = -1, np.inf
     for k in range(i + 1, len(open_)):
         if open_[k]:
@@ -85,10 +86,10 @@ def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
 
 @compiled_loop()
 def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
-    """Repeatedly join the cheapest pair of blocks that are too small; returns the first member of each one's block.
+    """Repeatedly join the cheapest pair of blocks that are too small; return for each the first member of its block.
 
-    Of equally cheap pairs the first is joined. A last small block joins the complete block that loses the least weight.
-    `vectors` and `rows` are updated to those of the blocks.
+    The first of equally cheap pairs is joined. A last small block joins the complete block that loses the least weight.
+    `vectors` and `rows` are updated: each entry of a first member describes its block.
     """
     n = len(rows)
     weight = np.array([_weight(i, vectors, weigh) for i in range(n)])
@@ -142,9 +143,9 @@ def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
 
 
 def chained(vectors: Bools) -> Ints:
-    """An order of the vectors in which neighbours share zeros: a minimum spanning tree walked in preorder (4.1.2).
+    """Return an order in which neighbouring vectors share zeros: a minimum spanning tree, walked in preorder (4.1.2).
 
-    The distance is the number of bits that differ. Of the walks from up to `MAX_WALKS` starts, the shortest is taken.
+    The distance is the number of bits that differ. The result is the shortest walk from up to `MAX_WALKS` starts.
 
     >>> chained(np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]], bool)).tolist()
     [0, 2, 1, 3]
@@ -162,7 +163,7 @@ def chained(vectors: Bools) -> Ints:
 
 
 def _spanning(packed: npt.NDArray[np.uint8]) -> list[list[int]]:
-    """Each vector's neighbours in a minimum spanning tree (by Prim's algorithm), the nearest first."""
+    """Return each vector's neighbours in a minimum spanning tree (by Prim's algorithm), the nearest first."""
     n = len(packed)
     near: list[list[int]] = [[] for _ in range(n)]
     nearest, distance = np.zeros(n, np.int64), np.full(n, FAR)
@@ -176,18 +177,18 @@ def _spanning(packed: npt.NDArray[np.uint8]) -> list[list[int]]:
         near[nearest[new]].append(new)
         near[new].append(int(nearest[new]))
         distance[new] = -1
-    for i, own in enumerate(near):
-        own.sort(key=lambda k: (int(np.bitwise_count(packed[i] ^ packed[k]).sum()), k))
+    for i, neighbours in enumerate(near):
+        neighbours.sort(key=lambda k: (int(np.bitwise_count(packed[i] ^ packed[k]).sum()), k))
     return near
 
 
 def _preorder(near: list[list[int]], start: int) -> Ints:
     order: list[int] = []
-    todo, seen = [start], {start}
+    todo, reached = [start], {start}
     while todo:
-        here = todo.pop()
-        order.append(here)
-        fresh = [k for k in near[here] if k not in seen]
-        seen.update(fresh)
+        vector = todo.pop()
+        order.append(vector)
+        fresh = [k for k in near[vector] if k not in reached]
+        reached.update(fresh)
         todo += reversed(fresh)
     return np.array(order, np.int64)

@@ -26,8 +26,8 @@ class RowGroups:
 
     `features`: the maximum number of features.
     `threshold`: the minimum benefit of each feature. With cost "queries" it is the share of all rows that the feature
-    lets queries skip; otherwise it is the share of the queries that imply the feature. Earlier features' benefit does
-    not count again.
+    lets queries skip; otherwise it is the share of the queries that imply the feature. The benefit of earlier features
+    does not count again.
     `tuned`: use only features that at most a tenth of the rows have.
     `cost`: the price of joining two groups. "queries": the extra rows that queries read. "features" and "sop": the
     rows that lack a feature of the other group, times the feature's weight. This is the weight of the queries that
@@ -48,7 +48,7 @@ class RowGroups:
             raise LayoutError(f"cost must be one of {', '.join(get_args(Cost))}, not {self.cost!r}")
 
     def chosen(self, problem: Problem, among: Collection[int] | None = None, published: bool = False) -> Frequent:
-        """Choose features of these cuts, or of all; with `published`, by the queries they serve, whatever the cost."""
+        """Choose features from these cuts, or from all; with `published`, by the queries they serve, for every cost."""
         cuts = range(len(problem.cuts)) if among is None else among
         widest = MAX_TUNED_SHARE if self.tuned else 1.0
         return frequent(
@@ -62,8 +62,8 @@ class RowGroups:
         holds = problem.truth[chosen.cuts].T
         vectors = holds[np.unique(np.packbits(holds, axis=1), axis=0, return_index=True)[1]]
         predicates = tuple(problem.cuts[c] for c in chosen.cuts)
-        alone = GroupLayout(predicates, {text_of(v): i for i, v in enumerate(vectors)})
-        cells = problem.cells(alone)
+        unjoined = GroupLayout(predicates, {text_of(v): i for i, v in enumerate(vectors)})
+        cells = problem.cells(unjoined)
         if self.cost == "queries":
             blocks = merge(cells, problem.clauses, least)
         else:

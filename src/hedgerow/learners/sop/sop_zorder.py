@@ -1,6 +1,6 @@
-"""Skipping-oriented partitioning and Z-order in one (thesis, 4.1.2): row groups are one more dimension of a Z-order.
+"""Skipping-oriented partitioning and Z-order combined (thesis, 4.1.2): row groups are one more dimension of a Z-order.
 
-Z-order   terms compared with ever-changing literals    ip = '10.3.44.5', ip = '10.22.35.7', ...
+Z-order   terms compared with changing literals         ip = '10.3.44.5', ip = '10.22.35.7', ...
 SOP       conditions that recur                         info['courier'] = 'DHL', note LIKE '%broken%'
 """
 
@@ -13,33 +13,40 @@ import numpy as np
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.learning.curve_order import axis_of, bits_each, filtered_terms, named_terms, order, turns
+from hedgerow.core.learning.curve_order import (
+    axis_of,
+    bits_each,
+    curve_layout,
+    filtered_terms,
+    named_terms,
+    round_robin_pattern,
+)
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.core.workload.statistics import comparison_points
 from hedgerow.learners.sop.clustering import chained
 from hedgerow.learners.sop.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
 from hedgerow.learners.sop.features import different_queries, named
 from hedgerow.learners.sop.groups import Cost, RowGroups
 
-MAX_CANDIDATES = 24  # terms that are compared with each other, in all pairs
-MAX_ROWS_ORDERED = 5_000  # about: of the sample, to see whether two terms order rows alike
+MAX_CANDIDATES = 24  # terms whose orders are compared, in all pairs
+MAX_ROWS_ORDERED = 5_000  # about: sample rows that are used to compare the orders of two terms
 
 
 @dataclass(frozen=True)
 class SopZOrder:
-    """Z-orders by `columns` and by row groups.
+    """A learner of a Z-order by `columns` and by row groups.
 
-    By default the columns are the `most` terms most often filtered on, of those compared with at least `points` values;
-    of terms that order rows alike within `alike`, a share of pairs, one speaks for the others (`policy`: which).
+    By default the columns are the `most` terms most often filtered on, among the terms compared with at least `points`
+    values. If terms order rows alike, except for a share `alike` of the pairs, only one is used; `policy` chooses it.
+
     All other conditions may become features of the row groups, with the parameters of `RowGroups`; a group has at least
-    `part` times the rows of a block. With `cost="queries"`, groups by both choices of features and no groups are tried,
-    and the layout that reads least of the sample is taken. With `cost="sop"`, of conditions that hold on the same rows
-    one is a feature.
+    `part` times the rows of a block. With `cost="queries"`, groups by both choices of features and a layout without
+    groups are tried, and the one that reads least of the sample wins. With `cost="sop"`, only one of several conditions
+    that hold on the same rows is a feature.
     """
 
     columns: tuple[str, ...] = ()
@@ -62,22 +69,22 @@ class SopZOrder:
         along = named_terms(problem, self.columns) or self._apart(problem, changing)
         groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
         for_curve = {*along, *changing} if self.cost == "sop" else along
-        left = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
+        cuts = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
         if self.cost == "sop":
-            often = named(different_queries(problem), [problem.cuts[i] for i in left])
-            alike = conditions_alike(problem.truth[left], self.alike)
-            left = [left[i] for i in primary(alike, often, len(left), self.policy)]
+            often = named(different_queries(problem), [problem.cuts[i] for i in cuts])
+            alike = conditions_alike(problem.truth[cuts], self.alike)
+            cuts = [cuts[i] for i in primary(alike, often, len(cuts), self.policy)]
         least = max(1, round(self.part * problem.block_rows))
-        choices = [groups.chosen(problem, left)]
+        choices = [groups.chosen(problem, cuts)]
         if self.cost == "queries":
-            choices.append(groups.chosen(problem, left, published=True))
+            choices.append(groups.chosen(problem, cuts, published=True))
         layouts = [groups.fit(problem, choice, least) for choice in {tuple(c.cuts): c for c in choices}.values()]
         if self.cost == "queries":
             layouts.append(GroupLayout((), {}))
         return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)
 
     def reasons(self, problem: Problem, layout: CurveLayout) -> list[str]:
-        """Why each filtered term and each recurring condition has a place in the layout or none, in a sentence each."""
+        """Return a sentence for each filtered term and each feature: its place in the layout, or why it has none."""
         along = [axis.term for axis in layout.axes if isinstance(axis, Axis)]
         weights, points = filtered_terms(problem), comparison_points(problem.predicates)
         changing = {} if self.columns else self._changing(problem)
@@ -94,9 +101,8 @@ class SopZOrder:
             elif term not in changing:
                 why = f"{MAX_CANDIDATES} others are filtered on more often"
             else:
-                own = _ranks(problem, term)
-                speaks = (t for t in along if are_alike(own, _ranks(problem, t), self.alike))
-                chosen = next(speaks, None)
+                ranks = _ranks(problem, term)
+                chosen = next((t for t in along if are_alike(ranks, _ranks(problem, t), self.alike)), None)
                 why = f"it orders rows as {term_text(chosen)} does" if chosen else f"{self.most} are more important"
             return f"not in the Z-order, for {why}"
 
@@ -106,21 +112,21 @@ class SopZOrder:
         return [
             *(f"{term_text(t)}, in {weights[t] / total:.0%} of the queries: {reason(t)}" for t in weights),
             *(
-                f"{sql_of(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
+                f"{feature_text(p)}, in {weight / total:.0%} of the queries: a feature of the row groups"
                 for p, weight in zip(features, often, strict=True)
             ),
             *([] if features else ["no condition is a feature of row groups"]),
         ]
 
     def _changing(self, problem: Problem) -> dict[Term, float]:
-        """The terms compared with many values, the most frequent first; each with the weight of its queries."""
+        """Return the terms compared with many values, the most frequent first; each with the weight of its queries."""
         points = comparison_points(problem.predicates)
         weights = filtered_terms(problem)
         often = [t for t in weights if len(points.get(term_text(t), ())) >= self.points]
         return {t: weights[t] for t in often[:MAX_CANDIDATES]}
 
     def _apart(self, problem: Problem, weights: Mapping[Term, float]) -> list[Term]:
-        """The `most` terms most often filtered on, one of those that order rows alike."""
+        """Return the `most` terms most often filtered on; of terms that order rows alike, only one."""
         terms = list(weights)
         often = list(weights.values())
         graph = terms_alike([_ranks(problem, term) for term in terms], self.alike)
@@ -128,17 +134,17 @@ class SopZOrder:
 
 
 def _ranks(problem: Problem, term: Term) -> Ints:
-    """The term's ranks on some rows of the sample."""
+    """Return the term's ranks on some rows of the sample."""
     step = max(1, len(problem.sample) // MAX_ROWS_ORDERED)
     return problem.sample.rows.ranks(term).places[::step].astype(np.int64)
 
 
 def _interleaved(problem: Problem, groups: GroupLayout, along: Sequence[Term]) -> CurveLayout:
-    """A Z-order of the terms and, if there are several, the groups."""
+    """Return a Z-order of the terms and, if there are several, the groups."""
     axes: list[Axis | BlockAxis] = [BlockAxis(ordered(groups))] if groups.blocks > 1 else []
     bits = bits_each(problem, len(axes) + len(along))
     axes += [axis_of(problem, term, bits) for term in along]
-    return order(problem, axes, turns(axes))
+    return curve_layout(problem, axes, round_robin_pattern(axes))
 
 
 def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
@@ -146,6 +152,6 @@ def _is_about(atom: Predicate, along: Collection[Term]) -> bool:
 
 
 def ordered(layout: GroupLayout) -> GroupLayout:
-    """Number the groups so that neighbours have zeros in common."""
+    """Renumber the groups so that neighbours have zeros in common."""
     number = np.argsort(chained(layout.vectors))
     return GroupLayout(layout.predicates, {v: int(number[b]) for v, b in layout.block_of.items()})

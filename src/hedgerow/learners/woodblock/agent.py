@@ -1,14 +1,14 @@
 """The agent of Woodblock: a network that chooses cuts and learns by PPO (qd-tree paper, 5.2 and 5.3).
 
-The network has two shared layers and two outputs: the probability of each cut (the policy), and the reward that it
-expects (the value). A lesson makes cuts more likely that had a better reward than expected. It minimises
+The network has two shared layers and two outputs: the probability of each cut (the policy), and the expected reward
+(the value). A lesson makes cuts more likely if their reward was better than expected. It minimises
 
     loss = - min(r A, clip(r, 1 - CLIP, 1 + CLIP) A) + VALUE (worth - reward)^2 - ENTROPY entropy
 
-    A        the advantage of a cut: its reward minus the reward expected when it was taken, normalised
-    r        the cut's probability now, divided by that when it was taken; clipped, so that one lesson changes little
-    worth    the reward expected now
-    entropy  of the policy; rewarding it keeps the agent trying other cuts
+    A        the advantage of a cut: its reward minus the expected reward when it was chosen, normalised
+    r        the cut's probability now, divided by its probability when it was chosen; clipped to limit one lesson
+    worth    the expected reward now
+    entropy  the entropy of the policy; rewarding it makes the agent try other cuts
 
 JAX compiles the network, for a GPU if there is one.
 """
@@ -27,11 +27,11 @@ from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.errors import LayoutError
 from hedgerow.learners.woodblock.episodes import Choices, Episodes, OpenNodes, Policy, State
 
-HIDDEN = 512  # units in each of two layers
+HIDDEN = 512  # units in each of the two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
 # At first a cut is as likely as (its gain ratio + RATIO_FLOOR) to the power of RATIO_POWER.
 RATIO_POWER, RATIO_FLOOR = 3.0, 1e-3
-EPOCHS, MINIBATCH, MAX_LESSON = 2, 512, 4096  # passes of a lesson; decisions in a step; decisions in a lesson
+EPOCHS, MINIBATCH, MAX_LESSON = 2, 512, 4096  # passes in a lesson; decisions in a step; decisions in a lesson
 Net = dict[str, Any]
 
 
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
 
 
 class Agent:
-    """A policy and value network with shared layers. Sizes are rounded up, so that JAX compiles few shapes."""
+    """A policy and value network with shared layers. Sizes are rounded up, so that JAX compiles for few shapes."""
 
     def __init__(self, features: int, cuts: int, random: np.random.Generator) -> None:
         self.shape = _padded(features), _padded(cuts)
@@ -70,7 +70,7 @@ class Agent:
         self.state = compiled().begin(self.net)
 
     def policy(self) -> Policy:
-        """A policy that draws cuts with the network's probabilities."""
+        """Return a policy that draws cuts with the network's probabilities."""
 
         def choose(open_nodes: OpenNodes) -> Choices:
             state = open_nodes.state
@@ -85,39 +85,39 @@ class Agent:
         return choose
 
     def learn(self, grown: Episodes) -> None:
-        """Learn from the cuts of these trees by PPO; from very many cuts, a part is drawn."""
+        """Learn from the cuts of these trees by PPO; from at most `MAX_LESSON` of them, drawn at random."""
         if not len(grown.tree):
             return
         advantage = grown.reward - grown.choices.worth
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        own = self._some(grown.rows)
-        choices = grown.choices.of(own)
-        whole = Batch(
-            *(grown.state.of(own), choices.cut, choices.likely, advantage[own], grown.reward[own], np.ones(len(own)))
+        drawn = self._draw(grown.rows)
+        choices, ones = grown.choices.of(drawn), np.ones(len(drawn))
+        lesson = Batch(
+            *(grown.state.of(drawn), choices.cut, choices.likely, advantage[drawn], grown.reward[drawn], ones)
         )
         for _ in range(EPOCHS):
-            self._steps(compiled().ppo, whole)
+            self._steps(compiled().ppo, lesson)
 
     def imitate(self, tree: Episodes) -> None:
         """Make the cuts of this tree more likely."""
-        own = self._some(tree.rows)
-        own = own[tree.state.legal[own, tree.choices.cut[own]]]
-        if len(own):
-            none = np.zeros(len(own))
-            lesson = Batch(tree.state.of(own), tree.choices.cut[own], none, none, tree.reward[own], none + 1)
+        drawn = self._draw(tree.rows)
+        drawn = drawn[tree.state.legal[drawn, tree.choices.cut[drawn]]]
+        if len(drawn):
+            zeros = np.zeros(len(drawn))
+            lesson = Batch(tree.state.of(drawn), tree.choices.cut[drawn], zeros, zeros, tree.reward[drawn], zeros + 1)
             self._steps(compiled().clone, lesson)
 
-    def _some(self, rows: Ints) -> Ints:
+    def _draw(self, rows: Ints) -> Ints:
         """Draw decisions for a lesson, weighted by the square root of their rows, because small nodes are alike."""
         return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:MAX_LESSON]
 
-    def _steps(self, step: Any, whole: Batch) -> None:
-        order = self.random.permutation(len(whole.cut))
+    def _steps(self, step: Any, lesson: Batch) -> None:
+        order = self.random.permutation(len(lesson.cut))
         for first in range(0, len(order), MINIBATCH):
-            own = whole.of(order[first : first + MINIBATCH])
-            size = _bucket(len(own.cut))
-            filled = (_narrow(np.concatenate([x, np.zeros(size - len(x), x.dtype)])) for x in own[1:])
-            self.net, self.state = step(self.net, self.state, Batch(self._fitted(own.state, size), *filled))
+            batch = lesson.of(order[first : first + MINIBATCH])
+            size = _bucket(len(batch.cut))
+            filled = (_narrow(np.concatenate([x, np.zeros(size - len(x), x.dtype)])) for x in batch[1:])
+            self.net, self.state = step(self.net, self.state, Batch(self._fitted(batch.state, size), *filled))
 
     def _fitted(self, state: State, size: int) -> State:
         """Pad the state to the network's sizes and to `size` nodes."""
@@ -138,13 +138,13 @@ def _padded(n: int) -> int:
 
 
 def _bucket(n: int) -> int:
-    """The next of 32, 64, 128, ..."""
+    """Return the least of 32, 64, 128, ... that is at least `n`."""
     return max(32, 1 << (n - 1).bit_length())
 
 
 @compiled_loop()
 def _drawn(likely: Any, legal: Any, at: Any) -> Any:
-    """For each node, the legal cut at place `at` (0 to 1) if cuts lie side by side, each as wide as it is likely."""
+    """Return for each node the legal cut at place `at` (0 to 1), if cuts are laid side by side by their probability."""
     cuts = np.empty(len(at), np.int64)
     for i in range(len(at)):
         until = 0.0
@@ -166,7 +166,7 @@ class _Compiled(NamedTuple):
 
 @lru_cache(maxsize=1)
 def compiled() -> _Compiled:
-    """The network and its steps, compiled by JAX for each new shape."""
+    """Return the network and its steps, compiled by JAX for each new shape."""
     try:
         import jax
         import jax.numpy as jnp
@@ -185,29 +185,29 @@ def compiled() -> _Compiled:
         worth = (x @ net["w_value"] + net["b_value"])[:, 0]
         return jax.nn.log_softmax(jnp.where(state.legal, logits, -1e9)), worth
 
-    def parts(net: Net, batch: Any) -> Any:
-        """Log probabilities of the cuts taken, the entropy of each node, and the squared error of the value."""
+    def loss_terms(net: Net, batch: Any) -> Any:
+        """Return the log probabilities of the chosen cuts, the entropy of each node, and the value's squared error."""
         likely, worth = forward(net, batch.state)
-        taken = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
+        of_cut = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
         entropy = -jnp.where(batch.state.legal, jnp.exp(likely) * likely, 0).sum(axis=1)
-        return taken, entropy, (worth - batch.reward) ** 2
+        return of_cut, entropy, (worth - batch.reward) ** 2
 
-    def clipped(net: Net, batch: Any) -> Any:
-        taken, entropy, wrong = parts(net, batch)
-        ratio = jnp.exp(taken - batch.likely)
+    def ppo_loss(net: Net, batch: Any) -> Any:
+        likely, entropy, error = loss_terms(net, batch)
+        ratio = jnp.exp(likely - batch.likely)
         gain = jnp.minimum(ratio * batch.advantage, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * batch.advantage)
-        loss = VALUE * wrong - gain - ENTROPY * entropy
+        loss = VALUE * error - gain - ENTROPY * entropy
         return (batch.weight * loss).sum() / batch.weight.sum()
 
-    def imitated(net: Net, batch: Any) -> Any:
-        taken, _, wrong = parts(net, batch)
-        return (batch.weight * (VALUE * wrong - taken)).sum() / batch.weight.sum()
+    def imitation_loss(net: Net, batch: Any) -> Any:
+        likely, _, error = loss_terms(net, batch)
+        return (batch.weight * (VALUE * error - likely)).sum() / batch.weight.sum()
 
     def step(loss: Any) -> Any:
-        def one(net: Net, state: Any, batch: Any) -> Any:
+        def update(net: Net, state: Any, batch: Any) -> Any:
             updates, state = optimiser.update(jax.grad(loss)(net, batch), state)
             return optax.apply_updates(net, updates), state
 
-        return jax.jit(one)
+        return jax.jit(update)
 
-    return _Compiled(optimiser.init, jax.jit(forward), step(clipped), step(imitated))
+    return _Compiled(optimiser.init, jax.jit(forward), step(ppo_loss), step(imitation_loss))

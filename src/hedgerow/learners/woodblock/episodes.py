@@ -1,10 +1,10 @@
 """Grow many trees of cuts together, wave by wave: a policy chooses the cuts of all nodes of a wave at once (5.2).
 
-A wave holds the nodes of one depth of all trees. A node is a range of its tree's row numbers, and a cut divides it in
-place. For all cuts at once, rows are counted on the smaller side only; the other side is the difference:
+A wave has the nodes of one depth of all trees. A node is a range of its tree's row numbers, and a cut divides it in
+place. Rows are counted for all cuts at once, on the smaller side only; the other side is the difference:
 
-    ids of tree 0  | 7 2 9 4 | 1 8 | 3 0 6 5 |      counts of a node: on how many of its rows each cut is TRUE
-                     node 0   node 1  node 2        none or all rows: so the counts show which queries skip a leaf
+    ids of tree 0  | 7 2 9 4 | 1 8 | 3 0 6 5 |      counts of a node: the number of its rows on which each cut is TRUE
+                     node 0   node 1  node 2        no rows or all rows decide which queries skip a leaf
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Counts = npt.NDArray[np.int32]
 class Wave(NamedTuple):
     """Nodes that may be cut: tree, the decision that made the node (`parent`, -1: a root) and its side, and the rows.
 
-    `open` are the queries that might skip a part of the node, `skips` is the weight of those that skip all of it.
+    `open` are the queries that might skip a part of the node; `skips` is the weight of the queries that skip all of it.
     """
 
     tree: Ints
@@ -64,8 +64,10 @@ class State(NamedTuple):
 
 
 class OpenNodes(NamedTuple):
-    """The nodes for which a policy chooses cuts: the decision and the side that made each, and the number of decisions
-    in earlier waves."""
+    """The nodes for which a policy chooses cuts.
+
+    `parent` and `left` are the decision and the side that made each; `before` is the number of earlier decisions.
+    """
 
     state: State
     parent: Ints
@@ -99,8 +101,11 @@ Roots = tuple[Wave, npt.NDArray[np.int32]]  # the roots of trees, and the row nu
 
 @dataclass(frozen=True)
 class Episodes:
-    """All decisions of some trees, parents first. `saved` is the rows x weight that queries skip in the leaves below
-    each, `reward` that as a share of the possible maximum. `kids` are the decisions on both sides (-1: a leaf)."""
+    """All decisions of some trees, parents first. `kids` are the decisions on both sides (-1: a leaf).
+
+    `saved` is the rows x weight that queries skip in the leaves below a decision; `reward` is its share of the possible
+    maximum.
+    """
 
     tree: Ints
     parent: Ints
@@ -111,39 +116,39 @@ class Episodes:
     kids: Ints
     saved: Floats
     reward: Floats
-    total: Floats  # for each tree, the rows x weight that queries skip
-    cells: Cells  # the leaves of a single tree, if they were kept
-    cell: Ints  # for each row of the sample, its leaf in `cells`; -1: none
+    total: Floats  # the rows x weight that queries skip, for each tree
+    cells: Cells  # the leaves of a single tree, if `keep` was given
+    cell: Ints  # the leaf in `cells` of each row of the sample; -1: none
 
     def nodes(self, tree: int = 0, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """A tree as nodes (cut, left, right), ~i for leaf i; the subtree `instead` replaces the decision `at`."""
+        """Return a tree as nodes (cut, left, right), ~i for leaf i; the subtree `instead` replaces decision `at`."""
         roots = np.flatnonzero((self.tree == tree) & (self.parent < 0)).tolist()
         return self.below(roots[0], at, instead) if roots else []
 
     def below(self, start: int, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """The subtree that begins with the decision `start`, in the same form."""
+        """Return the subtree that begins with the decision `start`, in the same form."""
         nodes: list[list[int]] = []
         leaves = 0
         todo = [(start, -1, 0)]
         while todo:
-            here, parent, side = todo.pop()
-            if here < 0:
+            decision, parent, side = todo.pop()
+            if decision < 0:
                 child, leaves = ~leaves, leaves + 1
-            elif here == at:
+            elif decision == at:
                 child = len(nodes) if instead else ~leaves
                 for cut, *kids in instead:
                     nodes.append([cut, *(kid + child if kid >= 0 else kid - leaves for kid in kids)])
                 leaves += len(instead) + 1
             else:
                 child = len(nodes)
-                nodes.append([int(self.choices.cut[here]), 0, 0])
-                todo += [(int(self.kids[here, 1]), child, 2), (int(self.kids[here, 0]), child, 1)]
+                nodes.append([int(self.choices.cut[decision]), 0, 0])
+                todo += [(int(self.kids[decision, 1]), child, 2), (int(self.kids[decision, 0]), child, 1)]
             if parent >= 0:
                 nodes[parent][side] = child
         return nodes
 
     def path(self, at: int) -> list[tuple[int, bool]]:
-        """The cuts above a decision, each with the side taken (True: left)."""
+        """Return the cuts above a decision, each with the side taken (True: left)."""
         path = []
         while self.parent[at] >= 0:
             side, at = bool(self.left[at]), int(self.parent[at])
@@ -163,7 +168,7 @@ class Forest:
     asked: bool
     ratios: bool
     rows: int
-    weight: float  # of all queries
+    weight: float  # the weight of all queries
     by_cut: npt.NDArray[np.uint64]
     by_row: npt.NDArray[np.uint8]
     counts: Counts
@@ -188,21 +193,21 @@ class Forest:
         )
 
     def root(self, trees: int) -> Roots:
-        """The roots of some trees, and their rows."""
+        """Return the roots of some trees, and their rows."""
         region = np.ones(self.pieces.sides.shape[2], bool)
         return self._copies(trees, np.arange(self.rows, dtype=np.int32), self.counts, region)
 
     def below(self, path: Sequence[tuple[int, bool]], trees: int) -> Roots:
-        """Copies of one node as the roots of some trees; `path` are the cuts above it, with the sides taken."""
+        """Return copies of one node as the roots of some trees; `path` are the cuts above it, with the sides taken."""
         region = np.ones(self.pieces.sides.shape[2], bool)
         for cut, left in path:
             region &= self.pieces.sides[0 if left else 1, cut]
-        own = np.flatnonzero(self.inside(path)).astype(np.int32)
-        bits = np.unpackbits(self.by_row[own], axis=1, count=len(self.counts), bitorder="little")
-        return self._copies(trees, own, bits.sum(axis=0, dtype=np.int32), region)
+        rows = np.flatnonzero(self.inside(path)).astype(np.int32)
+        bits = np.unpackbits(self.by_row[rows], axis=1, count=len(self.counts), bitorder="little")
+        return self._copies(trees, rows, bits.sum(axis=0, dtype=np.int32), region)
 
     def inside(self, path: Sequence[tuple[int, bool]]) -> Bools:
-        """For each row, whether it lies in the node with this path."""
+        """Return for each row whether it is in the node with this path."""
         is_inside = np.ones(self.rows, bool)
         for cut, left in path:
             true = np.unpackbits(self.by_cut[cut].view(np.uint8), count=self.rows, bitorder="little").astype(bool)
@@ -221,31 +226,31 @@ class Forest:
     def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
         """Grow trees until the policy makes every node a leaf; with `keep`, the leaves are returned as cells."""
         wave, ids = roots
-        made: list[tuple[Decisions, State, Choices]] = []  # wave by wave
+        steps: list[tuple[Decisions, State, Choices]] = []  # wave by wave
         leaves: list[tuple[Ints, Ints, Floats]] = []  # their trees, parents, and the rows x weight that queries skip
-        kept: list[Wave] = []
+        leaf_waves: list[Wave] = []
         before = 0
         while len(wave.tree):
             legal, ratios = self._legal(wave)
             can = legal.any(axis=1)
-            own = wave.of(can)
-            state = State(self.pieces.features(own.region), legal[can], ratios[can])
-            choices = policy(OpenNodes(state, own.parent, own.left, before))
+            cuttable = wave.of(can)
+            state = State(self.pieces.features(cuttable.region), legal[can], ratios[can])
+            choices = policy(OpenNodes(state, cuttable.parent, cuttable.left, before))
             cuts = choices.cut >= 0
             is_leaf = np.logical_not(can)
             is_leaf[np.flatnonzero(can)[~cuts]] = True
             leaf = wave.of(is_leaf)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
             if keep:
-                kept.append(leaf)
-            own, choices = own.of(cuts), choices.of(cuts)
-            made.append((Decisions(own.tree, own.parent, own.left, own.rows), state.of(cuts), choices))
-            wave = self._divided(own, choices.cut, ids, before)
-            before += len(own.tree)
-        return self._rewarded(made, leaves, len(ids), *self._cells(kept, ids))
+                leaf_waves.append(leaf)
+            cut, choices = cuttable.of(cuts), choices.of(cuts)
+            steps.append((Decisions(cut.tree, cut.parent, cut.left, cut.rows), state.of(cuts), choices))
+            wave = self._divided(cut, choices.cut, ids, before)
+            before += len(cut.tree)
+        return self._rewarded(steps, leaves, len(ids), *self._cells(leaf_waves, ids))
 
     def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
-        """The leaves of a single tree as cells, and for each row of the sample the number of its leaf (-1: none).
+        """Return the leaves of a single tree as cells, and the number of the leaf of each row of the sample.
 
         Without `leaves` there are no cells, and every row has -1.
         """
@@ -259,27 +264,30 @@ class Forest:
         return Cells(rows, counts > 0, counts < rows[:, None]), cell
 
     def _legal(self, wave: Wave) -> tuple[Bools, npt.NDArray[np.float32]]:
-        """The legal cuts of each node, and their gain ratios. Updates `open` and `skips`, which are the parent's."""
+        """Return the legal cuts of each node, and their gain ratios; update `open` and `skips` from the parent's."""
         legal = np.empty(wave.counts.shape, bool)
         ratios = np.zeros(wave.counts.shape if self.ratios else (len(legal), 0), np.float32)
 
-        def some(own: slice) -> None:
-            w = wave.of(own)
-            look(w.counts, w.rows, w.open, w.skips, self.least, self.asked, self.clauses, legal[own], ratios[own])
+        def fill(nodes: slice) -> None:
+            w = wave.of(nodes)
+            fill_legal(
+                *(w.counts, w.rows, w.open, w.skips, self.least, self.asked, self.clauses),
+                *(legal[nodes], ratios[nodes]),
+            )
 
-        parallel_map_slices(some, len(legal))
+        parallel_map_slices(fill, len(legal))
         return legal, ratios
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
-        """Both sides of every cut; the left sides come first."""
+        """Return both sides of every cut; the left sides come first."""
         left, right = np.zeros((2, *wave.counts.shape), np.int32)
 
-        def some(own: slice) -> None:
-            w = wave.of(own)
+        def fill(nodes: slice) -> None:
+            w = wave.of(nodes)
             rows = ids, w.tree, w.start, w.end
-            divide(*rows, cut[own], self.by_cut, self.by_row, BYTE_TO_COUNTERS, w.counts, left[own], right[own])
+            divide(*rows, cut[nodes], self.by_cut, self.by_row, BYTE_TO_COUNTERS, w.counts, left[nodes], right[nodes])
 
-        parallel_map_slices(some, len(cut))
+        parallel_map_slices(fill, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
         number = before + np.arange(len(cut))
         sides = self.pieces.sides
@@ -297,37 +305,37 @@ class Forest:
 
     def _rewarded(
         self,
-        made: list[tuple[Decisions, State, Choices]],
+        steps: list[tuple[Decisions, State, Choices]],
         leaves: list[tuple[Ints, Ints, Floats]],
         trees: int,
         cells: Cells,
         cell: Ints,
     ) -> Episodes:
         """Add up the rewards of the leaves, from the last wave to the first."""
-        waves = [wave for wave, *_ in made]
-        tree, parent, left, rows = (np.concatenate(own) for own in zip(*waves, strict=True))
+        waves = [wave for wave, *_ in steps]
+        tree, parent, left, rows = (np.concatenate(column) for column in zip(*waves, strict=True))
         saved, total = np.zeros(len(tree)), np.zeros(trees)
-        for leaf_tree, below, skipped_there in leaves:
-            np.add.at(total, leaf_tree, skipped_there)
-            np.add.at(saved, below[below >= 0], skipped_there[below >= 0])
+        for leaf_tree, leaf_parent, skipped_rows in leaves:
+            np.add.at(total, leaf_tree, skipped_rows)
+            np.add.at(saved, leaf_parent[leaf_parent >= 0], skipped_rows[leaf_parent >= 0])
         end = len(tree)
         for wave in reversed(waves):
-            own = slice(end - len(wave.tree), end)
-            if own.start:
-                np.add.at(saved, wave.parent, saved[own])
-            end = own.start
+            in_wave = slice(end - len(wave.tree), end)
+            if in_wave.start:
+                np.add.at(saved, wave.parent, saved[in_wave])
+            end = in_wave.start
         kids = np.full((len(tree), 2), -1)
         inner = np.flatnonzero(parent >= 0)
         kids[parent[inner], np.where(left[inner], 0, 1)] = inner
-        choices = Choices(*(np.concatenate(own) for own in zip(*(s for *_, s in made), strict=True)))
-        state = State(*(np.concatenate(own) for own in zip(*(s for _, s, _ in made), strict=True)))
+        choices = Choices(*(np.concatenate(column) for column in zip(*(s for *_, s in steps), strict=True)))
+        state = State(*(np.concatenate(column) for column in zip(*(s for _, s, _ in steps), strict=True)))
         reward = saved / (self.weight * np.maximum(1, rows))
         return Episodes(tree, parent, left, rows, state, choices, kids, saved, reward, total, cells, cell)
 
 
 def following(nodes: Sequence[Sequence[int]]) -> Policy:
-    """A policy that grows a given tree: nodes (cut, left, right) with the problem's cuts."""
-    at: dict[int, int] = {}  # for each decision, the node of the given tree
+    """Return a policy that grows a given tree: nodes (cut, left, right) with the problem's cuts."""
+    at: dict[int, int] = {}  # the node of the given tree for each decision
 
     def policy(open_nodes: OpenNodes) -> Choices:
         cuts: list[int] = []
@@ -345,42 +353,44 @@ def following(nodes: Sequence[Sequence[int]]) -> Policy:
 
 
 def _byte_to_counters() -> npt.NDArray[np.uint64]:
-    """For each byte, a word with one bit of it in each of eight bytes: an addition then counts eight cuts."""
+    """Return for each byte a word with one of its bits in each of eight bytes: an addition counts eight cuts."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     return np.ascontiguousarray(bits).view(np.uint64).reshape(-1)
 
 
 BYTE_TO_COUNTERS = _byte_to_counters()
 RATIO_EPS = 0.25  # added to a split's entropy in a gain ratio
-MAX_COUNT = 255  # of a counter of one byte
+MAX_COUNT = 255  # the most that a counter of one byte can hold
 
 
 @compiled_loop(nogil=True)
-def look(
+def fill_legal(
     counts: Any,
     rows: Any,
     is_open: Any,
     skips: Any,
     least: int,
-    only_asked: bool,
+    only_used: bool,
     clauses: Any,
     legal: Any,
     ratios: Any,
 ) -> None:
-    """Fill in the legal cuts of each node and, if `ratios` has columns, their gain ratios; update `is_open` and
-    `skips`, which are the parent's at first."""
+    """Fill in the legal cuts of each node and, if `ratios` has columns, their gain ratios.
+
+    Update `is_open` and `skips`, which are the parent's at first.
+    """
     for i in range(len(counts)):
-        asked = _asked(counts[i], rows[i], is_open[i], skips[i : i + 1], clauses)
+        used = _update_queries(counts[i], rows[i], is_open[i], skips[i : i + 1], clauses)
         for c in range(counts.shape[1]):
             n = counts[i, c]
-            legal[i, c] = n >= least and rows[i] - n >= least and (asked[c] or not only_asked)
+            legal[i, c] = n >= least and rows[i] - n >= least and (used[c] or not only_used)
         if ratios.shape[1] and legal[i].any():
             _ratios(counts[i], rows[i], np.flatnonzero(is_open[i]), clauses, ratios[i])
 
 
 @compiled_loop(nogil=True)
 def _holds(fact: int, counts: Any, rows: int) -> int:
-    """The number of rows on which a fact holds."""
+    """Return the number of rows on which a fact holds."""
     n: int = counts[fact >> 1]
     return rows - n if fact & 1 else n
 
@@ -389,44 +399,44 @@ def _holds(fact: int, counts: Any, rows: int) -> int:
 def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> None:
     """Fill in the gain ratio of each cut: the share that these queries would skip, divided by the split's entropy.
 
-    An estimate that looks at each cut alone: if a clause of k possible facts loses one, it counts as 1 / k skipped.
+    This is an estimate from each cut by itself: a clause of k possible facts that loses one counts as 1 / k skipped.
     """
     facts, fact_starts, needs, need_starts, weights = clauses
-    asked = 0.0
+    total = 0.0
     for q in queries:
-        asked += weights[q]
+        total += weights[q]
         for at in range(need_starts[q], need_starts[q + 1]):
-            own = facts[fact_starts[needs[at]] : fact_starts[needs[at] + 1]]
-            possible, sure = 0, False
-            for fact in own:
+            of_clause = facts[fact_starts[needs[at]] : fact_starts[needs[at] + 1]]
+            possible, always = 0, False
+            for fact in of_clause:
                 n = _holds(fact, counts, rows)
                 possible += n > 0
-                sure |= n == rows
-            if not sure:
-                for fact in own:
+                always |= n == rows
+            if not always:
+                for fact in of_clause:
                     n = _holds(fact, counts, rows)
                     if n > 0:
                         ratios[fact >> 1] += weights[q] * (rows - n) / possible
     for c in np.flatnonzero(ratios):
         share = counts[c] / rows
         entropy = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
-        ratios[c] /= asked * rows * (RATIO_EPS + entropy)
+        ratios[c] /= total * rows * (RATIO_EPS + entropy)
 
 
 @compiled_loop()
-def _asked(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
-    """Update a node's open queries, and the weight of the queries that skip it, from the parent's to its own.
+def _update_queries(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
+    """Update the open queries, and the weight of the queries that skip the node, from the parent's to the node's own.
 
-    An open query reads the node but might skip a part of it. Returns for each cut whether it occurs in an open query.
+    An open query reads the node but might skip a part of it. Return for each cut whether it occurs in an open query.
     """
     some, other = counts > 0, counts < rows
     before = np.flatnonzero(is_open)
     skips[0] += skipped(before, clauses, some, other, False)
-    now, asked = open_queries(before, clauses, some, other)
+    still_open, used = open_queries(before, clauses, some, other)
     is_open[:] = False
-    for q in now:
+    for q in still_open:
         is_open[q] = True
-    return asked
+    return used
 
 
 @compiled_loop(nogil=True)
@@ -445,37 +455,37 @@ def divide(
 ) -> None:
     """Move the rows on which a node's cut is TRUE to its front, and fill in the counts of both sides, zero at first."""
     for i in range(len(trees)):
-        own = ids[trees[i], starts[i] : ends[i]]
-        middle = _partition(own, by_cut[cuts[i]])
-        if 2 * middle <= len(own):
-            _tally(by_row, own[:middle], spread, left[i])
+        rows = ids[trees[i], starts[i] : ends[i]]
+        middle = _partition(rows, by_cut[cuts[i]])
+        if 2 * middle <= len(rows):
+            _tally(by_row, rows[:middle], spread, left[i])
             right[i] = counts[i] - left[i]
         else:
-            _tally(by_row, own[middle:], spread, right[i])
+            _tally(by_row, rows[middle:], spread, right[i])
             left[i] = counts[i] - right[i]
 
 
 @compiled_loop()
-def _partition(own: Any, bits: Any) -> Any:
-    """Move the rows on which the bit is set to the front; returns their number."""
+def _partition(rows: Any, bits: Any) -> Any:
+    """Move the rows on which the bit is set to the front; return their number."""
     middle = np.int64(0)
-    for at in range(len(own)):
-        r = own[at]
-        own[at] = own[middle]
-        own[middle] = r
-        middle += np.int64((bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))  # no branch to guess
+    for at in range(len(rows)):
+        r = rows[at]
+        rows[at] = rows[middle]
+        rows[middle] = r
+        middle += np.int64((bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1))  # no branch that a CPU must predict
     return middle
 
 
 @compiled_loop()
-def _tally(by_row: Any, own: Any, spread: Any, counts: Any) -> None:
+def _tally(by_row: Any, rows: Any, spread: Any, counts: Any) -> None:
     """Count for each cut the rows on which it is TRUE: eight counters in a word, emptied before one can overflow."""
     width = by_row.shape[1]
     lanes = np.empty(width, np.uint64)
-    for first in range(0, len(own), MAX_COUNT):
+    for first in range(0, len(rows), MAX_COUNT):
         lanes[:] = 0
-        for at in range(first, min(first + MAX_COUNT, len(own))):
-            r = own[at]
+        for at in range(first, min(first + MAX_COUNT, len(rows))):
+            r = rows[at]
             for b in range(width):
                 lanes[b] += spread[by_row[r, b]]
         for c in range(len(counts)):

@@ -1,12 +1,12 @@
 """Woodblock (Yang et al., SIGMOD 2020, section 5): an agent that learns, tree by tree, how to grow qd-trees.
 
-A node of a tree is a state, a cut an action, and the rows that queries skip in the leaves below are the reward. Many
-trees grow at a time (`episodes`), a network chooses the cuts, and PPO makes good cuts more likely. The best tree so far
-is kept.
+A node of a tree is a state, a cut is an action, and the rows that queries skip in the leaves below are the reward. Many
+trees grow at a time (`episodes`), a network chooses the cuts, and PPO makes good cuts more likely. The result is the
+best tree.
 
     grow 32 trees  ->  best tree?  ->  PPO on all their cuts  ->  grow 32 trees ...
 
-The defaults depart from the paper: begin with the greedy trees, offer only cuts that occur in an open query, give the
+The defaults differ from the paper: begin with the greedy trees, offer only cuts that occur in an open query, give the
 network their gains, replay the best trees, grow parts of the best tree again, and join small cells into blocks.
 `Woodblock(**PAPER)` is the paper's algorithm.
 """
@@ -31,14 +31,16 @@ from hedgerow.learners.woodblock.agent import Agent, compiled
 from hedgerow.learners.woodblock.episodes import Episodes, Forest, following
 
 PAPER: Mapping[str, Any] = {"cells": 1, "greedy": False, "asked": False, "ratios": False, "elites": 0, "regrow": False}
-MAX_LEAVES = 32_000  # of all trees that grow at once, about
-MAX_REGROWN_BLOCKS = 8  # in a part of the best tree that is grown again
-REGROWN_PARTS_TRIED = 3  # of the parts grown anew, those with the highest reward
+MAX_LEAVES = 32_000  # about: the leaves of all trees that grow at once
+MAX_REGROWN_BLOCKS = 8  # the most blocks in a part of the best tree that is grown again
+REGROWN_PARTS_TRIED = 3  # the number of regrown parts to try, those with the highest rewards
 
 
 class Point(NamedTuple):
-    """A point of the learning curve: the time and the trees so far, the share of rows that the best tree reads, and the
-    mean share of the new trees."""
+    """A point of the learning curve: the time and the number of trees so far, and shares of the rows that queries read.
+
+    `best` is the share in the best tree; `mean` is the mean share in the new trees.
+    """
 
     seconds: float
     trees: float
@@ -59,16 +61,18 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Woodblock:
-    """Learns a tree of cuts by trial: a network grows trees and learns from their rewards.
+    """A learner of a tree of cuts, by trial and error: a network grows trees and learns from their rewards.
 
-    Learning ends after `budget_seconds`, after `max_trees`, or when the best tree reads no more than the share `target`
-    of the sample, whichever is first. The same seed and number of trees give the same tree.
+    Learning ends after `budget_seconds`, after `max_trees`, or when the best tree reads at most the share `target` of
+    the sample, whichever is first. The same seed and number of trees give the same tree.
 
-    `at_once`: trees that grow together between two lessons; by default 32, fewer if they are large. `cells`: the
-    number of leaves that a block may be made of; by default as in `qdtree`. `greedy`: begin with greedy trees, and end
-    no worse than `qdtree`. `asked`: offer only cuts that occur in an open query. `ratios`: give the network the gain
-    ratio of each cut. `elites`: the number of the last best trees that are replayed. `regrow`: after each round, grow
-    parts of the best tree again.
+    `at_once`: the number of trees that grow together between two lessons; by default 32, fewer if they are large.
+    `cells`: the number of leaves that make up a block; by default as in `qdtree`.
+    `greedy`: begin with greedy trees, and end no worse than `qdtree`.
+    `asked`: offer only cuts that occur in an open query.
+    `ratios`: give the network the gain ratio of each cut.
+    `elites`: the number of recent best trees that are replayed.
+    `regrow`: after each round, grow parts of the best tree again.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
@@ -89,7 +93,7 @@ class Woodblock:
     def search(self, problem: Problem) -> Result:
         """Learn a layout, and record the learning curve."""
         self._check()
-        compiled()  # a missing extra is an error before any work
+        compiled()  # raises the error of a missing extra before any work
         if not problem.cuts:
             return Result(TreeLayout((), ()), ())
         search = _Search(self, problem)
@@ -101,7 +105,7 @@ class Woodblock:
         except KeyboardInterrupt:
             if not search.has_grown:
                 raise
-            search.progress.report("interrupted: the best tree so far is taken")
+            search.progress.report("interrupted: the result is the best tree so far")
         return Result(self._finished(problem, search), tuple(search.curve))
 
     def _check(self) -> None:
@@ -117,7 +121,7 @@ class Woodblock:
             raise LayoutError(f"woodblock's elites must be a whole number from 0 on, not {self.elites!r}")
 
     def enough(self, search: _Search) -> bool:
-        """Whether learning may end."""
+        """True if learning may end."""
         return (
             search.late()
             or (self.max_trees is not None and search.trees >= self.max_trees)
@@ -125,7 +129,7 @@ class Woodblock:
         )
 
     def _finished(self, problem: Problem, search: _Search) -> TreeLayout:
-        """The best tree with its leaves in blocks, by all statistics; with `greedy`, `qdtree`'s if better."""
+        """Return the best tree with its leaves in blocks; with `greedy`, `qdtree`'s tree if that is better."""
         best = tree_of(problem, search.best.nodes())
         if search.usual is None and search.cells == 1:
             return best
@@ -136,9 +140,9 @@ class Woodblock:
 
 
 def _in_blocks(problem: Problem, tree: TreeLayout, block: Ints | None, of_cells: int) -> TreeLayout:
-    """A tree with its leaves in the given blocks, or joined anew, whichever is better by all statistics.
+    """Return a tree with its leaves in the given blocks, or in newly joined ones, whichever is better.
 
-    Given blocks must all have enough rows, except if leaves are blocks: then the sample has decided on their size.
+    The given blocks must all have enough rows, except if leaves are blocks: then the sample has decided their size.
     """
     cells = problem.cells(tree)
     blocks = []
@@ -167,7 +171,7 @@ class _Search:
         self.curve: list[Point] = []
         self.elites: list[Episodes] = []
         self.best = self._replayed([])
-        self.block = np.zeros(self.forest.rows, np.int64)  # of each row of the sample, in the best tree
+        self.block = np.zeros(self.forest.rows, np.int64)  # the block of each row of the sample, in the best tree
         self.worth = float(self.best.total[0])
         self.usual: TreeLayout | None = None  # the tree of `qdtree`, before its leaves are joined
 
@@ -184,23 +188,23 @@ class _Search:
         return float(1 - worth / (self.forest.weight * self.forest.rows))
 
     def late(self, share: float = 1.0) -> bool:
-        """Whether this share of the time budget is used up."""
+        """True if this share of the time budget is used up."""
         budget = self.settings.budget_seconds
         return budget is not None and self.progress.seconds >= share * budget
 
     def offer_greedy_trees(self) -> None:
-        """Begin with greedy trees by both criteria; only by the default one if that takes half the budget."""
+        """Begin with greedy trees by both criteria; only by the default criterion if that takes half the budget."""
         problem, by_cells = self.problem, self.cells > 1
         place = {cut: i for i, cut in enumerate(problem.cuts)}
 
-        def offered(tree: TreeLayout) -> None:
+        def offer(tree: TreeLayout) -> None:
             self._offer([[place[tree.cuts[c]], a, b] for c, a, b in tree.nodes])
 
         eps, usual = checked_eps(problem, "gain_ratio", None), checked_cells(problem, None)
         self.usual = greedy(problem, max(1, problem.sample_block_rows // usual), eps, True)
-        offered(self.usual if self.cells == usual else greedy(problem, self.forest.least, eps, by_cells))
+        offer(self.usual if self.cells == usual else greedy(problem, self.forest.least, eps, by_cells))
         if not self.late(0.5):
-            offered(greedy(problem, self.forest.least, -1.0, by_cells))
+            offer(greedy(problem, self.forest.least, -1.0, by_cells))
 
     def round(self) -> None:
         """Grow trees, learn from them, and add a point to the learning curve."""
@@ -223,7 +227,7 @@ class _Search:
         return self.forest.grown(following(nodes), self.forest.root(1), keep=True)
 
     def _offer(self, nodes: list[list[int]]) -> None:
-        """Keep a tree if it is better than the best."""
+        """Keep a tree if it is better than the best tree so far."""
         tree = self._replayed(nodes)
         block, worth = self._joined(tree.cells)
         if worth > self.worth:
@@ -234,7 +238,7 @@ class _Search:
         self.elites = [tree, *self.elites][: self.settings.elites]
 
     def _joined(self, cells: Cells) -> tuple[Ints, float]:
-        """Join leaves into blocks; returns the block of each, and the rows x weight that queries skip."""
+        """Join leaves into blocks; return the block of each, and the rows x weight that queries skip."""
         clauses = self.problem.clauses
         block = np.arange(len(cells))
         if self.cells > 1:
@@ -242,15 +246,15 @@ class _Search:
         return block, cells.skipped(block, clauses)
 
     def block_of_leaf(self, tree: TreeLayout) -> Ints:
-        """The block of each leaf of the best tree."""
+        """Return the block of each leaf of the best tree."""
         blocks = np.zeros(tree.blocks, np.int64)
         blocks[tree.assign(self.problem.sample.rows)] = self.block
         return blocks
 
     def _regrow(self) -> bool:
-        """Let the agent grow the part below one node of the best tree again; returns whether there is such a node.
+        """Let the agent grow the part below one node of the best tree again; return False if there is no such node.
 
-        The node is drawn by the rows read below it. New leaves are joined with other leaves of the blocks concerned.
+        The node is drawn by the rows read below it. New leaves are joined with other leaves of the same blocks.
         """
         best, least = self.best, self.problem.sample_block_rows
         lost = np.maximum(self.forest.weight * best.rows - best.saved, 1e-9)
@@ -266,17 +270,16 @@ class _Search:
         inside = self.forest.inside(path)
         concerned = np.isin(self.block, self.block[inside])
         around, place = np.unique(best.cell[concerned & ~inside], return_inverse=True)
-        own, first = np.unique(best.cell[concerned], return_index=True)
-        was = best.cells.of(own).skipped(
-            np.unique(self.block[concerned][first], return_inverse=True)[1], self.problem.clauses
-        )
+        old_cells, first = np.unique(best.cell[concerned], return_index=True)
+        old_block = np.unique(self.block[concerned][first], return_inverse=True)[1]
+        old_worth = best.cells.of(old_cells).skipped(old_block, self.problem.clauses)
         for nodes in (best.below(at), *map(grown.nodes, np.argsort(-grown.total)[:REGROWN_PARTS_TRIED].tolist())):
             part = self.forest.grown(following(nodes), self.forest.below(path, 1), keep=True)
             block, worth = self._joined(part.cells.and_also(best.cells.of(around)))
-            if worth > was * (1 + LEAST_GAIN):
+            if worth > old_worth * (1 + LEAST_GAIN):
                 block_of_row = self.block + len(block)  # numbers that no new block has
                 block_of_row[inside] = block[part.cell[inside]]
                 block_of_row[concerned & ~inside] = block[len(part.cells) + place]
-                self._keep(self._replayed(best.nodes(0, at, nodes)), block_of_row, self.worth + worth - was)
-                was = worth
+                self._keep(self._replayed(best.nodes(0, at, nodes)), block_of_row, self.worth + worth - old_worth)
+                old_worth = worth
         return True

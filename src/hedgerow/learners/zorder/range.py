@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.learning.curve_order import axis_of, bits_each, filtered_terms, named_terms, order
+from hedgerow.core.learning.curve_order import axis_of, bits_each, curve_layout, filtered_terms, named_terms
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import And, Predicate, Term, conjunction
 from hedgerow.core.predicates.normal_form import grouped
@@ -18,7 +18,7 @@ from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE
 
 @dataclass(frozen=True)
 class Range:
-    """Sorts by `columns`; by default by the column whose conditions let the fewest rows through on average."""
+    """A learner that sorts rows by `columns`; by default by the column with the most selective conditions."""
 
     columns: tuple[str, ...] = ()
 
@@ -27,11 +27,11 @@ class Range:
         if not terms:
             terms = sorted(filtered_terms(problem), key=lambda t: selectivity(problem, t))[:1]
         axes = [axis_of(problem, term, bits_each(problem, len(terms))) for term in terms]
-        return order(problem, axes, [i for i, axis in enumerate(axes) for _ in range(axis.bits)])
+        return curve_layout(problem, axes, [i for i, axis in enumerate(axes) for _ in range(axis.bits)])
 
 
 def selectivity(problem: Problem, term: Term) -> float:
-    """The mean share of rows that pass the queries' conditions on this term alone; without a condition it is 1."""
+    """Return the mean share of rows that pass a query's conditions on only this term; without a condition it is 1."""
     column = problem.sample.rows.ranks(term)
     values, places = column.values, column.places
     up_to = np.cumsum([0, *np.bincount(places[places >= 0], minlength=len(values))])
@@ -52,7 +52,7 @@ def selectivity(problem: Problem, term: Term) -> float:
 
 
 def _condition_on(p: Predicate, term: Term) -> Stepwise | None:
-    """The part of the predicate that is about this term alone."""
+    """Return the part of the predicate that is about only this term."""
     kids = p.children if isinstance(p, And) else (p,)
     conditions = (stepwise(conjunction(*group)) for group in grouped(kids))
     return next((c for c in conditions if c is not None and c.term == term), None)

@@ -1,13 +1,13 @@
-"""Computes what queries scan of a sample in a given order: the sample is cut into blocks, and bounds skip blocks.
+"""Compute the rows that queries scan if a sample is in a given order: it is cut into blocks, and bounds skip blocks.
 
-A search asks this for thousands of orders of one sample, so everything that does not depend on the order is done once:
-values become small integers, and each query becomes boxes (alternatives) of conditions (all must hold in the block).
+A search computes this for thousands of orders of one sample, so all work that does not depend on the order is done
+once: values become small integers, and a query becomes boxes (alternatives) of conditions (all must hold in a block).
 
     day >= 5 AND day < 9 AND (lang = 'de' OR size > 3)      box 1   day 5..8   lang {de}
                                                             box 2   day 5..8   size 4..
 
-For a column of few values a block lists its values, as in the index; for any other it has bounds. Conditions on
-several columns are taken to hold, so a cost is never too low.
+A block has the list of its values for a column of few values, as in the index; for other columns it has bounds.
+Conditions on several columns are assumed to hold, so a cost is never too low.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from hedgerow.learners.zorder.scan_kernels import changes, radix_order, scanned,
 
 Box = tuple[Stepwise, ...]
 Span = tuple[int, int]  # codes, both ends included
-Part = tuple[str, tuple[Span, ...]]  # a column has to have a value in one of the spans
-MAX_BOXES = 32  # of one query; an OR that would make more is taken to hold
-MAX_LISTED_VALUES = 62  # of a column, for blocks to list them: with NaN and NULL as many as a word has bits
+Condition = tuple[str, tuple[Span, ...]]  # a column must have a value in one of the spans
+MAX_BOXES = 32  # boxes of one query; an OR that would make more is assumed to hold
+MAX_LISTED_VALUES = 62  # values of a column that blocks list: with NaN and NULL, one for each bit of a word
 
 
 class Conditions(NamedTuple):
@@ -45,7 +45,7 @@ class Conditions(NamedTuple):
 
     column: Ints
     values: Keys  # the codes in its spans, as bits
-    span_starts: Ints  # of the own spans of each; and the end of the last
+    span_starts: Ints  # the first span of each condition, and the end of the last
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Zones:
     """A sample and its queries, prepared to compute the cost of an order.
 
     `codes` are rows x columns; blocks have bounds for the first `wide` columns, and list the values of the others.
-    `boxes` are the first condition of each box, `queries` the first box of each query, both with the end of the last.
+    `boxes` holds the first condition of each box, `queries` the first box of each query; both also have the last end.
     """
 
     codes: npt.NDArray[np.int32]
@@ -68,16 +68,16 @@ class Zones:
     @staticmethod
     def of(problem: Problem, weights: Sequence[float] | None = None) -> Zones:
         """Prepare the sample and the queries of a problem; `weights` are per row scanned, by default the problem's."""
-        known = {term_text(t): _Known.of(r) for t, r in problem.sample.rows.ranked.items()}
-        queries = [list(_parts(boxes_of(normalise(p)), known)) for p in problem.predicates]
-        boxes = [box for own in queries for box in own]
-        conditions = [part for box in boxes for part in box]
-        names = sorted({name for name, _ in conditions}, key=lambda name: (_is_few(name, known), name))
+        columns = {term_text(t): _SampledColumn.of(r) for t, r in problem.sample.rows.ranked.items()}
+        queries = [list(_conditions(boxes_of(normalise(p)), columns)) for p in problem.predicates]
+        boxes = [box for query in queries for box in query]
+        conditions = [condition for box in boxes for condition in box]
+        names = sorted({name for name, _ in conditions}, key=lambda name: (_has_few_values(name, columns), name))
         place = {name: i for i, name in enumerate(names)}
-        codes = np.array([_codes(name, known) for name in names], np.int32).reshape(len(names), len(problem.sample))
+        codes = np.array([_codes(name, columns) for name in names], np.int32).reshape(len(names), len(problem.sample))
         return Zones(
             np.ascontiguousarray(codes.T),
-            sum(not _is_few(name, known) for name in names),
+            sum(not _has_few_values(name, columns) for name in names),
             np.array([span for _, spans in conditions for span in spans], np.int32).reshape(-1, 2),
             Conditions(
                 np.array([place[name] for name, _ in conditions], np.int64),
@@ -85,17 +85,17 @@ class Zones:
                 _starts([len(spans) for _, spans in conditions]),
             ),
             _starts([len(box) for box in boxes]),
-            _starts([len(own) for own in queries]),
+            _starts([len(query) for query in queries]),
             np.array(problem.weights if weights is None else weights, float).reshape(-1),
             problem.sample_block_rows,
         )
 
     def cost(self, keys: Keys, bits: int = 64) -> float:
-        """The weighted sum of the rows that the queries scan, if rows are in the order of these keys of `bits` bits."""
+        """Return the weighted sum of the rows that the queries scan in the order of these keys of `bits` bits."""
         return float(self.weights @ self.reads(keys, bits))
 
     def reads(self, keys: Keys, bits: int = 64) -> Ints:
-        """The number of rows that each query scans."""
+        """Return the number of rows that each query scans."""
         order = radix_order(keys, bits)
         ends = changes(keys, order)
         starts = np.concatenate([[0], ends[block_starts(ends, self.least) - 1]])
@@ -106,16 +106,16 @@ class Zones:
 
 
 def boxes_of(p: Predicate) -> list[Box]:
-    """Alternatives of which one must hold; each is a tuple of step functions of single terms that must all hold."""
-    one = stepwise(p)
-    if one is not None:
-        return [(one,)]
+    """Return alternatives, one of which must hold; each is a tuple of step functions that must all hold."""
+    function = stepwise(p)
+    if function is not None:
+        return [(function,)]
     match p:
         case And(kids):
             boxes: list[Box] = [()]
-            for own in map(boxes_of, kids):
-                if len(boxes) * len(own) <= MAX_BOXES:
-                    boxes = [a + b for a in boxes for b in own]
+            for boxes_of_kid in map(boxes_of, kids):
+                if len(boxes) * len(boxes_of_kid) <= MAX_BOXES:
+                    boxes = [a + b for a in boxes for b in boxes_of_kid]
             return boxes
         case Or(kids):
             boxes = [box for kid in kids for box in boxes_of(kid)]
@@ -126,41 +126,45 @@ def boxes_of(p: Predicate) -> list[Box]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _SampledColumn:
     """A column of the sample with its sorted values, including NaN."""
 
     rows: RankedColumn
     values: Sequence[Value]
 
     @staticmethod
-    def of(rows: RankedColumn) -> _Known:
-        return _Known(rows, [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values)
+    def of(rows: RankedColumn) -> _SampledColumn:
+        return _SampledColumn(rows, [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values)
 
 
-def _parts(boxes: Sequence[Box], known: dict[str, _Known]) -> Iterator[list[Part]]:
-    """The boxes over the sample's columns, without conditions that do not fit them; NULL may split a box in two."""
+def _conditions(boxes: Sequence[Box], columns: dict[str, _SampledColumn]) -> Iterator[list[Condition]]:
+    """Yield the boxes as conditions on the sample's columns, the most selective first.
+
+    Step functions that do not fit a column are left out. A box is split in two where NULL is an alternative.
+    """
     for box in boxes:
-        either = [list(_either(s, known)) for s in box if _comparable(s, known)]
-        yield from (sorted(parts, key=lambda part: _width(part, known)) for parts in product(*either))
+        alternatives = [list(_alternatives(s, columns)) for s in box if _is_comparable(s, columns)]
+        for conditions in product(*alternatives):
+            yield sorted(conditions, key=lambda condition: _share_of_values(condition, columns))
 
 
-def _width(part: Part, known: dict[str, _Known]) -> float:
-    """The share of the values that pass; conditions with a small share come first, as they rule out most blocks."""
-    name, spans = part
-    return sum(b + 1 - a for a, b in spans) / (2 if name.startswith(_IS_NULL) else len(known[name].values) + 1)
+def _share_of_values(condition: Condition, columns: dict[str, _SampledColumn]) -> float:
+    """Return the share of the column's values that meet the condition."""
+    name, spans = condition
+    return sum(b + 1 - a for a, b in spans) / (2 if name.startswith(_IS_NULL) else len(columns[name].values) + 1)
 
 
-def _comparable(s: Stepwise, known: dict[str, _Known]) -> bool:
-    column = known.get(term_text(s.term))
+def _is_comparable(s: Stepwise, columns: dict[str, _SampledColumn]) -> bool:
+    column = columns.get(term_text(s.term))
     return column is not None and s.kind in (None, column.rows.type.kind)
 
 
-def _either(s: Stepwise, known: dict[str, _Known]) -> Iterator[Part]:
-    """The alternatives under which a step function is TRUE: the value is NULL, or lies in one of its spans."""
+def _alternatives(s: Stepwise, columns: dict[str, _SampledColumn]) -> Iterator[Condition]:
+    """Yield the alternatives under which a step function is TRUE: the value is NULL, or it is in one of its spans."""
     name = term_text(s.term)
-    values = known[name].values
+    values = columns[name].values
     spans = [(a, b - 1) for a, b in s.steps.where_true(values)]
-    if s.steps.on_null is True and _is_few(name, known):
+    if s.steps.on_null is True and _has_few_values(name, columns):
         spans.append((len(values), len(values)))
     elif s.steps.on_null is True:
         yield _IS_NULL + name, ((1, 1),)
@@ -168,28 +172,28 @@ def _either(s: Stepwise, known: dict[str, _Known]) -> Iterator[Part]:
         yield name, tuple(spans)
 
 
-_IS_NULL = "\0"  # before the name of a column that is 1 where the other is NULL
+_IS_NULL = "\0"  # prefix of the name of a column that is 1 where the original column is NULL
 
 
-def _codes(name: str, known: dict[str, _Known]) -> npt.NDArray[np.int32]:
-    """The code of each row's value. NULL follows all values if they are listed; else it is -1, for no value."""
+def _codes(name: str, columns: dict[str, _SampledColumn]) -> npt.NDArray[np.int32]:
+    """Return the code of each row's value. NULL follows all values if they are listed; else it is -1, for no value."""
     if name.startswith(_IS_NULL):
-        null: npt.NDArray[np.int32] = (known[name.removeprefix(_IS_NULL)].rows.places == NULL_CODE).astype(np.int32)
+        null: npt.NDArray[np.int32] = (columns[name.removeprefix(_IS_NULL)].rows.places == NULL_CODE).astype(np.int32)
         return null
-    column = known[name]
+    column = columns[name]
     n = len(column.values)
     code_of_place = np.arange(len(column.rows.values) + 2, dtype=np.int32)
-    code_of_place[NAN_CODE], code_of_place[NULL_CODE] = n - 1, n if _is_few(name, known) else -1
+    code_of_place[NAN_CODE], code_of_place[NULL_CODE] = n - 1, n if _has_few_values(name, columns) else -1
     codes: npt.NDArray[np.int32] = code_of_place[column.rows.places]
     return codes
 
 
-def _is_few(name: str, known: dict[str, _Known]) -> bool:
-    return name.startswith(_IS_NULL) or len(known[name].values) <= MAX_LISTED_VALUES
+def _has_few_values(name: str, columns: dict[str, _SampledColumn]) -> bool:
+    return name.startswith(_IS_NULL) or len(columns[name].values) <= MAX_LISTED_VALUES
 
 
 def _bits(spans: Sequence[Span]) -> int:
-    """The codes below 64 that lie in one of the spans, as bits."""
+    """Return the codes below 64 that are in one of the spans, as bits."""
     return sum(1 << code for code in {c for a, b in spans for c in range(a, min(b, 63) + 1)})
 
 

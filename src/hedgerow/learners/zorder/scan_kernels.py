@@ -1,4 +1,4 @@
-"""Compiled loops that order rows by keys and compute what queries scan of the resulting blocks."""
+"""Compiled loops that order rows by keys and compute the rows that queries scan in the resulting blocks."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _DIGIT = 11  # bits that one pass of the sort compares
 
 @compiled_loop()
 def radix_order(keys: Any, bits: int) -> Any:
-    """The order of the rows by key, a stable sort; only the lowest `bits` of a key may be set."""
+    """Return the order of the rows by key, a stable sort; only the lowest `bits` of a key may be set."""
     n = len(keys)
-    order, other = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
-    now, then = keys.copy(), np.empty(n, np.uint64)
+    order, new_order = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
+    sorted_keys, new_keys = keys.copy(), np.empty(n, np.uint64)
     mask = np.uint64((1 << _DIGIT) - 1)
     for low in range(0, bits, _DIGIT):
         shift = np.uint64(low)
         at = np.zeros((1 << _DIGIT) + 1, np.int64)
         for r in range(n):
-            at[((now[r] >> shift) & mask) + np.uint64(1)] += 1
+            at[((sorted_keys[r] >> shift) & mask) + np.uint64(1)] += 1
         at = np.cumsum(at)
         for r in range(n):
-            digit = (now[r] >> shift) & mask
-            then[at[digit]], other[at[digit]] = now[r], order[r]
+            digit = (sorted_keys[r] >> shift) & mask
+            new_keys[at[digit]], new_order[at[digit]] = sorted_keys[r], order[r]
             at[digit] += 1
-        now, then, order, other = then, now, other, order
+        sorted_keys, new_keys, order, new_order = new_keys, sorted_keys, new_order, order
     return order
 
 
 @compiled_loop()
 def changes(keys: Any, order: Any) -> Any:
-    """The ends of the runs of equal keys, as numbers of rows."""
+    """Return the ends of the runs of equal keys, as numbers of rows."""
     ends = np.empty(len(order), np.int64)
     runs = 0
     for r in range(len(order)):
@@ -46,8 +46,10 @@ def changes(keys: Any, order: Any) -> Any:
 
 @compiled_loop()
 def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
-    """For each column and block the least and the greatest code (-1 is no value); for columns from `wide` on, the codes
-    themselves as bits."""
+    """Return for each column and block the least and the greatest code, where -1 means no value.
+
+    For the columns from `wide` on, return the codes themselves as bits.
+    """
     blocks, columns = len(starts), codes.shape[1]
     low, high = np.empty((wide, blocks), np.int32), np.empty((wide, blocks), np.int32)
     have = np.empty((columns - wide, blocks), np.uint64)
@@ -68,32 +70,32 @@ def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
 
 @compiled_loop()
 def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: Any, boxes: Any, queries: Any) -> Any:
-    """The number of rows that each query scans: a block is scanned if all conditions of one of its boxes may hold."""
-    column, values, own_spans = conditions
+    """Return the number of rows that each query scans; it scans a block in which all conditions of a box may hold."""
+    column, values, span_starts = conditions
     wide, blocks = low.shape[0], len(rows)
-    found = np.zeros(len(queries) - 1, np.int64)
+    rows_read = np.zeros(len(queries) - 1, np.int64)
     may, opened = np.empty(blocks, np.int32), np.empty(blocks, np.int32)
     # Every loop over blocks is simple, so that the compiler vectorises it.
-    for q in range(len(found)):
+    for q in range(len(rows_read)):
         opened[:] = 0
         for box in range(queries[q], queries[q + 1]):
             may[:] = 1
             for i in range(boxes[box], boxes[box + 1]):
                 c = column[i]
                 if c >= wide:
-                    own, value = have[c - wide], values[i]
+                    listed, value = have[c - wide], values[i]
                     for b in range(blocks):
-                        may[b] &= own[b] & value != 0
+                        may[b] &= listed[b] & value != 0
                     continue
                 least, most = low[c], high[c]
-                if own_spans[i + 1] == own_spans[i] + 1:
-                    first, last = spans[own_spans[i]]
+                if span_starts[i + 1] == span_starts[i] + 1:
+                    first, last = spans[span_starts[i]]
                     for b in range(blocks):
                         may[b] &= (least[b] <= last) & (most[b] >= first)
                 else:
                     for b in range(blocks):
                         holds = False
-                        for s in range(own_spans[i], own_spans[i + 1]):
+                        for s in range(span_starts[i], span_starts[i + 1]):
                             holds |= (least[b] <= spans[s, 1]) & (most[b] >= spans[s, 0])
                         may[b] &= holds
             for b in range(blocks):
@@ -101,5 +103,5 @@ def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: A
         read = 0
         for b in range(blocks):
             read += rows[b] * opened[b]
-        found[q] = read
-    return found
+        rows_read[q] = read
+    return rows_read

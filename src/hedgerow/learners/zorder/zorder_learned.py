@@ -1,9 +1,9 @@
-"""Z-order with learned bits: how many of each column, and in which order (Gao et al., ML for Systems at NeurIPS 2023).
+"""Z-order with learned bits: their number per column, and their order (Gao et al., ML for Systems at NeurIPS 2023).
 
     5 bits of day, 3 of price, by Definition 2         day price day price day price day day
     any order of these bits                            day day price day price day day price
 
-The cost of an order is the rows of the sample that the queries would scan (`scan_cost`). The paper's algorithm is
+The cost of an order is the number of sample rows that the queries would scan (`scan_cost`). The paper's algorithm is
 `ZOrderLearned(search="bayes", starts=False, curve="bits", cost="cells")`.
 """
 
@@ -25,7 +25,7 @@ from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, Keys, places_of, turned
 from hedgerow.core.layouts.curve_kernels import spread
-from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, filtered_terms, named_terms, order
+from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, curve_layout, filtered_terms, named_terms
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
@@ -38,22 +38,24 @@ Search = Choice["order", "bits", "bayes"]
 Curve = Choice["bits", "snake"]
 Cost = Choice["rows", "cells"]
 Pattern = tuple[int, ...]
-BIT_STEPS = (16, 8, 4, 2, 1)  # bits that move from one term to another at once, the most first
-GREEDY_BITS = 4  # that the greedy start adds to a term at once
-FINER_BITS = 4  # of a key, below the bits that number the blocks: their order still matters
-MAX_RESTARTS, CHANGES = 100, 3  # of the search for an order; random changes of the best order before each restart
-BAYES_STARTS = 5  # random points before the optimiser suggests any: its own default
+BIT_STEPS = (16, 8, 4, 2, 1)  # the numbers of bits that are moved from one term to another in one step, in this order
+GREEDY_BITS = 4  # bits that the greedy start adds to a term in one step
+FINER_BITS = 4  # bits of a key below the bits that number the blocks, whose order still matters
+MAX_RESTARTS, CHANGES = 100, 3  # restarts of the search for an order; random changes of the best order before each
+BAYES_STARTS = 5  # random points before the optimiser's suggestions: its own default
 
 
 @dataclass(frozen=True)
 class ZOrderLearned:
-    """Searches for the number and the order of the bits that each column contributes to a key.
+    """A learner that searches for the number and the order of the bits that each column contributes to a key.
 
     `search`: find numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by moving bits from column
-    to column ("bits"), or then find their order too ("order"). `iterations`: the most orders that are tried. `seconds`:
-    stop after this time; the same seed may then give another layout. `starts`: try sorts and equal bits first, and
-    return no layout that costs more on the sample than `range`, `zorder` or `hilbert`. `curve`: Z-order ("bits") or the
-    snake along the same bits. `cost`: the rows scanned, or these times the columns that the query filters on ("cells").
+    to column ("bits"); "order" is "bits" and then a search for their order. `iterations`: the maximal number of orders
+    to try. `seconds`: stop after this time; then the same seed may give another layout.
+
+    `starts`: try sorts and equal bits first, and return no layout that costs more on the sample than `range`, `zorder`
+    or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows scanned ("rows"), or
+    these times the columns that the query filters on ("cells").
     """
 
     columns: tuple[str, ...] = ()
@@ -69,7 +71,7 @@ class ZOrderLearned:
         terms = named_terms(problem, self.columns) or list(filtered_terms(problem))[:KEY_BITS]
         axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
         if not axes:
-            return order(problem, (), ())
+            return curve_layout(problem, (), ())
         widths = [len(columns_of(p)) if self.cost == "cells" else 1 for p in problem.predicates]
         zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
         until = monotonic() + self.seconds if self.seconds else inf
@@ -78,8 +80,8 @@ class ZOrderLearned:
             with suppress(BudgetSpent):
                 self._search(tried, Random(problem.seed))
         except KeyboardInterrupt:
-            tried.progress.report("interrupted: the best order so far is taken")
-        best = order(problem, *shortened(axes, tried.best), self.curve)
+            tried.progress.report("interrupted: the result is the best order so far")
+        best = curve_layout(problem, *shortened(axes, tried.best), self.curve)
         if not self.starts:
             return best
         peers = [learner.fit(problem) for learner in (Range(self.columns), ZOrder(self.columns), Hilbert(self.columns))]
@@ -87,7 +89,7 @@ class ZOrderLearned:
         return min([best, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
 
     def _search(self, tried: TriedOrders, random: Random) -> None:
-        """Try orders until BudgetSpent is raised, or there are none left to try."""
+        """Try orders until BudgetSpent is raised, or no order is left."""
         n = len(tried.axes)
         if self.starts:
             for i in range(n):
@@ -96,7 +98,7 @@ class ZOrderLearned:
         if self.search == "bayes":
             by_bayes(tried, random.getrandbits(32))
             return
-        by_bits(tried, by_turns(tried), random, self.iterations // 2 if self.search == "order" else 0)
+        by_bits(tried, greedy_bits(tried), random, self.iterations // 2 if self.search == "order" else 0)
         if self.search == "order":
             by_order(tried, random)
 
@@ -114,23 +116,23 @@ class ZOrderLearned:
 
 
 class BudgetSpent(Exception):
-    """The budget is used up: the search ends with the best order so far."""
+    """Raised when the budget is used up: the search ends with the best order so far."""
 
 
 @dataclass
 class TriedOrders:
-    """The orders tried for a problem, with their costs, and the budget that is left."""
+    """The orders tried for a problem, with their costs, and the remaining budget."""
 
     problem: Problem
     axes: Sequence[Axis]
     zones: Zones
     curve: Curve
-    left: int
+    remaining: int
     until: float
     best: Pattern = field(init=False)
     progress: Progress = field(default_factory=lambda: Progress("zorder_learned"))
     costs: dict[Pattern, float] = field(default_factory=dict)
-    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # by term: its places, its ranks' parts of a key
+    shares: dict[int, tuple[Ints, Keys]] = field(default_factory=dict)  # by term: its places, and its ranks' key bits
 
     def __post_init__(self) -> None:
         rows = self.problem.sample.rows
@@ -139,15 +141,15 @@ class TriedOrders:
         self.ranks = [axis.ranks(rows).astype(np.intp) for axis in self.axes]
         self.bits = [axis.bits for axis in self.axes]
         n = len(self.axes)
-        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # until an order is tried
+        self.best = without_idle(interleaved([KEY_BITS // n] * n), self.bits)  # replaced by the first order tried
 
     def cost(self, pattern: Sequence[int]) -> float:
-        """The cost of an order; raises BudgetSpent if it is new and the budget is used up."""
+        """Return the cost of an order; raise BudgetSpent if the order is new and the budget is used up."""
         real = without_idle(pattern, self.bits)
         if real not in self.costs:
-            if self.costs and (self.left <= 0 or monotonic() > self.until):
+            if self.costs and (self.remaining <= 0 or monotonic() > self.until):
                 raise BudgetSpent
-            self.left -= 1
+            self.remaining -= 1
             cost = self.zones.cost(self._keys(real), len(real))
             if cost < self.costs.get(self.best, inf):
                 self.best = real
@@ -161,7 +163,7 @@ class TriedOrders:
         return f"{n:,} orders, {n / self.progress.seconds:.0f} a second; the best reads {100 * least:.2f} %"
 
     def _keys(self, pattern: Pattern) -> Keys:
-        """The keys of the rows; a term's parts are reused as long as its bits keep their places."""
+        """Return the keys of the rows; a term's key bits are reused as long as its bits keep their places."""
         keys: Keys = np.zeros(len(self.problem.sample), np.uint64)
         for i, to in enumerate(places_of(self.bits, pattern)):
             if (to < 0).all():
@@ -174,80 +176,82 @@ class TriedOrders:
 
 
 def without_idle(pattern: Sequence[int], bits: Sequence[int]) -> Pattern:
-    """The pattern without the bits that a term does not have, which would be 0 in every key."""
-    left = list(bits)
-    kept = []
+    """Return the pattern without the bits that a term does not have, which would be 0 in every key."""
+    remaining = list(bits)
+    used = []
     for term in pattern:
-        left[term] -= 1
-        if left[term] >= 0:
-            kept.append(term)
-    return tuple(kept)
+        remaining[term] -= 1
+        if remaining[term] >= 0:
+            used.append(term)
+    return tuple(used)
 
 
 def interleaved(allocation: Sequence[int]) -> tuple[int, ...]:
-    """The pattern of Gao et al., Definition 2, for these numbers of bits.
+    """Return the pattern of Gao et al., Definition 2, for these numbers of bits.
 
-    In each round a term contributes its bits divided by the fewest bits of any term, rounded down, or all it has left.
+    In each round a term contributes its bits divided by the fewest bits of any term, rounded down; at most its
+    remaining bits.
 
     >>> interleaved([2, 5, 0])
     (0, 1, 1, 0, 1, 1, 1)
     """
     least = min((bits for bits in allocation if bits), default=1)
-    left = list(allocation)
+    remaining = list(allocation)
     pattern: list[int] = []
-    while any(left):
+    while any(remaining):
         for i, bits in enumerate(allocation):
-            count = min(bits // least, left[i])
+            count = min(bits // least, remaining[i])
             pattern += [i] * count
-            left[i] -= count
+            remaining[i] -= count
     return tuple(pattern)
 
 
 def shortened(axes: Sequence[Axis], pattern: Sequence[int]) -> tuple[list[Axis], list[int]]:
     """Drop axes that are not in the pattern, and edges that its bits cannot distinguish; the keys stay the same."""
     used = sorted(set(pattern))
-    kept = []
+    short_axes = []
     for i in used:
         axis = axes[i]
-        step = 1 << max(0, axis.bits - list(pattern).count(i))  # so many ranks have the same key
-        kept.append(replace(axis, edges=axis.edges[step - 1 :: step]))
-    return kept, [used.index(i) for i in pattern]
+        step = 1 << max(0, axis.bits - list(pattern).count(i))  # the number of ranks with the same key
+        short_axes.append(replace(axis, edges=axis.edges[step - 1 :: step]))
+    return short_axes, [used.index(i) for i in pattern]
 
 
-# --- how many bits of each -------------------------------------------------------------------------
+# --- the number of bits per column -----------------------------------------------------------------
 
 
 def by_bits(tried: TriedOrders, start: list[int], random: Random, spare: int) -> None:
-    """Move bits from term to term as long as the cost falls; stop when only `spare` tries are left."""
-    now, least = start, tried.cost(interleaved(start))
+    """Move bits from term to term as long as the cost falls; stop when only `spare` tries remain."""
+    best, least = start, tried.cost(interleaved(start))
     for step in BIT_STEPS:
         better = True
         while better:
             better = False
-            for to, source in shuffled(permutations(range(len(now)), 2), random):
-                if tried.left <= spare:
+            for to, source in shuffled(permutations(range(len(best)), 2), random):
+                if tried.remaining <= spare:
                     return
-                if now[source] < step:
+                if best[source] < step:
                     continue
-                other = list(now)
-                other[to] += step
-                other[source] -= step
-                cost = tried.cost(interleaved(other))
+                candidate = list(best)
+                candidate[to] += step
+                candidate[source] -= step
+                cost = tried.cost(interleaved(candidate))
                 if cost < least:
-                    now, least, better = other, cost, True
+                    best, least, better = candidate, cost, True
 
 
-def by_turns(tried: TriedOrders) -> list[int]:
-    """Numbers of bits, found greedily: again and again, add a few bits to the term where that costs least."""
-    now = [0] * len(tried.axes)
+def greedy_bits(tried: TriedOrders) -> list[int]:
+    """Find numbers of bits greedily: repeatedly add a few bits to the term where that costs least."""
+    allocation = [0] * len(tried.axes)
     for _ in range(KEY_BITS // GREEDY_BITS):
-        more = [[bits + GREEDY_BITS * (i == k) for i, bits in enumerate(now)] for k in range(len(now))]
-        now = min(more, key=lambda bits: tried.cost(interleaved(bits)))
-    return now
+        terms = range(len(allocation))
+        candidates = [[bits + GREEDY_BITS * (i == k) for i, bits in enumerate(allocation)] for k in terms]
+        allocation = min(candidates, key=lambda bits: tried.cost(interleaved(bits)))
+    return allocation
 
 
 def by_bayes(tried: TriedOrders, seed: int) -> None:
-    """The paper's search: points of the unit cube, rounded to numbers of bits."""
+    """Search like the paper: try points of the unit cube, rounded to numbers of bits."""
     try:
         from bayes_opt import BayesianOptimization
     except ImportError as error:
@@ -258,13 +262,13 @@ def by_bayes(tried: TriedOrders, seed: int) -> None:
     bounds = {name: (0.0, 1.0) for name in names}
     optimiser = BayesianOptimization(None, bounds, random_state=seed, verbose=0, allow_duplicate_points=True)
     first = optimiser.random_sample(BAYES_STARTS)
-    for _ in range(tried.left):
+    for _ in range(tried.remaining):
         point: dict[str, Any] = first.pop() if first else optimiser.suggest()
         optimiser.register(point, -tried.cost(interleaved(rounded([point[name] for name in names], KEY_BITS))))
 
 
 def rounded(shares: Sequence[float], total: int) -> list[int]:
-    """Round shares of a total to whole numbers with the same sum; what rounding down leaves goes to the largest rests.
+    """Round shares of a total down to whole numbers, and add 1 to the largest remainders to keep the sum.
 
     >>> rounded([0.5, 0.5, 0.2], 64)
     [27, 27, 10]
@@ -272,51 +276,51 @@ def rounded(shares: Sequence[float], total: int) -> list[int]:
     if not sum(shares):
         shares = [1.0] * len(shares)
     exact = [total * share / sum(shares) for share in shares]
-    whole = [floor(x) for x in exact]
-    by_rest = sorted(range(len(exact)), key=lambda i: (whole[i] - exact[i], i))
-    for i in by_rest[: total - sum(whole)]:
-        whole[i] += 1
-    return whole
+    integers = [floor(x) for x in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda i: (integers[i] - exact[i], i))
+    for i in by_remainder[: total - sum(integers)]:
+        integers[i] += 1
+    return integers
 
 
-# --- in which order --------------------------------------------------------------------------------
+# --- the order of the bits -------------------------------------------------------------------------
 
 
 def by_order(tried: TriedOrders, random: Random) -> None:
     """Change single bits of the best order as long as the cost falls; then change some at random and begin again."""
-    now = tried.best
+    order = tried.best
     for _ in range(MAX_RESTARTS):
-        least = tried.cost(now)
+        least = tried.cost(order)
         better = True
         while better:
             better = False
-            for other in shuffled(neighbours(now, tried), random):
-                cost = tried.cost(other)
+            for candidate in shuffled(neighbours(order, tried), random):
+                cost = tried.cost(candidate)
                 if cost < least:
-                    now, least, better = other, cost, True
+                    order, least, better = candidate, cost, True
                     break
-        now = tried.best
+        order = tried.best
         for _ in range(CHANGES):
-            now = random.choice([*neighbours(now, tried), now])
+            order = random.choice([*neighbours(order, tried), order])
 
 
 def neighbours(pattern: Pattern, tried: TriedOrders) -> Iterator[Pattern]:
-    """The patterns with one bit of another term, or one bit moved; low bits that hardly matter stay as they are."""
-    most = min(len(pattern), tried.deciding_bits)
-    for at in range(most):
+    """Yield the patterns with one bit of another term, or one bit moved; low bits that hardly matter stay unchanged."""
+    deciding = min(len(pattern), tried.deciding_bits)
+    for at in range(deciding):
         for term in range(len(tried.axes)):
             if term != pattern[at]:
                 yield without_idle((*pattern[:at], term, *pattern[at + 1 :]), tried.bits)
-        for to in range(most):
+        for to in range(deciding):
             if pattern[to] != pattern[at]:
                 yield moved(pattern, at, to)
 
 
 def moved(pattern: Pattern, at: int, to: int) -> Pattern:
-    """The pattern with the bit at `at` moved to `to`."""
-    rest = [*pattern[:at], *pattern[at + 1 :]]
-    rest.insert(to, pattern[at])
-    return tuple(rest)
+    """Return the pattern with the bit at `at` moved to `to`."""
+    remaining = [*pattern[:at], *pattern[at + 1 :]]
+    remaining.insert(to, pattern[at])
+    return tuple(remaining)
 
 
 def shuffled(items: Any, random: Random) -> list[Any]:

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import Feature, Layout, layout_from_json, layout_to_json, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
-from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Prefix, columns_in
-from hedgerow.core.predicates.sql_text import predicate_text, quote_name
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
+from hedgerow.core.predicates.nodes import Column, Compare, Feature, In, Predicate, Prefix, columns_in
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.evaluate import (
-    Item,
     analysable,
     computed,
     needed,
@@ -38,9 +38,9 @@ BLOCK = helper_name("block")
 _MAX_COMPILED_SQL = 20_000  # characters; Spark may fail to compile longer expressions into one method for the stage
 
 
-def settings_for(layout: Layout, beside: Sequence[Item] = ()) -> dict[str, int | bool]:
+def settings_for(layout: Layout, beside: Sequence[Feature] = ()) -> dict[str, int | bool]:
     """The settings, for `configured`, under which Spark routes rows fast, and evaluates other items beside."""
-    length = len(layout.assign_sql() or "") + sum(len(sql_of(item)) for item in beside)
+    length = len(layout.assign_sql() or "") + sum(len(feature_text(item)) for item in beside)
     whole_stage = {"codegen__wholeStage": False} if length > _MAX_COMPILED_SQL else {}
     return {**whole_stage, **settings_of([*layout.features, *beside])}
 
@@ -60,7 +60,7 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     if missing:
         raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
     why = "has values that cannot be compared, or a field of it is no longer there"
-    refused += [f"{sql_of(item)} {why}" for item in wanted if item not in items]
+    refused += [f"{feature_text(item)} {why}" for item in wanted if item not in items]
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     routed = _routed_by_sql(frame, layout)
@@ -92,7 +92,7 @@ def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
 
     def feature_sql(feature: Feature) -> str:
         if is_session_safe(feature):
-            return sql_of(feature)
+            return feature_text(feature)
         if isinstance(feature, Compare | In | Prefix):  # NULL where its term is: so conditions share the term's column
             return predicate_text(replace(feature, term=Column((column_of(feature.term),))))
         return column_of(feature)
@@ -105,7 +105,7 @@ def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
     sql = layout.assign_sql(feature_sql, part_column)
     if sql is None:
         return None
-    wide = frame.withColumns({name: value_or_null(sql_of(feature)) for feature, name in guarded.items()})
+    wide = frame.withColumns({name: value_or_null(feature_text(feature)) for feature, name in guarded.items()})
     for part, name in parts.items():
         wide = wide.withColumn(name, f.expr(part))
     return wide.withColumn(BLOCK, f.expr(f"CAST({sql} AS INT)")).drop(*guarded.values(), *parts.values())

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.layouts.base import BlockIds, Layout, sql_of
-from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.sql_text import predicate_text, quote_name
+from hedgerow.core.layouts.base import BlockIds, Layout
+from hedgerow.core.predicates.nodes import Feature, Predicate
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.pruning.words import WORD, words_in_texts
@@ -25,7 +25,6 @@ from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.checksum import HASH, Checksum, hash_sums, observed, with_hash
 from hedgerow.spark.compute.evaluate import (
     Computed,
-    Item,
     analysable,
     batch_outcomes,
     computed,
@@ -54,7 +53,7 @@ Key = TypeVar("Key", int, str)
 
 def collect_files(
     frame: DataFrame,
-    wanted: Sequence[Item],
+    wanted: Sequence[Feature],
     schema: Mapping[str, Type],
     files: Sequence[str],
     known: Mapping[str, TermStats] | None = None,
@@ -73,7 +72,7 @@ def collect_files(
 
 def collect_files_and_rows(
     frame: DataFrame,
-    wanted: Sequence[Item],
+    wanted: Sequence[Feature],
     schema: Mapping[str, Type],
     files: Sequence[str],
     known: Mapping[str, TermStats],
@@ -88,7 +87,7 @@ def collect_files_and_rows(
     # Unusable items are left out first: an analysis that fails above an observation would end it.
     items = usable_items(joins.widened(named, wanted), wanted, {**schema, **joins.schema})
     conditions = [item for item in items if isinstance(item, Predicate)]
-    if all(isinstance(item, Predicate) or sql_of(item) in known for item in items):
+    if all(isinstance(item, Predicate) or feature_text(item) in known for item in items):
         # Rows are hashed before they are joined: then few of their columns take part in the join.
         return _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
     with observed(named, columns) as (watched, checksums):
@@ -149,7 +148,7 @@ def _in_order(keys: Sequence[str], stats: Stats, order: Sequence[str]) -> Stats:
 def _by_file(
     frame: DataFrame,
     key: Column,
-    items: Sequence[Item],
+    items: Sequence[Feature],
     files: Sequence[str],
     known: Mapping[str, TermStats],
 ) -> Stats:
@@ -160,17 +159,17 @@ def _by_file(
     numbers = [str(crc32(name.encode())) for name in names]
     if len(set(numbers)) == len(numbers):
         names, key = numbers, f.crc32(key.cast("binary"))
-    keys, stats = collect_by(frame, key, [i for i in items if sql_of(i) not in known])
+    keys, stats = collect_by(frame, key, [i for i in items if feature_text(i) not in known])
     collected = _in_order(keys, stats, names)
     return replace(collected, terms={**collected.terms, **known})
 
 
-def usable_items(frame: DataFrame, wanted: Sequence[Item], schema: Mapping[str, Type]) -> list[Item]:
+def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
     """The items that this frame can evaluate, and that mean the same in every session."""
     return analysable(frame, without_user_functions(wanted), schema)[0]
 
 
-def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[list[str], Stats]:
+def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> tuple[list[str], Stats]:
     """Statistics of the rows of each key, a number or a text without line ends; the same key may come several times.
 
     `items`: usable ones, see `usable_items`."""
@@ -198,7 +197,7 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Item]) -> tuple[li
 
 
 def collect_blocks(
-    frame: DataFrame, layout: Layout, wanted: Sequence[Item], schema: Mapping[str, Type], joins: Joins = NO_JOINS
+    frame: DataFrame, layout: Layout, wanted: Sequence[Feature], schema: Mapping[str, Type], joins: Joins = NO_JOINS
 ) -> Stats:
     """Statistics of the blocks that the layout would make, before anything is written; entry i describes block i."""
     frame, schema = joins.widened(frame, (*wanted, *layout.features)), {**schema, **joins.schema}
@@ -252,7 +251,7 @@ def _stats_of_chunk(
     rows = rows_of(table, terms)
     bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
     stats = collect(rows.ranked, bits, entry, len(own))
-    unknown = {sql_of(t) for t in failing_items(table, terms)}
+    unknown = {feature_text(t) for t in failing_items(table, terms)}
     known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
     return own.tolist(), replace(stats, terms=known)
 
@@ -276,7 +275,7 @@ def _stats_by_key(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[P
 
 def _batch_stats(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
     stats = collect(rows_of(batch, terms).columns)
-    unknown = {sql_of(t) for t in failing_items(batch, terms)}
+    unknown = {feature_text(t) for t in failing_items(batch, terms)}
     known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in stats.terms.items()}
     features = {
         predicate_text(p): NotedCondition(p, np.array([bits], np.uint8))

@@ -8,10 +8,11 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.compute.collect_stats import collect_blocks
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.storage.source import Source
 
@@ -26,7 +27,7 @@ class TableCounter:
     """
 
     source: Source
-    items: Iterable[Item]
+    items: Iterable[Feature]
     most: int | None = None
     seed: int = 0
     seconds: float = 0.0
@@ -34,7 +35,7 @@ class TableCounter:
 
     def count(self, layout: Layout) -> Stats:
         started = perf_counter()
-        items = {sql_of(item): item for item in (*self.items, *layout.features)}
+        items = {feature_text(item): item for item in (*self.items, *layout.features)}
         frame, rows = self.source.frame, self.source.rows
         share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
         if share < 1:

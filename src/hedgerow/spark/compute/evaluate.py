@@ -19,9 +19,17 @@ import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Bits
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.core.predicates.nodes import Column, Expr, Predicate, Term, atoms_of, is_evaluated_by_spark, terms_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.nodes import (
+    Column,
+    Expr,
+    Feature,
+    Predicate,
+    Term,
+    atoms_of,
+    is_evaluated_by_spark,
+    terms_of,
+)
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
 from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.pruning.block_stats import ANY, F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.row_batch import Rows
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-Item = Term | Predicate
 _IDENTIFIER, _FUNCTION_CALL = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
 _STRING_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'")
 # Words before a bracket that are not functions.
@@ -41,26 +48,28 @@ _KEYWORDS_BEFORE_BRACKET = frozenset(
 _KEYWORDS_BEFORE_BRACKET |= {"cast", "decimal", "between", "any", "all", "div"}
 _VOID = re.compile(r"\bvoid\b(?!:)")
 OUTCOMES_PER_WORD = 8  # a word's code is one Java method, and long methods are never compiled
-Computed = Mapping[str, Item]  # the name of a computed column, and what it holds
+Computed = Mapping[str, Feature]  # the name of a computed column, and what it holds
 
 
-def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Item]:
+def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Feature]:
     """Every term, and every atom that only Spark can evaluate, in the order of their texts."""
-    items: dict[str, Item] = {term_text(t): t for t in more}
+    items: dict[str, Feature] = {term_text(t): t for t in more}
     for p in predicates:
         items.update({term_text(t): t for t in terms_of(p)})
         items.update({predicate_text(a): a for a in atoms_of(p) if is_evaluated_by_spark(a)})
     return [items[key] for key in sorted(items)]
 
 
-def analysable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Type]) -> tuple[list[Item], list[str]]:
+def analysable(
+    frame: DataFrame, wanted: Iterable[Feature], schema: Mapping[str, Type]
+) -> tuple[list[Feature], list[str]]:
     """Items that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
     listed = [item for item in wanted if isinstance(item, Predicate) or _is_comparable(item, schema)]
     try:  # all at once: one analysis costs as much as a hundred expressions
         return _split_by_type(frame, listed)
     except spark_errors():
         pass
-    kept: list[Item] = []
+    kept: list[Feature] = []
     refused: list[str] = []
     for item in listed:
         try:
@@ -68,15 +77,15 @@ def analysable(frame: DataFrame, wanted: Iterable[Item], schema: Mapping[str, Ty
             kept += typed
             refused += untyped
         except spark_errors() as error:
-            refused.append(f"{sql_of(item)} is left out: {first_line(error)}")
+            refused.append(f"{feature_text(item)} is left out: {first_line(error)}")
     return kept, refused
 
 
-def _split_by_type(frame: DataFrame, items: Sequence[Item]) -> tuple[list[Item], list[str]]:
+def _split_by_type(frame: DataFrame, items: Sequence[Feature]) -> tuple[list[Feature], list[str]]:
     """The items whose values have a type, and a sentence for each of the others: Arrow cannot hold `array()`."""
     fields = frame.select(*spark_columns(computed(items))).schema.fields
     untyped = [i for i, f in zip(items, fields, strict=True) if _VOID.search(f.dataType.simpleString())]
-    return [i for i in items if i not in untyped], [f"{sql_of(i)} is left out: it has no type" for i in untyped]
+    return [i for i in items if i not in untyped], [f"{feature_text(i)} is left out: it has no type" for i in untyped]
 
 
 def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
@@ -87,7 +96,7 @@ def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
     return not any("collate" in schema.get(term_text(c), Type(OTHER)).name for c in inner)
 
 
-def split_by_evaluator(items: Iterable[Item]) -> tuple[list[Predicate], list[Predicate]]:
+def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[Predicate]]:
     """The predicates that Spark has to evaluate, and those that core can evaluate from the terms among the items.
 
     Spark takes longer to compile hundreds of conditions in one query than to evaluate them."""
@@ -100,7 +109,7 @@ def split_by_evaluator(items: Iterable[Item]) -> tuple[list[Predicate], list[Pre
     return by_spark, by_core
 
 
-def without_user_functions(items: Iterable[Item]) -> list[Item]:
+def without_user_functions(items: Iterable[Feature]) -> list[Feature]:
     """The items that call built-in functions only: the name of a user's function may be rebound later."""
     from pyspark.sql import SparkSession
 
@@ -114,11 +123,11 @@ def without_user_functions(items: Iterable[Item]) -> list[Item]:
     return [
         i
         for i in items
-        if is_session_safe(i) or set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", sql_of(i)).lower())) <= known
+        if is_session_safe(i) or set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", feature_text(i)).lower())) <= known
     ]
 
 
-def settings_of(items: Iterable[Item]) -> dict[str, int | bool]:
+def settings_of(items: Iterable[Feature]) -> dict[str, int | bool]:
     """The settings, for `configured`, under which Spark evaluates many expressions fast and each by itself.
 
     Spark turns a whole stage into one Java method, and Java never compiles a method of more than 8000 bytes. Spark
@@ -128,7 +137,7 @@ def settings_of(items: Iterable[Item]) -> dict[str, int | bool]:
     return {"codegen__hugeMethodLimit": 8000, **shared}
 
 
-def computed(items: Iterable[Item]) -> dict[str, Item]:
+def computed(items: Iterable[Feature]) -> dict[str, Feature]:
     """Gives each item the name of its computed column."""
     return {f"_h{i}": item for i, item in enumerate(items)}
 
@@ -138,7 +147,7 @@ def spark_columns(items: Computed) -> list[SparkColumn]:
     from pyspark.sql import functions as f
 
     return [
-        (f.expr(sql_of(item)) if is_session_safe(item) else struct_or_null(sql_of(item))).alias(name)
+        (f.expr(feature_text(item)) if is_session_safe(item) else struct_or_null(feature_text(item))).alias(name)
         for name, item in items.items()
     ]
 
@@ -226,7 +235,7 @@ def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
     return Rows(values, truths)
 
 
-def failing_items(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Item]:
+def failing_items(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Feature]:
     """The items without statistics for this batch: they failed on some row, or hold text that is not UTF-8.
 
     Python cannot order such text as Spark does."""
@@ -238,7 +247,7 @@ def failing_items(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Ite
     ]
 
 
-def _value_of_struct(column: pa.Array | pa.ChunkedArray, item: Item) -> pa.Array | pa.ChunkedArray:
+def _value_of_struct(column: pa.Array | pa.ChunkedArray, item: Feature) -> pa.Array | pa.ChunkedArray:
     return column if is_session_safe(item) else pc.struct_field(column, [0])
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined, Reference, mentioned
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.storage.source import Source
 
@@ -46,13 +46,13 @@ class Joins:
             for name, kind in self.others[joined.table.lower()].schema.items()
         }
 
-    def needed(self, items: Iterable[Item]) -> dict[Steps, list[str]]:
+    def needed(self, items: Iterable[Feature]) -> dict[Steps, list[str]]:
         """The chains of keys to which fields that the items mention belong, with these fields."""
         by_name = {joined.name: joined.steps for joined in self.joined}
         found = mentioned(items, by_name)
         return {by_name[name]: sorted(fields) for name, fields in sorted(found.items())}
 
-    def widened(self, frame: DataFrame, items: Iterable[Item]) -> DataFrame:
+    def widened(self, frame: DataFrame, items: Iterable[Feature]) -> DataFrame:
         """The frame with those joined rows that the items mention."""
         wanted: dict[Steps, dict[str, list[str]]] = {}
         for steps, fields in self.needed(items).items():

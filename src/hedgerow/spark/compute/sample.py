@@ -10,13 +10,11 @@ import numpy as np
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.session_safe import is_session_safe
-from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.nodes import Feature, Predicate, Term
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.spark.compute.evaluate import (
-    Item,
     analysable,
     computed,
     needed,
@@ -64,7 +62,7 @@ def draw(
         arrow, failed = _evaluated(joins.widened(source.frame.limit(rows), items), items)
     names = computed(item for item in items if item not in failed)
     sample = Sample(rows_of(arrow, names), source.rows, schema, source.widths, source.unpacked_widths)
-    return sample, refused + [f"{sql_of(item)} is left out: {why}" for item, why in failed.items()]
+    return sample, refused + [f"{feature_text(item)} is left out: {why}" for item, why in failed.items()]
 
 
 def with_rare_rows(
@@ -86,7 +84,7 @@ def with_rare_rows(
     chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most][:_MOST_RARE]
     if not chosen:
         return sample.rows
-    items: list[Item] = [*sample.rows.columns, *sample.rows.truths]
+    items: list[Feature] = [*sample.rows.columns, *sample.rows.truths]
     holds = f.array_contains(f.array(*map(value_or_null, chosen)), True)  # hundreds of ORs would be nested too deeply
     found = joins.widened(source.frame, items).where(holds)
     try:
@@ -97,19 +95,19 @@ def with_rare_rows(
     return sample.rows.followed_by(rows_of(arrow, computed(items)))
 
 
-def _evaluated(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
+def _evaluated(frame: DataFrame, items: Sequence[Feature]) -> tuple[pa.Table, dict[Feature, str]]:
     """The items' values on the rows, and why some items are missing: a user's function may fail the whole job."""
     with configured(frame.sparkSession, **settings_of(items)):
         return _without_failing(frame, items)
 
 
-def _without_failing(frame: DataFrame, items: Sequence[Item]) -> tuple[pa.Table, dict[Item, str]]:
+def _without_failing(frame: DataFrame, items: Sequence[Feature]) -> tuple[pa.Table, dict[Feature, str]]:
     try:
         return frame.select(*spark_columns(computed(items))).toArrow(), {}
     except spark_errors() as error:
         if all(map(is_session_safe, items)):
             raise HedgerowError(f"the table cannot be sampled: {first_line(error)}") from error
-    failed: dict[Item, str] = {}
+    failed: dict[Feature, str] = {}
     for item in (i for i in items if not is_session_safe(i)):
         try:
             frame.select(*spark_columns(computed([item]))).toArrow()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.layouts.base import sql_of
-from hedgerow.spark.compute.evaluate import Item
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.spark.judged import as_json, kind_of_setting
 from hedgerow.spark.start.delta_jars import loaded
 from hedgerow.spark.start.session import first_line, is_remote, spark_errors
@@ -74,13 +74,13 @@ def state_of(source: Source) -> str | None:
     return source.version or version_of(source.frame)
 
 
-def steady(frame: DataFrame, items: Sequence[Item]) -> list[Item]:
+def steady(frame: DataFrame, items: Sequence[Feature]) -> list[Feature]:
     """The items whose value depends on the row alone: `d = 'today'` asks the clock, `current_path()` the session."""
     from pyspark.sql import functions as f
 
     rule = new_rule(frame.sparkSession)
-    dated = [item for item in items if rule.isDated(sql_of(item))]
-    chosen = frame.select(*(f.expr(sql_of(item)).alias(str(n)) for n, item in enumerate(dated)))
+    dated = [item for item in items if rule.isDated(feature_text(item))]
+    chosen = frame.select(*(f.expr(feature_text(item)).alias(str(n)) for n, item in enumerate(dated)))
     return [dated[int(n)] for n in json.loads(rule.steady(chosen._jdf))]
 
 

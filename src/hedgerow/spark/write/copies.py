@@ -17,11 +17,12 @@ from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts, WholePlaces
 from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import concat, regroup
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.collect_stats import collect_by, file_name, usable_items
-from hedgerow.spark.compute.evaluate import Item, without_user_functions
+from hedgerow.spark.compute.evaluate import without_user_functions
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
 from hedgerow.spark.write.blocks import block_of_file, commit_options, exact_writing
@@ -75,7 +76,7 @@ def collect_parts(
     own: DataFrame,
     copies: DataFrame | None,
     layout: OverlapLayout,
-    wanted: Sequence[Item],
+    wanted: Sequence[Feature],
     schema: Mapping[str, Type],
     files: Sequence[str],
 ) -> BlockIndex:

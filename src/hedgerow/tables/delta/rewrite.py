@@ -19,12 +19,11 @@ from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.predicates.nodes import Column, Predicate, columns_of
+from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -206,7 +205,7 @@ def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, ho
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
-def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Item]:
+def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
     """The items to index for each file: those of the plan, and the partition columns.
 
     A timestamp in a partition's name changes its meaning with the time zone, so such columns are not indexed.

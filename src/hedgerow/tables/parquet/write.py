@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.layouts.base import Layout, sql_of
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
-from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def write_files(
-    folder: ParquetFolder, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Item], joins: Joins
+    folder: ParquetFolder, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Feature], joins: Joins
 ) -> tuple[Checksum, BlockIndex, KnownFiles]:
     """Write rows into an empty table folder and collect the statistics of the items for the new files."""
     schema = schema_of_fields(folder.fields)
@@ -58,13 +58,13 @@ def write_files(
 
 
 def _inspected(
-    folder: ParquetFolder, layout: Layout, items: Sequence[Item], joins: Joins
+    folder: ParquetFolder, layout: Layout, items: Sequence[Feature], joins: Joins
 ) -> tuple[BlockIndex, KnownFiles, Checksum]:
     """Return the statistics and sizes of all files, and the checksum of their rows."""
     own, hidden, schema = folder.data_files(), folder.hidden_files(), schema_of_fields(folder.fields)
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = folder.frame(list(own))
-    wanted = set(map(sql_of, items))
+    wanted = set(map(feature_text, items))
     footers = footers_of(Folder(folder.spark, folder.path), sizes, wanted, searched_for_words(items))
     if isinstance(layout, OverlapLayout):
         copies = folder.with_copies(list(hidden)) if hidden else None

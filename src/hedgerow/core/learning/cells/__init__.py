@@ -1,4 +1,4 @@
-"""How are many small cells joined into blocks of enough rows?
+"""Joining small cells into blocks of enough rows.
 
 In: cells with their rows, and the clauses of the queries. Out: the block of each cell (`merge`; compiled loops in
 `kernels`). Imports `workload` and `pruning`.

@@ -1,7 +1,7 @@
 """Compiled loops that join small cells into blocks.
 
 `clauses` are `ClauseArrays`: facts, fact_starts, needs, need_starts, weights.
-`blocks` are four arrays with an entry a block: its rows; clauses that may hold; queries that read it; their weight.
+`blocks` are four arrays with an entry for each block: rows; clauses that may hold; queries that read it; their weight.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 from hedgerow.core.compiled_loop import compiled_loop
 
-LEAST_GAIN = 1e-6  # relative: a smaller gain may be nothing but rounding, and repeated for ever
+LEAST_GAIN = 1e-6  # relative: a smaller gain may be rounding, and would repeat forever
 SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
-NEAREST = 256  # how many cells, at least, may follow the first one into a new block
+NEAREST = 256  # the candidates, or slightly more, that may follow the first cell into a new block
 
 
 @compiled_loop()
 def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float) -> float:
-    """The weight of the queries that read block i and block k of `others` as one.
+    """Return the weight of the queries that read block i and block k of `others` as one.
 
     If it is above `most`, the result is some number above `most`.
     """
@@ -44,7 +44,7 @@ def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float)
 
 @compiled_loop()
 def _listed(may: Any) -> Any:
-    """For each row of `may`, the list of its queries: all lists one after the other, and where each starts."""
+    """Return the queries of each row of `may`, as one array with all lists, and the start of each list."""
     queries, starts = np.empty(may.sum(), np.int64), np.zeros(len(may) + 1, np.int64)
     n = 0
     for i in range(len(may)):
@@ -58,7 +58,7 @@ def _listed(may: Any) -> Any:
 
 @compiled_loop()
 def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: float) -> float:
-    """A cheap lower bound for `_joined`: the weight of the queries that read one of the two."""
+    """Return a cheap lower bound for `_joined`: the weight of the queries that read at least one of the two."""
     _, _, may, weight = blocks
     queries, starts = listed
     total: float = weight[i]
@@ -92,46 +92,50 @@ def _lack(rows: float, least: float) -> float:
 
 
 @compiled_loop()
-def _try(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, look: bool) -> float:
-    """Price of joining i and k: extra rows read, divided by the shortfall that the join removes; at most `limit`.
+def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, exact: bool) -> float:
+    """Return the price of joining i and k: extra rows read, divided by the shortfall that the join removes.
 
-    Without `look` it is a lower bound, computed from `bounds`; with `look` it is exact, and `bounds` become narrower.
+    It is at most `limit`. Without `exact` it is a lower bound, computed from `bounds`; with `exact`, `bounds` become
+    narrower.
     """
     rows, _, _, weight = blocks
     size = rows[i] + rows[k]
-    own = rows[i] * weight[i] + rows[k] * weight[k]
+    apart = rows[i] * weight[i] + rows[k] * weight[k]
     filled = _lack(rows[i], least) + _lack(rows[k], least) - _lack(size, least)
     joined = bounds[i, k]
-    if look and size * joined - own < limit * filled:
-        joined = max(joined, _joined(blocks, i, blocks, k, clauses, (limit * filled + own) / size))
+    if exact and size * joined - apart < limit * filled:
+        joined = max(joined, _joined(blocks, i, blocks, k, clauses, (limit * filled + apart) / size))
         bounds[i, k] = bounds[k, i] = joined
-    price: float = min(limit, (size * joined - own) / filled)
+    price: float = min(limit, (size * joined - apart) / filled)
     return price
 
 
 @compiled_loop()
 def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: float) -> Any:
-    """The cheapest partner of block i, and its price. The most promising is tried first: it rules out most others."""
+    """Return the cheapest partner of block i, and its price.
+
+    The block with the least lower bound comes first, because its price rules out most others.
+    """
     near, bound = -1, np.inf
     for k in range(len(alive)):
         if alive[k] and k != i:
-            lower = _try(i, k, blocks, bounds, clauses, least, np.inf, False)
+            lower = _price(i, k, blocks, bounds, clauses, least, np.inf, False)
             if lower < bound:
                 near, bound = k, lower
-    at, price = near, _try(i, near, blocks, bounds, clauses, least, np.inf, True)
+    at, price = near, _price(i, near, blocks, bounds, clauses, least, np.inf, True)
     for k in range(len(alive)):
         if alive[k] and k != i and k != near:
-            found = _try(i, k, blocks, bounds, clauses, least, price, True)
-            if found < price:
-                at, price = k, found
+            new_price = _price(i, k, blocks, bounds, clauses, least, price, True)
+            if new_price < price:
+                at, price = k, new_price
     return at, price
 
 
 @compiled_loop(nogil=True)
 def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
-    """Repeat the cheapest join of a block that is too small, until none is left; returns the new block of each.
+    """Repeat the cheapest join of a block that is too small, until none is left; return the new block of each.
 
-    `bounds` are blocks x blocks: a lower bound for the weight of the queries that read the two as one.
+    `bounds` are blocks x blocks: lower bounds for the weight of the queries that read the two as one.
     """
     rows, holds, may, weight = blocks
     n = len(rows)
@@ -164,9 +168,9 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
                     lower = max(lower, _at_least(blocks, k, listed, 0, clauses, np.inf) * (1 - SUM_ROUNDING))
                 bounds[i, k] = bounds[k, i] = lower
                 if rows[k] < least and not stale[k]:
-                    found = _try(k, i, blocks, bounds, clauses, least, price[k], True)
-                    if found < price[k]:
-                        price[k], at[k] = found, i
+                    new_price = _price(k, i, blocks, bounds, clauses, least, price[k], True)
+                    if new_price < price[k]:
+                        price[k], at[k] = new_price, i
     for i in range(n):
         while into[into[i]] != into[i]:
             into[i] = into[into[i]]
@@ -175,9 +179,9 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
 
 @compiled_loop()
 def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
-    """Move single cells to blocks where they cost less, if no block falls below `least`; returns the number moved.
+    """Move single cells to blocks where they cost less, unless a block would fall below `least`; return their number.
 
-    `of` is the block of each cell and is updated; `blocks` are empty at first and filled in.
+    `of` is the block of each cell and is updated; `blocks` are empty at first and are filled in.
     """
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
@@ -203,15 +207,15 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
         gain = (before - rows[b] * weight[b]) * (1 - LEAST_GAIN)
         to = -1
         for k in range(m):
-            own, after = rows[k] * weight[k], rows[k] + size[i]
-            if k == b or after * max(weight[k], cell_weight[i]) - own >= gain:
+            without, after = rows[k] * weight[k], rows[k] + size[i]
+            if k == b or after * max(weight[k], cell_weight[i]) - without >= gain:
                 continue
-            limit = (gain + own) / after
+            limit = (gain + without) / after
             if _at_least(blocks, k, listed, i, clauses, limit) > limit:
                 continue
             joined = _joined(blocks, k, cells, i, clauses, limit)
-            if after * joined - own < gain:
-                to, gain = k, after * joined - own
+            if after * joined - without < gain:
+                to, gain = k, after * joined - without
         if to < 0:
             to = b
         else:
@@ -229,14 +233,14 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
 
 @compiled_loop()
 def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any) -> Any:
-    """The cells that may be cheap to add to block k: the first NEAREST by a lower bound of their price for a row."""
+    """Return the cells that may be cheap to add to block k: the first NEAREST by lower bounds of the price per row."""
     rows, _, _, weight = blocks
     n = len(size)
     prices = np.empty(n)
     for x in range(n):
         joined = _at_least(blocks, k, listed, x, clauses, np.inf)
-        now = rows[k] * weight[k] + size[x] * weight[of[x]]
-        prices[x] = ((rows[k] + size[x]) * joined - now) / size[x]
+        apart = rows[k] * weight[k] + size[x] * weight[of[x]]
+        prices[x] = ((rows[k] + size[x]) * joined - apart) / size[x]
     if n <= NEAREST:
         return np.arange(n)
     return np.flatnonzero(prices <= np.partition(prices, NEAREST)[NEAREST])
@@ -246,12 +250,12 @@ def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any)
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
     """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 
-    A new block begins with one cell: the `tries` cells that most queries read in vain in their block are tried. The
-    cheapest cells are added until it has `least` rows, but no block that gives cells may fall below `least` rows. The
-    new block is kept only if its cells then cost less than before.
+    A new block begins with one cell: `tries` cells are tried, those with the most unnecessary reads in their blocks
+    first. The cheapest cells are added until it has `least` rows, but no block that gives cells may fall below `least`
+    rows. The new block is kept only if its cells then cost less than before.
 
-    `of` is the block of each cell, and is updated. `blocks` begins as zeros, with spare entries for new blocks; returns
-    how many are used.
+    `of` is the block of each cell, and is updated. `blocks` begins as zeros, with spare entries for new blocks; return
+    the number of entries in use.
     """
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
@@ -270,16 +274,16 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
     regret = np.empty(n)
     for i in range(n):
         regret[i] = cell_weight[i] - weight[of[i]]
-    taken, spared = np.zeros(n, np.bool_), np.zeros(len(rows))
-    own = np.empty(n, np.int64)
-    near: Any = own[:0]
+    in_new, spared = np.zeros(n, np.bool_), np.zeros(len(rows))
+    added = np.empty(n, np.int64)
+    near: Any = added[:0]
     for seed in np.argsort(regret)[:tries]:
         if used == len(rows):
             break
         if members[of[seed]] < 2 or rows[of[seed]] - size[seed] < least:
             continue
-        # `used` is the number of the new block; the other blocks keep their rows until it proves to be worth it.
-        taken[:] = False
+        # `used` is the number of the new block; the other blocks keep their rows until it proves cheaper.
+        in_new[:] = False
         spared[:] = 0.0
         m, worth = 0, 0.0
         rows[used] = 0.0
@@ -289,10 +293,10 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
         while best >= 0:
             rows[used] += size[best]
             holds[used] |= cell_holds[best]
-            taken[best] = True
+            in_new[best] = True
             spared[of[best]] += size[best]
             worth += size[best] * weight[of[best]]
-            own[m] = best
+            added[m] = best
             m += 1
             _look(blocks, used, clauses)
             if rows[used] >= least:
@@ -302,7 +306,7 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
             best, price = -1, np.inf
             for x in near:
                 b = of[x]
-                if taken[x] or rows[b] - spared[b] - size[x] < least:
+                if in_new[x] or rows[b] - spared[b] - size[x] < least:
                     continue
                 after = rows[used] + size[x]
                 base = rows[used] * weight[used] + size[x] * weight[b]
@@ -312,13 +316,13 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
                 if _at_least(blocks, used, listed, x, clauses, limit) > limit:
                     continue
                 joined = _joined(blocks, used, cells, x, clauses, limit)
-                found = (after * joined - base) / size[x]
-                if found < price:
-                    best, price = x, found
+                new_price = (after * joined - base) / size[x]
+                if new_price < price:
+                    best, price = x, new_price
         if best < 0 or rows[used] * weight[used] >= worth * (1 - LEAST_GAIN):
             continue
         for at in range(m):
-            x = own[at]
+            x = added[at]
             b = of[x]
             rows[b] -= size[x]
             members[b] -= 1

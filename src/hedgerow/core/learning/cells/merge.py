@@ -1,9 +1,9 @@
 """Join small cells into blocks of at least `least` rows, so that queries read as little as possible.
 
-A cell is a set of rows that stay together: a leaf of a tree, or a group of rows. Its size is known, and for each cut
-whether it is TRUE, and whether it is not TRUE, on some row. A block has the union of these facts, so a query that skips
-each of two cells may have to read them as one block. The price of joining i and j is the extra rows read, divided by
-the shortfall that the join removes (so that halves are joined rather than two blocks that are nearly full):
+A cell is a set of rows that stay together: a leaf of a tree, or a group of rows. It has a size and, for each cut, two
+facts: the cut is TRUE on some row; it is not TRUE on some row. A block has the union of these facts, so a query that
+skips each of two cells may have to read them as one block. The price of joining i and j is the extra rows read, divided
+by the shortfall that the join removes. So two halves are joined rather than two blocks that are nearly full:
 
     size_i (w(i+j) - w(i)) + size_j (w(i+j) - w(j))        w: weight of the queries that read it
     -----------------------------------------------
@@ -24,7 +24,7 @@ from hedgerow.core.parallel import parallel_map
 from hedgerow.core.workload.query_clauses import Clauses
 
 MAX_JOINED_AT_ONCE = 150  # cells in one call of `join`: its time and memory grow with the square
-NEW_BLOCK_TRIES = 1  # for each block there is: how many cells are tried as the first of a new block
+NEW_BLOCK_TRIES = 1  # the number of cells tried as the first of a new block, per existing block
 FLOAT32_ROUNDING = 1e-5  # relative: at least the error of a float32 sum, so that a bound stays a bound
 
 
@@ -44,18 +44,18 @@ class Cells:
 
     def and_also(self, more: Cells) -> Cells:
         both = zip((self.rows, self.some, self.other), (more.rows, more.some, more.other), strict=True)
-        return Cells(*(np.concatenate(own) for own in both))
+        return Cells(*(np.concatenate(arrays) for arrays in both))
 
     def skipped(self, block: Ints, clauses: Clauses) -> float:
-        """Rows x weight that the queries skip, if cell i is joined to block `block[i]`."""
-        some, other = np.zeros((2, int(block.max()) + 1, self.some.shape[1]), bool)
-        np.logical_or.at(some, block, self.some)
-        np.logical_or.at(other, block, self.other)
-        return float(clauses.skipped(some, other) @ np.bincount(block, self.rows))
+        """Return rows x weight that the queries skip, if cell i is in block `block[i]`."""
+        some_of_block, other_of_block = np.zeros((2, int(block.max()) + 1, self.some.shape[1]), bool)
+        np.logical_or.at(some_of_block, block, self.some)
+        np.logical_or.at(other_of_block, block, self.other)
+        return float(clauses.skipped(some_of_block, other_of_block) @ np.bincount(block, self.rows))
 
 
 def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
-    """The block of each cell; blocks are numbered in the order of their first cells."""
+    """Return the block of each cell; blocks are numbered in the order of their first cells."""
     with_rows = np.flatnonzero(cells.rows)
     if not len(with_rows):
         return np.zeros(len(cells), np.int64)
@@ -69,19 +69,19 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
         blocks = state.emitted(split, least)
         if not moved and len(blocks) == before:
             break
-    block_of_cell = np.zeros(len(cells), np.int64)  # cells without rows go to block 0, where they change nothing
+    block_of_cell = np.zeros(len(cells), np.int64)  # cells without rows go to block 0, and change nothing there
     for block, members in enumerate(sorted(blocks, key=min)):
         block_of_cell[members] = block
     return block_of_cell
 
 
 class _BlockArrays(NamedTuple):
-    """Blocks as the compiled loops take them, with an entry for each block."""
+    """Blocks as arrays for the compiled loops, with an entry for each block."""
 
     rows: Floats
     holds: Bools  # blocks x clauses: the clause may hold
     may: Bools  # blocks x queries: the query reads the block
-    weight: Floats  # of the queries that read it
+    weight: Floats  # the weight of the queries that read the block
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class _CellState:
         return _CellState(clauses, arrays)
 
     def _chosen(self, members: Ints) -> _BlockArrays:
-        """A copy of the arrays of these cells, as blocks of one cell each."""
+        """Return a copy of the arrays of these cells, as blocks of one cell each."""
         cells = self.cells
         return _BlockArrays(cells.rows[members], cells.holds[members], cells.may[members], cells.weight[members])
 
     def joined(self, members: Ints, least: int) -> list[Ints]:
         """Join these cells into blocks of at least `least` rows, or into a single block if they have fewer."""
         may, weight = self.cells.may[members], self.cells.weight[members].astype(np.float32)
-        # Two cells as one are read at least by the queries of both.
+        # A block of two cells is read at least by the queries of each.
         bounds = (may * -self.clauses.weights) @ may.T.astype(np.float32)
         bounds += weight[:, None]
         bounds += weight
@@ -119,13 +119,13 @@ class _CellState:
         return [members[into == block] for block in np.unique(into).tolist()]
 
     def moved(self, blocks: list[Ints], least: int) -> tuple[list[Ints], int]:
-        """Move single cells to the blocks where they cost least; returns the blocks and the number of cells moved."""
+        """Move single cells to the blocks where they cost least; return the blocks and the number of cells moved."""
         members, of = _flat(blocks)
         moved = move(self._chosen(members), of, self._empty(len(blocks)), self.clauses.arrays, float(least))
         return [members[of == block] for block in range(len(blocks))], moved
 
     def emitted(self, blocks: list[Ints], least: int) -> list[Ints]:
-        """Add new blocks, made of cells that other blocks can spare."""
+        """Add new blocks of cells that other blocks can spare."""
         members, of = _flat(blocks)
         spare = self._empty(max(len(blocks), int(self.cells.rows[members].sum() // max(1, least))) + 1)
         tries = NEW_BLOCK_TRIES * len(blocks)
@@ -137,7 +137,7 @@ class _CellState:
         return _BlockArrays(np.zeros(blocks), holds, may, np.zeros(blocks))
 
     def split(self, members: Ints, least: int) -> list[Ints]:
-        """Join a block of twice the size or more again from its own cells: two blocks never read more than one."""
+        """Join the cells of a block of at least twice `least` rows again: queries never read more in two blocks."""
         large = len(members) > 1 and self.cells.rows[members].sum() >= 2 * least
         return self.joined(members, least) if large else [members]
 
@@ -147,5 +147,5 @@ def _concatenated(lists: Iterable[list[Ints]]) -> list[Ints]:
 
 
 def _flat(blocks: list[Ints]) -> tuple[Ints, Ints]:
-    """All cells, and the block of each."""
+    """Return all cells, and the block of each."""
     return np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(members) for members in blocks])

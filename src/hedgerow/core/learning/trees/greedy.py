@@ -15,18 +15,18 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides
+from hedgerow.core.learning.trees.kernels import best_cut, count, fill_facts, open_queries, pack, select_rows, shortened
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
-MAX_WORDS_ON_ONE_CORE = 1_000_000  # that a search for the best cut looks at; a longer search uses all cores
-CLEARLY_LESS = 0.01  # relative: a smaller difference on queries held out may be chance
+MAX_WORDS_ON_ONE_CORE = 1_000_000  # a search for the best cut that reads more 64-bit words uses all cores
+CLEARLY_LESS = 0.01  # relative: a smaller difference on held-out queries may be chance
 NO_CUT = NO_PARENT = -1
 Criterion = Choice["skip", "gain_ratio"]
 
 
 def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> float:
-    """The number that is added to a split's entropy, -1 for none; by default larger if more queries are synthetic."""
+    """Return the number to add to a split's entropy, -1 for none; by default it grows with the synthetic queries."""
     if criterion not in get_args(Criterion):
         raise LayoutError(f"criterion must be {' or '.join(get_args(Criterion))}, not {criterion!r}")
     if eps is not None and (not isinstance(eps, int | float) or not 0 <= eps < np.inf):
@@ -37,7 +37,7 @@ def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> fl
 
 
 def checked_cells(problem: Problem, cells: int | None) -> int:
-    """The number of leaves that make up a block; by default more if fewer of the queries are synthetic."""
+    """Return the number of leaves in a block; the default falls with the share of synthetic queries."""
     if cells is None:
         return round(6 + 4 * problem.observed_share)
     if not isinstance(cells, int) or isinstance(cells, bool) or cells < 1:
@@ -46,9 +46,9 @@ def checked_cells(problem: Problem, cells: int | None) -> int:
 
 
 def cells_by_trial(problem: Problem, fit: Callable[[Problem, int], Layout]) -> int | None:
-    """1 if queries held out read clearly less in a layout whose blocks are single leaves; else None, the default.
+    """Return 1 if held-out queries read clearly less with single leaves as blocks; else None, the default.
 
-    Blocks that are joined from small leaves fit the queries learned from more closely, sometimes at the cost of others.
+    Blocks of several small leaves fit the training queries more closely, sometimes at the cost of other queries.
     """
     trial = problem.trial() if problem.trial else None
     if trial is None:
@@ -60,30 +60,30 @@ def cells_by_trial(problem: Problem, fit: Callable[[Problem, int], Layout]) -> i
 def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: float = 0.0) -> TreeLayout:
     """Grow a tree in which both sides of each cut have `least` sample rows, or one of them at most `shared`.
 
-    With eps >= 0 a gain is divided by eps plus the split's entropy. With `by_cells` the leaves will be joined later, so
-    a node is cut even if no query gains yet.
+    With eps >= 0 a gain is divided by eps plus the split's entropy. With `by_cells` the leaves are joined later, so a
+    node is cut even if no query gains yet.
     """
     clauses = problem.clauses.arrays
     nodes: list[list[int]] = []
     leaves = 0
     todo = [(OpenNode.root(problem), NO_PARENT, 0)]
     while todo:
-        here, parent, side = todo.pop()
+        node, parent, side = todo.pop()
         best = NO_CUT
-        if here.rows >= (least + 1 if shared else 2 * least):
-            sizes = count(here.bits)
-            node = here.bits, here.rows, sizes, here.cuts, here.some, here.other
-            short = shortened(here.queries, clauses, here.some, here.other)
-            every = np.arange(len(here.queries))
-            best = _best(node, every, here.asked, short, least, shared, eps, False)
+        if node.rows >= (least + 1 if shared else 2 * least):
+            sizes = count(node.bits)
+            arrays = node.bits, node.rows, sizes, node.cuts, node.some, node.other
+            short = shortened(node.queries, clauses, node.some, node.other)
+            every = np.arange(len(node.queries))
+            best = _best(arrays, every, node.used, short, least, shared, eps, False)
             if best == NO_CUT and by_cells:
-                best = _best(node, here.queries, here.asked, clauses, least, shared, eps, True)
+                best = _best(arrays, node.queries, node.used, clauses, least, shared, eps, True)
         if best == NO_CUT:
             child, leaves = ~leaves, leaves + 1
         else:
             child = len(nodes)
-            nodes.append([int(here.cuts[best]), 0, 0])
-            left, right = here.divided(best, int(sizes[best]), clauses, not by_cells)
+            nodes.append([int(node.cuts[best]), 0, 0])
+            left, right = node.divided(best, int(sizes[best]), clauses, not by_cells)
             todo += [(right, child, 2), (left, child, 1)]
         if parent != NO_PARENT:
             nodes[parent][side] = child
@@ -91,12 +91,12 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
 
 
 def _best(node: tuple[Any, ...], *options: Any) -> int:
-    """The first of the cuts with the largest gain; a long search runs on all cores."""
+    """Return the first of the cuts with the largest gain; a long search runs on all cores."""
     bits = node[0]
 
-    def best_of(part: slice) -> tuple[int, float]:
-        given: Any = (*node, *options, part.start, part.stop)
-        cut_and_gain: tuple[int, float] = best_cut(*given)
+    def best_of(cuts: slice) -> tuple[int, float]:
+        arguments: Any = (*node, *options, cuts.start, cuts.stop)
+        cut_and_gain: tuple[int, float] = best_cut(*arguments)
         return cut_and_gain
 
     is_short = bits.size * len(bits) < MAX_WORDS_ON_ONE_CORE
@@ -105,7 +105,7 @@ def _best(node: tuple[Any, ...], *options: Any) -> int:
 
 
 def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
-    """The layout of nodes (cut, left, right), in which a cut is its number in the problem."""
+    """Return the layout of nodes (cut, left, right), where a cut is a number in the problem's list of cuts."""
     used = sorted({n[0] for n in nodes})
     place = {cut: i for i, cut in enumerate(used)}
     renumbered: tuple[Node, ...] = tuple((place[c], a, b) for c, a, b in nodes)
@@ -114,8 +114,11 @@ def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
 
 @dataclass(frozen=True)
 class OpenNode:
-    """A node that may still be cut: `bits` are the packed outcomes of the `cuts` that divide its rows; `queries` might
-    skip a part of the rows; `some` and `other`, for all cuts: TRUE, not TRUE on some row."""
+    """A node that may still be cut.
+
+    `bits` are the packed outcomes of the `cuts` that divide its rows; `queries` might skip a part of the rows. `some`
+    and `other` are facts about all cuts: TRUE on some row; not TRUE on some row.
+    """
 
     bits: npt.NDArray[np.uint64]
     rows: int
@@ -123,8 +126,10 @@ class OpenNode:
     some: Bools
     other: Bools
     queries: Ints
-    asked: Bools  # whether each cut occurs in one of these queries
-    of_none: Bools  # whether it occurred in none of them at the root, as where values begin: such a cut always stays
+    used: Bools  # whether each cut occurs in one of these queries
+    never_used: (
+        Bools  # whether it occurs in no query at the root, like cuts where values begin: such a cut always stays
+    )
 
     @staticmethod
     def root(problem: Problem) -> OpenNode:
@@ -133,18 +138,18 @@ class OpenNode:
         other: Bools = np.logical_or.reduce(~truth, axis=1)
         cuts = np.flatnonzero(some & other)
         every = np.arange(len(problem.clauses.needs))
-        queries, asked = open_queries(every, problem.clauses.arrays, some, other)
-        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, asked, ~asked)
+        queries, used = open_queries(every, problem.clauses.arrays, some, other)
+        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, used, ~used)
 
     def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
-        """The two sides of a cut; with `every` they also keep the cuts of queries that are not open any more."""
+        """Return the two sides of a cut; with `every` they also keep the cuts of queries that are no longer open."""
         facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
-        sides(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
+        fill_facts(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
 
         def side(is_left: bool, rows: int, some: Bools, other: Bools) -> OpenNode:
-            queries, asked = open_queries(self.queries, clauses, some, other)
-            kept = np.flatnonzero((some & other & (asked | self.of_none | every))[self.cuts])
-            bits = part(self.bits, self.rows, best, is_left, kept)
-            return OpenNode(bits, rows, self.cuts[kept], some, other, queries, asked, self.of_none)
+            queries, used = open_queries(self.queries, clauses, some, other)
+            dividing = np.flatnonzero((some & other & (used | self.never_used | every))[self.cuts])
+            bits = select_rows(self.bits, self.rows, best, is_left, dividing)
+            return OpenNode(bits, rows, self.cuts[dividing], some, other, queries, used, self.never_used)
 
         return side(True, left, *facts[:2]), side(False, self.rows - left, *facts[2:])

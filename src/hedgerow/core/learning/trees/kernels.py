@@ -20,30 +20,30 @@ _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 def pack(truth: Any) -> Any:
     """Pack booleans, cuts x rows, into words of 64 rows."""
     cuts, rows = truth.shape
-    found = np.zeros((cuts, (rows + 63) // 64), np.uint64)
+    bits = np.zeros((cuts, (rows + 63) // 64), np.uint64)
     for c in range(cuts):
         for r in range(rows):
             if truth[c, r]:
-                found[c, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
-    return found
+                bits[c, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+    return bits
 
 
 @compiled_loop()
 def count(bits: Any) -> Any:
-    """How many bits of each row are set."""
-    found = np.zeros(len(bits), np.int64)
+    """Return the number of set bits in each row."""
+    counts = np.zeros(len(bits), np.int64)
     for k in range(len(bits)):
         for w in range(bits.shape[1]):
             x = bits[k, w]
             while x:
                 x &= x - np.uint64(1)
-                found[k] += 1
-    return found
+                counts[k] += 1
+    return counts
 
 
 @compiled_loop()
 def lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
-    """The share of a clause's facts that do not hold on a set of rows."""
+    """Return the share of a clause's facts that do not hold on a set of rows."""
     facts, starts = clauses[0], clauses[1]
     lacking_facts = 0
     for at in range(starts[c], starts[c + 1]):
@@ -55,7 +55,7 @@ def lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
 
 @compiled_loop()
 def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
-    """Whether none of a clause's facts holds on a set of rows."""
+    """True if none of a clause's facts holds on a set of rows."""
     facts, starts = clauses[0], clauses[1]
     for at in range(starts[c], starts[c + 1]):
         fact = facts[at]
@@ -66,7 +66,7 @@ def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
 
 @compiled_loop()
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
-    """The weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
+    """Return the weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
 
     With `near`, a query counts with the largest share of facts that one of its clauses lacks.
     """
@@ -87,44 +87,46 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
 
 @compiled_loop()
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
-    """The open queries of a set of rows, and the cuts that occur in them.
+    """Return the open queries of a set of rows, and the cuts that occur in them.
 
-    An open query reads the set, but might skip a part of it: not all of its clauses hold on every part.
+    An open query reads the set, but might skip a part of it: some of its clauses fails on some part.
     """
     facts, fact_starts, needs, need_starts, _ = clauses
-    found = np.empty(len(queries), np.int64)
-    asked = np.zeros(len(some), np.bool_)
+    still_open = np.empty(len(queries), np.int64)
+    used = np.zeros(len(some), np.bool_)
     n = 0
     for q in queries:
         skips, certain = False, True
         for at in range(need_starts[q], need_starts[q + 1]):
             c = needs[at]
-            possible, sure = False, False
+            possible, always = False, False
             for k in range(fact_starts[c], fact_starts[c + 1]):
                 cut = facts[k] >> 1
                 holds = other[cut] if facts[k] & 1 else some[cut]
                 fails = some[cut] if facts[k] & 1 else other[cut]
                 possible |= holds
-                sure |= holds and not fails
+                always |= holds and not fails
             skips |= not possible
-            certain &= sure
+            certain &= always
         if not skips and not certain:
-            found[n] = q
+            still_open[n] = q
             n += 1
             for at in range(need_starts[q], need_starts[q + 1]):
                 for k in range(fact_starts[needs[at]], fact_starts[needs[at] + 1]):
-                    asked[facts[k] >> 1] = True
-    return found[:n], asked
+                    used[facts[k] >> 1] = True
+    return still_open[:n], used
 
 
 @compiled_loop()
 def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
-    """The clauses of these queries, which are open, without what is the same on every part of the set of rows: facts
-    that never hold, and clauses that hold everywhere."""
+    """Return the clauses of these open queries, without facts that never hold and clauses that always hold.
+
+    Both are the same on every part of the set of rows.
+    """
     facts, fact_starts, needs, need_starts, weights = clauses
     new_facts, new_fact_starts = np.empty(len(facts), facts.dtype), np.zeros(len(fact_starts), fact_starts.dtype)
     new_needs, new_need_starts = np.empty(len(needs), needs.dtype), np.zeros(len(queries) + 1, need_starts.dtype)
-    number = np.full(len(fact_starts) - 1, -1)  # of a clause among the new ones; -2: it holds everywhere
+    number = np.full(len(fact_starts) - 1, -1)  # the new number of a clause; -2: it always holds
     n = m = clause = 0
     for i, q in enumerate(queries):
         for at in range(need_starts[q], need_starts[q + 1]):
@@ -154,22 +156,22 @@ def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
 
 
 @compiled_loop()
-def sides(
+def fill_facts(
     bits: Any,
     n: int,
     c: int,
     cuts: Any,
-    asked: Any,
+    used: Any,
     left_some: Any,
     left_other: Any,
     right_some: Any,
     right_other: Any,
 ) -> None:
-    """Fill in `some` and `other` of all asked cuts, for the rows where cut c is TRUE (left) and where it is not."""
+    """Fill in `some` and `other` of all used cuts, for the rows where cut c is TRUE (left) and where it is not."""
     words = bits.shape[1]
     last = _FULL >> np.uint64((64 - (n & 63)) & 63)
     for k in range(len(cuts)):
-        if not asked[cuts[k]]:
+        if not used[cuts[k]]:
             continue
         a = b = d = e = np.uint64(0)
         for w in range(words):
@@ -195,7 +197,7 @@ def best_cut(
     some: Any,
     other: Any,
     queries: Any,
-    asked: Any,
+    used: Any,
     clauses: Any,
     least: int,
     shared: float,
@@ -204,47 +206,47 @@ def best_cut(
     first: int,
     end: int,
 ) -> tuple[int, float]:
-    """The cut with the largest gain among rows `first` to `end` of `bits`, and its gain; -1 if no cut gains.
+    """Return the cut with the largest gain among rows `first` to `end` of `bits`, and its gain; -1 if no cut gains.
 
     Both sides must have `least` rows, or one of them at most `shared`. With eps >= 0 the gain is divided by eps plus
     the split's entropy in bits. With `near`, a cut that removes one side of an OR gains too.
     """
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
-    now = n * skipped(queries, clauses, some, other, near)
-    best, most = -1, LEAST_GAIN * n
+    before = n * skipped(queries, clauses, some, other, near)
+    best, best_gain = -1, LEAST_GAIN * n
     for c in range(first, end):
         left = sizes[c]
         right = n - left
         small = min(left, right)
         if n - small < least or (small < least and not 0 < small <= shared):
             continue
-        sides(bits, n, c, cuts, asked, ls, lo, rs, ro)
-        gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - now
+        fill_facts(bits, n, c, cuts, used, ls, lo, rs, ro)
+        gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - before
         gain = by_entropy(gain, left / n, eps)
-        if gain > most:
-            best, most = c, gain
-    return best, most
+        if gain > best_gain:
+            best, best_gain = c, gain
+    return best, best_gain
 
 
 @compiled_loop()
-def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
-    """The rows of the cuts `kept`, reduced to the table rows on which cut c is TRUE (or is not), packed again."""
+def select_rows(bits: Any, n: int, c: int, is_set: bool, cuts: Any) -> Any:
+    """Return the bits of these cuts on the rows on which cut c is TRUE, or is not TRUE, packed again."""
     rows = np.empty(n, np.int64)
     m = 0
     for r in range(n):
         if ((bits[c, r >> 6] >> np.uint64(r & 63)) & np.uint64(1) != 0) == is_set:
             rows[m] = r
             m += 1
-    found = np.zeros((len(kept), (m + 63) // 64), np.uint64)
-    for k in range(len(kept)):
-        own = bits[kept[k]]
+    selected = np.zeros((len(cuts), (m + 63) // 64), np.uint64)
+    for k in range(len(cuts)):
+        of_cut = bits[cuts[k]]
         for i in range(m):
             r = rows[i]
-            found[k, i >> 6] |= ((own[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(i & 63)
-    return found
+            selected[k, i >> 6] |= ((of_cut[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(i & 63)
+    return selected
 
 
 @compiled_loop()
 def by_entropy(gain: float, share: float, eps: float) -> float:
-    """The gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
+    """Return the gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
     return gain if eps < 0 else gain / (eps - share * np.log2(share) - (1 - share) * np.log2(1 - share))

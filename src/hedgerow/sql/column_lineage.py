@@ -1,7 +1,7 @@
-"""Follows an output name into a relation, and decides which conditions on it may be pushed inside.
+"""Follow an output column of a relation to its origin, and decide whether a condition on it may be pushed inside.
 
-Conditions pass through plain columns, set operations and group keys. They do not pass below LIMIT, a window, DISTINCT
-ON or a ROLLUP: there, leaving out a row would change other rows.
+Conditions pass through bare columns, set operations and group keys. They do not pass below LIMIT, a window, DISTINCT ON
+or a ROLLUP: there, dropping a row would change other rows.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from sqlglot import exp
 
 from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of, outputs
 
-# A SELECT with a clause outside this set accepts no conditions from outside. With one outside of CLAUSES, not even its
-# own WHERE is used.
-_PLAIN_CLAUSES = set("with_ expressions from_ joins laterals where group having order distinct".split())  # noqa: SIM905
-# Functions that may aggregate rows; one that sqlglot does not know may do so too.
+# A SELECT accepts conditions from outside only if it has no other clauses. If it has clauses outside of CLAUSES, not
+# even its own WHERE is used.
+_PUSHABLE_CLAUSES = set("with_ expressions from_ joins laterals where group having order distinct".split())  # noqa: SIM905
+# Functions that may aggregate rows; a function that sqlglot does not know may be one.
 _MAY_AGGREGATE = (exp.AggFunc, exp.Anonymous, exp.Any)
-CLAUSES = _PLAIN_CLAUSES | set("limit offset qualify windows sort cluster distribute hint into".split())  # noqa: SIM905
+CLAUSES = _PUSHABLE_CLAUSES | set("limit offset qualify windows sort cluster distribute hint into".split())  # noqa: SIM905
 
 
 def accepts_condition(relation: Relation, path: tuple[str, ...]) -> bool:
-    """Whether a condition on this output may be pushed into the relation."""
+    """True if a condition on this output may be pushed into the relation."""
     match relation:
         case Base(columns=columns):
             return columns is None or path[0].lower() in columns
@@ -31,32 +31,39 @@ def accepts_condition(relation: Relation, path: tuple[str, ...]) -> bool:
             place = _output_place(relation, path[0])
             sides = (relation.left, relation.right)
             names = [None if place is None else _name_at(side, place) for side in sides]
-            odd = set(clauses_of(relation.node)) - {"with_", "this", "expression", "distinct", "order", "sort"}
-            return not odd and all(
+            other_clauses = set(clauses_of(relation.node)) - {
+                "with_",
+                "this",
+                "expression",
+                "distinct",
+                "order",
+                "sort",
+            }
+            return not other_clauses and all(
                 n is not None and accepts_condition(s, (n, *path[1:])) for s, n in zip(sides, names, strict=True)
             )
         case Select():
-            if not plain_select(relation):
+            if not is_pushable(relation):
                 return False
             node = output_of(relation, path[0])
             return node is not None and (isinstance(node, exp.Column) or len(path) == 1) and _is_key(relation, node)
 
 
 def output_of(relation: Relation, name: str) -> exp.Expr | None:
-    """The expression behind an output; None if it is ambiguous or not known."""
+    """Return the expression of an output; None if it is ambiguous or unknown."""
     nodes = [node for n, node in outputs(relation) or () if n.lower() == name.lower()]
     if len(nodes) == 1:
         return nodes[0]
-    if isinstance(relation, Select) and outputs(relation) is None and _star_only(relation):
+    if isinstance(relation, Select) and outputs(relation) is None and _is_single_star(relation):
         return exp.column(name, table=next(iter(relation.scope.sources)), quoted=True)
     return None
 
 
-def _star_only(select: Select) -> bool:
-    """Whether this is SELECT * FROM one source, so that every output is a column of the source."""
+def _is_single_star(select: Select) -> bool:
+    """True if this is SELECT * FROM one source, so that every output is a column of the source."""
     items = select.node.expressions
-    plain = len(items) == 1 and isinstance(items[0], exp.Star) and not any(items[0].args.values())
-    return plain and len(select.scope.sources) == 1 and not select.renamed
+    has_star = len(items) == 1 and isinstance(items[0], exp.Star) and not any(items[0].args.values())
+    return has_star and len(select.scope.sources) == 1 and not select.renamed
 
 
 def _output_place(relation: Relation, name: str) -> int | None:
@@ -72,32 +79,32 @@ def _name_at(relation: Relation, place: int) -> str | None:
     return name if sum(n.lower() == name.lower() for n, _ in named) == 1 else None
 
 
-def plain_select(select: Select) -> bool:
-    """Whether input rows that give no wanted output row may be left out without a change to other output rows."""
+def is_pushable(select: Select) -> bool:
+    """True if dropping the input rows of some output rows changes no other output row."""
     node = select.node
-    if set(clauses_of(node)) - _PLAIN_CLAUSES:
+    if set(clauses_of(node)) - _PUSHABLE_CLAUSES:
         return False
     distinct, group = node.args.get("distinct"), node.args.get("group")
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
         return False
     if isinstance(group, exp.Group) and clauses_of(group) != ["expressions"]:
         return False  # ROLLUP, CUBE, GROUPING SETS, ALL: a key may be NULL although no input row has NULL
-    listed = [*node.expressions, *([node.args["having"]] if node.args.get("having") else [])]
-    own = [n for item in listed for n in item.walk(prune=lambda n: isinstance(n, exp.Query))]
-    if any(isinstance(n, exp.Window) for n in own):
+    expressions = [*node.expressions, *([node.args["having"]] if node.args.get("having") else [])]
+    nodes = [n for e in expressions for n in e.walk(prune=lambda n: isinstance(n, exp.Query))]
+    if any(isinstance(n, exp.Window) for n in nodes):
         return False
-    return bool(group) or not (node.args.get("having") or any(isinstance(n, _MAY_AGGREGATE) for n in own))
+    return bool(group) or not (node.args.get("having") or any(isinstance(n, _MAY_AGGREGATE) for n in nodes))
 
 
 def _is_key(select: Select, node: exp.Expr) -> bool:
-    """Whether an output is the same for all input rows behind an output row: a group key, or any without GROUP BY."""
+    """True if all input rows of an output row have this output's value: a group key, or any output without GROUP BY."""
     group = select.node.args.get("group")
     if not isinstance(group, exp.Group):
         return not any(isinstance(n, exp.AggFunc) for n in node.walk())
     for key in group.expressions:
         if isinstance(key, exp.Literal) and not key.is_string:
-            items, place = select.node.expressions, int(key.name) - 1
-            key = items[place].unalias() if 0 <= place < len(items) else key
+            items, at = select.node.expressions, int(key.name) - 1
+            key = items[at].unalias() if 0 <= at < len(items) else key
         if key == node or _same_column(select.scope, key, node):
             return True
     return False
@@ -115,7 +122,7 @@ def _lower(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def trace(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
-    """The base column behind an output, followed through plain columns; None if it is none."""
+    """Return the base column that an output comes from, through bare columns only; None if there is none."""
     match relation:
         case Base() if len(path) == 1:
             return relation, (relation.columns or {}).get(path[0].lower(), path[0])
@@ -128,40 +135,40 @@ def trace(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
 
 
 def traces(relation: Relation, path: tuple[str, ...]) -> list[tuple[Base, str]]:
-    """As `trace`, and the columns of all sides of a UNION, INTERSECT or EXCEPT."""
+    """Return the base columns that an output comes from, like `trace`, but from all sides of a set operation."""
     match relation:
         case SetOperation() if len(path) == 1:
             place = _output_place(relation, path[0])
             names = [None if place is None else _name_at(side, place) for side in (relation.left, relation.right)]
             sides = zip((relation.left, relation.right), names, strict=True)
-            return [found for side, name in sides if name is not None for found in traces(side, (name,))]
+            return [origin for side, name in sides if name is not None for origin in traces(side, (name,))]
         case Select():
             node = output_of(relation, path[0])
             resolved = relation.scope.resolve(node) if isinstance(node, exp.Column) and len(path) == 1 else None
             if resolved is not None and resolved[0] is relation.scope:
                 return traces(relation.scope.sources[resolved[1]], resolved[2])
-    found = trace(relation, path)
-    return [] if found is None else [found]
+    origin = trace(relation, path)
+    return [] if origin is None else [origin]
 
 
 def over_sources(condition: exp.Expr, select: Select) -> exp.Expr:
-    """Rewrites a condition on a select's outputs to the columns of its sources."""
+    """Rewrite a condition on a select's outputs to the columns of its sources."""
 
     def inner(column: exp.Column) -> exp.Expr:
-        first, *rest = (p.name for p in column.parts)
-        node = output_of(select, first)
+        output, *fields = (p.name for p in column.parts)
+        node = output_of(select, output)
         if node is None:
             return exp.Column(this=exp.Star())  # never used: `accepts_condition` refuses this name
         node = node.copy()
-        if rest and isinstance(node, exp.Column):
-            return column_node((*(p.name for p in node.parts), *rest))
+        if fields and isinstance(node, exp.Column):
+            return column_node((*(p.name for p in node.parts), *fields))
         return node if isinstance(node, exp.Column) else exp.paren(node, copy=False)
 
     return replace_columns(condition, inner)
 
 
 def on_side(condition: exp.Expr, relation: SetOperation, side: Relation) -> exp.Expr | None:
-    """Rewrites a condition on a set operation's outputs to those of one side, by position; None if it cannot be."""
+    """Rewrite a condition on a set operation's outputs to the outputs of one side; None if it is impossible."""
     names: dict[str, str] = {}
     for column in condition.find_all(exp.Column):
         place = _output_place(relation, column.parts[0].name)

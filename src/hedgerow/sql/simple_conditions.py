@@ -1,9 +1,9 @@
-"""Parses plain conditions, which mean the same in every session: columns of a table against literals of their type.
+"""Parse simple conditions, which mean the same in every session: columns of a table against literals of their type.
 
     number BETWEEN 3 AND 5 AND word IN ('a', 'b') AND day >= DATE '2024-05-01' AND kind IS NOT NULL
 
-Spark Connect gives no access to a query's plan, so only plain conditions skip files there. A text with anything else,
-such as a function, OR, NOT, a cast, an escape, a comment or a decimal, is not plain.
+Spark Connect gives no access to a query's plan, so only simple conditions skip files there. A text with anything else,
+such as a function, OR, NOT, a cast, an escape, a comment or a decimal, is not simple.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _NESTED = re.compile(r"\b(?:SELECT|FROM|WHERE|UNION|EXCEPT|MINUS|INTERSECT|JOIN|
 Token = tuple[str, str]
 
 
-class _NotPlainError(Exception):
-    """The text has a part that only Spark can parse."""
+class _NotSimpleError(Exception):
+    """Raised for a text that only Spark can parse."""
 
 
 @dataclass(frozen=True)
-class PlainQuery:
+class SimpleQuery:
     """A query `SELECT list FROM table WHERE condition tail` over one table, without subqueries."""
 
     list: str
@@ -56,36 +56,36 @@ class PlainQuery:
     condition: str
     tail: str
 
-    def with_condition(self, more: str) -> str:
-        """The query's text with one more condition."""
-        return f"SELECT {self.list} FROM {self.table} WHERE {self.condition} AND {more}{self.tail}"
+    def with_condition(self, condition: str) -> str:
+        """Return the query's text with one more condition."""
+        return f"SELECT {self.list} FROM {self.table} WHERE {self.condition} AND {condition}{self.tail}"
 
 
-def plain_query(sql: str) -> PlainQuery | None:
-    """Parses a query; None if it is not plain.
+def simple_query(sql: str) -> SimpleQuery | None:
+    """Parse a query; return None if it is not simple.
 
-    >>> plain_query("SELECT a, count(*) FROM t WHERE b = 3 GROUP BY a").condition
+    >>> simple_query("SELECT a, count(*) FROM t WHERE b = 3 GROUP BY a").condition
     'b = 3'
-    >>> plain_query("SELECT a FROM t, u WHERE b = 3")
-    >>> plain_query("SELECT a, rand(3) FROM t WHERE b = 3")
+    >>> simple_query("SELECT a FROM t, u WHERE b = 3")
+    >>> simple_query("SELECT a, rand(3) FROM t WHERE b = 3")
     """
     match = _QUERY.fullmatch(sql)
     if match is None or any(_NESTED.search(match[part]) for part in ("list", "tail")):
         return None
     if "_metadata" in match["list"].lower() or {name.lower() for name in _CALL.findall(match["list"])} - _CALLED:
         return None
-    return PlainQuery(match["list"], match["table"], match["condition"], match["tail"])
+    return SimpleQuery(match["list"], match["table"], match["condition"], match["tail"])
 
 
-def plain_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
-    """Parses a condition on the table's columns; None if any part of it is not plain.
+def simple_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
+    """Parse a condition on the table's columns; return None if any part of it is not simple.
 
     >>> from hedgerow.core.predicates.schema import as_schema
     >>> from hedgerow.core.predicates.sql_text import predicate_text
     >>> schema = as_schema({"Number": "int", "word": "string"})
-    >>> predicate_text(plain_condition("number BETWEEN 3 AND 5 AND word <> 'x'", schema))
+    >>> predicate_text(simple_condition("number BETWEEN 3 AND 5 AND word <> 'x'", schema))
     "Number >= 3 AND Number < 6 AND word <> 'x'"
-    >>> plain_condition("word = 5", schema), plain_condition("upper(word) = 'X'", schema)
+    >>> simple_condition("word = 5", schema), simple_condition("upper(word) = 'X'", schema)
     (None, None)
     """
     try:
@@ -94,7 +94,7 @@ def plain_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
         while parser.tokens:
             parser.expect("and")
             atoms.append(parser.atom())
-    except _NotPlainError:
+    except _NotSimpleError:
         return None
     return normalise(bind(And(tuple(atoms)), schema))
 
@@ -105,14 +105,14 @@ def _tokens(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            raise _NotPlainError
+            raise _NotSimpleError
         tokens.append((match.lastgroup, match[match.lastgroup]))
         at = match.end()
     return tokens
 
 
 class _ConditionParser:
-    """Parses a list of tokens from the left; raises _NotPlainError at the first that does not fit."""
+    """A parser that takes tokens from the left, and raises _NotSimpleError at the first that does not fit."""
 
     def __init__(self, tokens: Sequence[Token], schema: Mapping[str, Type]) -> None:
         self.tokens = list(tokens)
@@ -121,12 +121,12 @@ class _ConditionParser:
 
     def next(self) -> Token:
         if not self.tokens:
-            raise _NotPlainError
+            raise _NotSimpleError
         return self.tokens.pop(0)
 
     def expect(self, text: str) -> None:
         if self.next()[1].lower() != text:
-            raise _NotPlainError
+            raise _NotSimpleError
 
     def atom(self) -> Predicate:
         column, kind = self.column()
@@ -150,7 +150,7 @@ class _ConditionParser:
                 self.next()
             self.expect("null")
             return Not(IsNull(column)) if negated else IsNull(column)
-        raise _NotPlainError
+        raise _NotSimpleError
 
     def column(self) -> tuple[Column, str]:
         group, text = self.next()
@@ -158,18 +158,18 @@ class _ConditionParser:
         is_name = group == "quoted" or (group == "word" and quote_name(text) == text)
         name = self.names.get(text.strip("`").lower()) if is_name else None
         if name is None or "." in name or self.schema[name].kind not in _LITERALS:
-            raise _NotPlainError
+            raise _NotSimpleError
         return Column((name.strip("`"),)), self.schema[name].kind
 
     def literal(self, kind: str) -> Literal:
         group, text = self.next()
-        wanted, read = _LITERALS[kind]
-        if group != wanted:
-            raise _NotPlainError
+        literal_group, read = _LITERALS[kind]
+        if group != literal_group:
+            raise _NotSimpleError
         try:
             return read(text)
         except ValueError:
-            raise _NotPlainError from None
+            raise _NotSimpleError from None
 
 
 _LITERALS: Mapping[str, tuple[str, Callable[[str], Literal]]] = {

@@ -1,4 +1,4 @@
-"""Carries conditions of joined tables over to the table whose foreign keys lead to them: conditions on its columns.
+"""Turn the conditions of joined tables into conditions on the table whose foreign keys lead to them.
 
 See `core/workload/references`.
 """
@@ -18,6 +18,7 @@ from hedgerow.core.predicates.nodes import (
     Compare,
     CompareTerms,
     Expr,
+    Feature,
     In,
     IsNull,
     Like,
@@ -45,26 +46,28 @@ def with_joined(
     steps: int = MAX_STEPS,
     known: Collection[str] | None = None,
 ) -> tuple[Query, dict[str, Joined]]:
-    """The query of this table alone, with the conditions of joined tables; and the joined rows by column name.
+    """Return the query with the scans of this table only, and the joined rows that it needs, by column name.
 
-    `known`: the only joined rows whose conditions are wanted."""
+    The scans have the conditions of joined tables as conditions on columns of joined rows. `known`: use the conditions
+    of only these joined rows.
+    """
     scans: list[Scan] = []
-    found: dict[str, Joined] = {}
+    used: dict[str, Joined] = {}
     for scan in query.scans:
         if scan.table.lower() != table.lower():
             continue
         conditions = [scan.predicate]
-        for joined, other in joined_scans(query, scan, keys, steps):
-            if other.predicate != TRUE and (known is None or joined.name in known):
-                conditions.append(below(other.predicate, joined.name))
+        for joined, joined_scan in joined_scans(query, scan, keys, steps):
+            if joined_scan.predicate != TRUE and (known is None or joined.name in known):
+                conditions.append(below(joined_scan.predicate, joined.name))
                 on_the_way = [Joined(joined.steps[:n]) for n in range(1, len(joined.steps) + 1)]
-                found |= {step.name: step for step in on_the_way}
+                used |= {step.name: step for step in on_the_way}
         scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))
-    return replace(query, scans=tuple(scans), text=""), found
+    return replace(query, scans=tuple(scans), text=""), used
 
 
 def below(p: Predicate, name: str) -> Predicate:
-    """The predicate with every column as a field of the struct column `name`.
+    """Return the predicate with every column as a field of the struct column `name`.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> from hedgerow.core.predicates.sql_text import predicate_text
@@ -74,8 +77,8 @@ def below(p: Predicate, name: str) -> Predicate:
     return _moved(p, lambda column: Column((name, *column.path)))
 
 
-def outside(item: Term | Predicate) -> Term | Predicate:
-    """The opposite of `below` for an item whose columns are all fields of one struct."""
+def outside(item: Feature) -> Feature:
+    """Return the opposite of `below` for an item whose columns are all fields of one struct."""
     if isinstance(item, Predicate):
         return _moved(item, _field)
     return _moved_term(item, _field)
@@ -85,8 +88,8 @@ def _field(column: Column) -> Column:
     return Column(column.path[1:])
 
 
-def struct_of(item: Term | Predicate) -> str | None:
-    """The struct column that holds all columns of the item; None if there are several, or plain columns too."""
+def struct_of(item: Feature) -> str | None:
+    """Return the struct column that has all columns of the item as fields; None if there is no such struct."""
     tops = {c.path[0] if len(c.path) > 1 else None for c in columns_in(item)}
     return tops.pop() if len(tops) == 1 else None
 
@@ -128,7 +131,7 @@ def _moved_columns(columns: Iterable[Column], to: Move) -> tuple[Column, ...]:
 
 
 def _moved_text(sql: str, to: Move) -> str:
-    """The same expression over moved columns, written as the reader of workloads writes expressions."""
+    """Return the same expression over moved columns, in the form in which workloads store expressions."""
 
     def path(node: exp.Expr) -> tuple[str, ...] | None:
         if isinstance(node, exp.Column):
@@ -137,8 +140,8 @@ def _moved_text(sql: str, to: Move) -> str:
         return inner and (*inner, node.expression.name)
 
     def moved(node: exp.Expr) -> exp.Expr:
-        own = path(node)
-        return node if own is None else sqlglot.parse_one(term_text(to(Column(own))), read="spark")
+        names = path(node)
+        return node if names is None else sqlglot.parse_one(term_text(to(Column(names))), read="spark")
 
     return spark_sql(
         sqlglot.parse_one(sql, read="spark").transform(moved), lambda c: Column(tuple(p.name for p in c.parts))

@@ -8,7 +8,7 @@ from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import atoms_of
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.references import Joined, references
-from hedgerow.sql.joined import below, outside, struct_of, with_joined
+from hedgerow.sql.joined_conditions import below, outside, struct_of, with_joined
 from hedgerow.sql.workload import Workload
 
 SCHEMAS = {
