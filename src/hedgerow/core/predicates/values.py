@@ -54,7 +54,7 @@ NAN = _Nan()
 
 
 def canonical(kind: str, value: Any) -> Value:
-    """Convert a Python value to the canonical form of a kind; ValueError if it does not fit the kind.
+    """Convert a Python value to the canonical form of a kind; raise ValueError if it does not fit.
 
     >>> canonical("date", date(1970, 1, 2)), canonical("float", float("nan")), canonical("decimal", 5)
     (1, NaN, Decimal('5'))

@@ -96,7 +96,7 @@ class TermStats:
         words: TermStats | None = None,
     ) -> TermStats:
         """Build statistics from Python values, entry by entry; bounds of None mean that the entry has no value."""
-        mentioned = {b.value for pair in bounds if pair for b in pair if b.known}
+        mentioned = {b.value for pair in bounds if pair for b in pair if b.is_known}
         for s in sets or ():
             mentioned.update(s or ())
         values = sorted(mentioned)
@@ -132,10 +132,10 @@ class Bound:
 
     value: Value = None
     gap: int = 0
-    known: bool = True
+    is_known: bool = True
 
 
-UNBOUNDED = Bound(known=False)
+UNBOUNDED = Bound(is_known=False)
 
 
 def _ends_of(values: Collection[Value]) -> tuple[Bound, Bound] | None:
@@ -143,7 +143,7 @@ def _ends_of(values: Collection[Value]) -> tuple[Bound, Bound] | None:
 
 
 def _code(values: Sequence[Value], bound: Bound, unknown: int) -> int:
-    return code_of(values, bound.value, bound.gap) if bound.known else unknown
+    return code_of(values, bound.value, bound.gap) if bound.is_known else unknown
 
 
 @dataclass(frozen=True)
