@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,24 @@ def killed_after(seconds: float, program: str, *args: str) -> str:
     os.killpg(process.pid, signal.SIGKILL)
     printed, _ = process.communicate()
     return printed
+
+
+def told_then_killed(seconds: float, program: str, *args: str) -> tuple[Any, bool]:
+    """What the program tells as JSON before it begins, and whether it ended before it was killed, at most so long after."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *args],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    told = process.stdout.readline()
+    assert process.stdout.readline().strip() == "begins", told
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    rest, _ = process.communicate()
+    return json.loads(told), "ended" in rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +12,10 @@ from datetime import datetime, timedelta, timezone
 from uuid import uuid4
 
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.known_files import SIDE, TRIAL
 
 _LOCK = f"{SIDE}/auto.lock"
 _HOURS = 24.0  # after that, a lock whose process cannot be asked counts as left behind
-_TRIALS = "calibrate-"  # begins the names of folders that small rewrites are timed in
 
 
 def utc_now() -> str:
@@ -28,7 +28,7 @@ def days_since(at: str) -> float:
 
 def trial_folder() -> str:
     """The name, inside of the table, of a new folder for a rewrite that is only timed."""
-    return f"{SIDE}/{_TRIALS}{uuid4().hex[:8]}"
+    return f"{SIDE}/calibrate-{uuid4().hex[:8]}"
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def alone(folder: Folder) -> Iterator[str | None]:
             return
     try:
         for name in folder.sizes(SIDE):
-            if name.startswith(_TRIALS):  # of a process that was killed
+            if re.fullmatch(TRIAL, name):  # of a process that was killed
                 folder.delete(f"{SIDE}/{name}")
         yield None
     finally:

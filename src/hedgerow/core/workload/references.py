@@ -17,10 +17,11 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
 from hedgerow.core.predicates.nodes import Column, Feature, columns_in
+from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.workload.queries import Query, Scan
 
 MAX_STEPS = 4  # enough from lineitem to region: by orders, customer and nation
-_KEY = re.compile(r"(.+)\.([^.]+)")
+_KEY = re.compile(r"(.+)\.(`(?:[^`]|``)+`|[^.`]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
     >>> pair = ("lineitem.l_partkey", "lineitem.l_suppkey"), ("partsupp.ps_partkey", "partsupp.ps_suppkey")
     >>> [str(r) for r in references([pair])]
     ['lineitem.l_partkey, l_suppkey -> partsupp.ps_partkey, ps_suppkey']
+    >>> references([("visits.`page.id`", "pages.id")])[0].columns
+    ('page.id',)
     """
     by_name: dict[str, Reference] = {}
     for key in keys:
@@ -117,7 +120,7 @@ def _side(side: Any) -> tuple[str, tuple[str, ...]]:
     tables = {table for table, _ in names}
     if len(names) < len(listed) or len(tables) != 1:
         raise ValueError
-    return str(tables.pop()), tuple(str(column) for _, column in names)
+    return str(tables.pop()), tuple(path_of(column)[0] for _, column in names)
 
 
 def joined_scans(

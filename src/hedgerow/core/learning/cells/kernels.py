@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hedgerow.core.compiled_loop import compiled_loop
 
 LEAST_GAIN = 1e-6  # relative: a smaller gain may be rounding, and would repeat forever
 SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
 NEAREST = 256  # the candidates, or slightly more, that may follow the first cell into a new block
 
 
-@njit(cache=True)
+@compiled_loop()
 def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float) -> float:
     """Return the weight of the queries that read block i and block k of `others` as one.
 
@@ -41,7 +42,7 @@ def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float)
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def _listed(may: Any) -> Any:
     """Return the queries of each row of `may`, as one array with all lists, and the start of each list."""
     queries, starts = np.empty(may.sum(), np.int64), np.zeros(len(may) + 1, np.int64)
@@ -55,7 +56,7 @@ def _listed(may: Any) -> Any:
     return queries, starts
 
 
-@njit(cache=True)
+@compiled_loop()
 def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: float) -> float:
     """Return a cheap lower bound for `_joined`: the weight of the queries that read at least one of the two."""
     _, _, may, weight = blocks
@@ -69,7 +70,7 @@ def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: floa
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def _look(blocks: Any, i: int, clauses: Any) -> None:
     """Recompute the queries that read block i, and their weight."""
     _, holds, may, weight = blocks
@@ -85,12 +86,12 @@ def _look(blocks: Any, i: int, clauses: Any) -> None:
             weight[i] += weights[q]
 
 
-@njit(cache=True)
+@compiled_loop()
 def _lack(rows: float, least: float) -> float:
     return max(0.0, least - rows)
 
 
-@njit(cache=True)
+@compiled_loop()
 def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, exact: bool) -> float:
     """Return the price of joining i and k: extra rows read, divided by the shortfall that the join removes.
 
@@ -109,7 +110,7 @@ def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float,
     return price
 
 
-@njit(cache=True)
+@compiled_loop()
 def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: float) -> Any:
     """Return the cheapest partner of block i, and its price.
 
@@ -130,7 +131,7 @@ def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: 
     return at, price
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
     """Repeat the cheapest join of a block that is too small, until none is left; return the new block of each.
 
@@ -176,7 +177,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
     return into
 
 
-@njit(cache=True)
+@compiled_loop()
 def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     """Move single cells to blocks where they cost less, unless a block would fall below `least`; return their number.
 
@@ -230,7 +231,7 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     return moved
 
 
-@njit(cache=True)
+@compiled_loop()
 def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any) -> Any:
     """Return the cells that may be cheap to add to block k: the first NEAREST by lower bounds of the price per row."""
     rows, _, _, weight = blocks
@@ -245,7 +246,7 @@ def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any)
     return np.flatnonzero(prices <= np.partition(prices, NEAREST)[NEAREST])
 
 
-@njit(cache=True)
+@compiled_loop()
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
     """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 
