@@ -256,8 +256,8 @@ def inside(low: Bound, high: Bound) -> list[float]:
     return [
         v
         for v in LINE
-        if (not low.known or (v >= low.value and (low.gap < 1 or v > low.value)))
-        and (not high.known or (v <= high.value and (high.gap > -1 or v < high.value)))
+        if (not low.is_known or (v >= low.value and (low.gap < 1 or v > low.value)))
+        and (not high.is_known or (v <= high.value and (high.gap > -1 or v < high.value)))
     ]
 
 

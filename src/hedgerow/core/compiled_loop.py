@@ -1,4 +1,4 @@
-"""compiled_loop: numba compiles a loop, and keeps the code for later processes if it finds a folder to write to."""
+"""A decorator that compiles a loop by numba, and caches the code for later processes if a folder can be written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled_loop(nogil: bool = False) -> Callable[[F], F]:
-    """Decorate a function of plain arrays. `nogil`: other threads run meanwhile."""
+    """Decorate a function of arrays; with `nogil`, other threads run at the same time."""
 
     def decorated(function: F) -> F:
         try:
             return cast(F, njit(cache=True, nogil=nogil)(function))
-        except RuntimeError:  # neither the package's folder nor the user's home can be written: each process compiles
+        except RuntimeError:  # numba finds no folder to write its cache to, so each process compiles
             return cast(F, njit(nogil=nogil)(function))
 
     return decorated

@@ -18,11 +18,11 @@ class FormatError(HedgerowError):
 
 
 class EngineError(HedgerowError):
-    """A job that failed in Spark, where nothing more is known of the reason than its first line."""
+    """A Spark job that failed for a reason that Hedgerow does not know."""
 
 
 class StorageError(EngineError):
-    """A file or folder that the file system does not let Hedgerow read, write, move or delete."""
+    """A file or folder that Hedgerow is not allowed to read, write, move or delete."""
 
 
 class WorkloadError(HedgerowError):

@@ -35,9 +35,9 @@ _QUERY = re.compile(
     """,
     re.ASCII | re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-# Other functions, such as rand(3), may have another value in a row if fewer files are read.
+# Other functions, such as rand(3), may have another value for a row if fewer files are read.
 _CALL = re.compile(r"(\w+)\s*\(")
-_CALLED = frozenset({"count", "sum", "min", "max", "avg"})
+_ALLOWED_CALLS = frozenset({"count", "sum", "min", "max", "avg"})
 _NESTED = re.compile(r"\b(?:SELECT|FROM|WHERE|UNION|EXCEPT|MINUS|INTERSECT|JOIN|HAVING)\b", re.IGNORECASE)
 
 Token = tuple[str, str]
@@ -72,7 +72,7 @@ def simple_query(sql: str) -> SimpleQuery | None:
     match = _QUERY.fullmatch(sql)
     if match is None or any(_NESTED.search(match[part]) for part in ("list", "tail")):
         return None
-    if "_metadata" in match["list"].lower() or {name.lower() for name in _CALL.findall(match["list"])} - _CALLED:
+    if "_metadata" in match["list"].lower() or {name.lower() for name in _CALL.findall(match["list"])} - _ALLOWED_CALLS:
         return None
     return SimpleQuery(match["list"], match["table"], match["condition"], match["tail"])
 

@@ -23,7 +23,7 @@ _UNSAFE_NAMES = frozenset(
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.replace("_", "").split()
 )
-# The value of these in a row depends on which other rows are read.
+# The value of these for a row depends on the other rows that are read.
 _BY_PLACE_NAMES = frozenset(
     """
     rand random randn uuid input_file_block_start input_file_block_length monotonically_increasing_id
@@ -38,7 +38,7 @@ def depends_on_row_only(node: exp.Expr) -> bool:
 
 
 def part_by_place(sql: str, dialect: str = "spark") -> str | None:
-    """Return a part of the query whose answer depends on which rows are read together; None if none is known.
+    """Return a part of the query whose value depends on the rows that are read together; None if there is none.
 
     >>> part_by_place("SELECT a FROM t WHERE b = 1 AND rand(3) < 0.5"), part_by_place("SELECT a FROM t LIMIT 3")
     ('RAND(3)', None)
@@ -48,8 +48,8 @@ def part_by_place(sql: str, dialect: str = "spark") -> str | None:
     except SqlglotError:
         return None
     samples = [n for n in nodes if isinstance(n, exp.TableSample) and n.args.get("size") is None]
-    found = [*samples, *(n for n in nodes if _function_names(n) & _BY_PLACE_NAMES)]
-    return found[0].sql(dialect).strip() if found else None
+    by_place = [*samples, *(n for n in nodes if _function_names(n) & _BY_PLACE_NAMES)]
+    return by_place[0].sql(dialect).strip() if by_place else None
 
 
 def _function_names(node: exp.Expr) -> set[str]:
