@@ -92,7 +92,8 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     found = opened.explained(TRUE if by_place else p, asked.columns(opened.name))
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
-        found = Explained.of((replace(group, because=because) for group in found.groups), found.untold, found.replica)
+        groups = (replace(g, because=because) if g.opened else g for g in found.groups)
+        found = Explained.of(groups, found.untold, found.replica)
     ignored = _not_understood(sql)
     # Of a whole query only the part that was understood can be asked of single files.
     text = query if not is_query else predicate_text(p) if not ignored else None

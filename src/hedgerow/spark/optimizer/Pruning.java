@@ -1228,8 +1228,9 @@ public class Pruning extends Rule {
         /** Why the answer depends on the place of rows among those that are read, so that all have to be; null if it does not. */
         String byPlace() {
             if (byPlace == null) {
-                byPlace = new ByPlace(rule.judged);
-                root.transformDownWithSubqueries(byPlace);
+                ByPlace found = new ByPlace(rule.judged);
+                root.transformDownWithSubqueries(found);
+                byPlace = found; // not if that fails: then no scan is pruned
             }
             return byPlace.reason;
         }
