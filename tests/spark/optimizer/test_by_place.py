@@ -162,6 +162,7 @@ def test_all_files_are_opened(both: Any, name: str) -> None:
     assert all(scan.files_opened == scan.files == FILES and "read together" in scan.reason for scan in scans), scans
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in BY_PLACE if name not in STEADY])
 def test_fewer_files_would_answer_otherwise(table: Any, spark: SparkSession, name: str) -> None:
     """Or the above would prove nothing."""
