@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from hedgerow.autopilot.speed import seconds_as_it_is
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pipeline.inputs import opened_with_queries
-from hedgerow.spark.compute.measure_speed import measured_speed, seconds_as_it_is
+from hedgerow.spark.compute.measure_speed import measured_speed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedgerow.autopilot.decisions import decisions
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -19,8 +20,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.facts import Asked, Branch, File, Picture
 from hedgerow.picture.page import page
-from hedgerow.pipeline.decisions import decisions
-from hedgerow.pipeline.log import logged
+from hedgerow.pipeline.logged import logged
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.sample import draw
 from hedgerow.spark.start.progress import step
