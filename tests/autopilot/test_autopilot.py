@@ -14,8 +14,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.autopilot import look, run, search
-from hedgerow.autopilot.decision import Decision, Figures, Outcome
-from hedgerow.autopilot.decisions import DECISIONS, note
+from hedgerow.autopilot.decision import Decision, Figures
+from hedgerow.autopilot.decisions import note
 from hedgerow.autopilot.history import History
 from hedgerow.autopilot.lock import table_lock
 from hedgerow.autopilot.settings import Limits
@@ -355,58 +355,12 @@ def test_queries_that_take_longer_than_estimated_bring_a_search(
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
 
-@pytest.mark.parametrize(
-    ("gain", "without_result", "too_soon"), [(9, 0, False), (9, 1, False), (9, 2, True), (900, 2, False)]
-)
-def test_searches_without_result_back_off(
-    spark: SparkSession, delta_table: str, gain: float, without_result: int, too_soon: bool
-) -> None:
-    """Queries of 40 s pay for a look of 1.5 s, also for twice as many seconds, but not for four times; a search that
-    found what pays, though a limit forbade it, has a result."""
-    begun = forty_seconds_lately(spark, delta_table)
-    folder, figures = Folder(spark, delta_table), estimated(0.95)
-    long_before = (begun - timedelta(hours=9)).isoformat()
-    outcome = Outcome(1.0, delta_table, 1.0, 0)
-    note(folder, Decision("new files", (), figures, 9, 1, search_seconds=1.5, outcome=outcome, at=long_before))
-    for n in range(without_result):
-        at = (begun - timedelta(hours=n)).isoformat()
-        note(folder, Decision("nothing", (), figures, gain, 100, search_seconds=1.5, at=at))
-    found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-    assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
-
-
 def test_a_decision_of_a_time_to_come_is_left_out(spark: SparkSession, delta_table: str) -> None:
     """Noted by a machine whose clock was wrong: since then queries would take no seconds for years."""
     forty_seconds_lately(spark, delta_table)
     at = (datetime.now(timezone.utc) + timedelta(days=4000)).isoformat()
     note(Folder(spark, delta_table), Decision("nothing", (), estimated(0.9), search_seconds=1.5, at=at))
     assert hr.autopilot(spark, delta_table, dry_run=True, **HOW).search_seconds
-
-
-def test_a_refusal_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
-    """Once so many are expected that it and another look pay; though the queries took little since."""
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
-    folder, refused = Folder(spark, delta_table), estimated(1.0, queries=10.0)
-    for gain, too_soon in ((300.0, True), (600.0, False)):  # 40 queries gain four times as much
-        last = Decision("nothing", (), refused, gain, cost=450.0, search_seconds=1000.0)
-        note(folder, last)
-        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-        assert ("to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, DECISIONS).glob("*.json"):
-            file.unlink()
-
-
-def test_a_log_without_seconds(spark: SparkSession, delta_table: str) -> None:
-    """They take as long as the last look estimated, so that it is not too soon for another one for ever."""
-    asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
-    QueryLog.of(spark, delta_table).append([{**entry, "seconds": None} for entry in asked])
-    folder, before = Folder(spark, delta_table), datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat()
-    for mean, too_soon in ((0.02, True), (2.0, False)):
-        note(folder, Decision("nothing", (), estimated(mean), search_seconds=1.0, at=before))
-        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-        assert ("and to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, DECISIONS).glob("*.json"):
-            file.unlink()
 
 
 @pytest.mark.long

@@ -22,13 +22,14 @@ def reason_to_wait(
     last = history.last_search
     if last is None or (last.action != "nothing" and not last.done) or last.would_pay(queries, limits.margin):
         return None
-    lately, estimate, search = since(last.at), last.expected_seconds, last.search_seconds
-    mean = max((s for s in (logged.mean, lately.mean) if s is not None), default=estimate or 0.0)
-    expected, taken = mean * queries, (lately.mean or mean) * lately.queries
-    if expected < limits.search_interval * search:
-        return f"the queries take {expected:,.0f} s in all, and to look for a layout took {search:,.0f} s"
-    excess = 0.0 if estimate is None else taken - estimate * lately.queries
+    since_search, estimate = since(last.at), last.expected_seconds
+    mean = max((s for s in (logged.mean, since_search.mean) if s is not None), default=estimate or 0.0)
+    expected, taken = mean * queries, (since_search.mean or mean) * since_search.queries
+    if expected < limits.search_interval * last.search_seconds:
+        return f"the queries take {expected:,.0f} s in all, and to look for a layout took {last.search_seconds:,.0f} s"
     backoff = min(2.0 ** history.searches_without_result(limits.margin), limits.longest_backoff)
-    if taken < limits.search_interval * backoff * search and excess < limits.early_search * search:
-        return f"since the last look queries took {taken:,.0f} s, and the look itself {search:,.0f} s"
+    is_early = taken < limits.search_interval * backoff * last.search_seconds
+    excess = 0.0 if estimate is None else taken - estimate * since_search.queries
+    if is_early and excess < limits.early_search * last.search_seconds:
+        return f"since the last look queries took {taken:,.0f} s, and the look itself {last.search_seconds:,.0f} s"
     return None

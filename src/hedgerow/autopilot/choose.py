@@ -52,7 +52,7 @@ def reason_to_skip(table_bytes: float, limits: Limits) -> str | None:
 
 
 def choose(figures: Figures, limits: Limits = DEFAULT_LIMITS) -> Decision:
-    """Return the decision for the action with the largest gain after its cost, among those that no limit forbids.
+    """Return the decision for the action that saves most after its cost; a limit may forbid some actions.
 
     >>> seen = dict(table_bytes=1e9, candidate_bytes=1e9, seconds_now=5.0, seconds_then=1.0, seconds_per_byte=2e-7)
     >>> choose(Figures(queries=1000, **seen)).action
@@ -71,8 +71,8 @@ def choose(figures: Figures, limits: Limits = DEFAULT_LIMITS) -> Decision:
         gain = (figures.seconds_now - seconds_then) * figures.queries
         saved, taken = (f"{seconds:,.0f} s{figures.money(seconds)}" for seconds in (gain, cost))
         of_table = amount in (0, figures.table_bytes)
-        what = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
-        sentence = f"{what}: saves {saved} in {figures.queries:,.0f} queries, and takes {taken}"
+        subject = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
+        sentence = f"{subject}: saves {saved} in {figures.queries:,.0f} queries, and takes {taken}"
         pays, forbidden = gain > 0 and gain >= limits.margin * cost, _forbidden(action, amount, figures, limits)
         if pays and forbidden is not None:
             sentence += f", but {forbidden}"

@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the autopilot did or would do, and why.
+    """An action that the autopilot took or would take, and the reasons.
 
     `gain` and `cost` are estimated seconds, of the action or of the best candidate that was refused. `figures` are None
     if the look ended before there were any. `search_seconds`: the time spent on the search for a layout; 0 without a

@@ -194,7 +194,7 @@ def _open_managed(spark: SparkSession, table: str) -> Table | None:
 
 
 def _rewrite_cost(log: QueryLog, source: Source, history: History) -> RewriteCost | None:
-    """Return the cost of a rewrite, by those that were timed, or else by a small one; None if none can be timed."""
+    """Return the cost of a rewrite, from timed ones, or else from a small trial; None if that cannot be run."""
     spark = source.frame.sparkSession
     cost = corrected_cost(calibrated_cost(Folder(spark, log.root)), history.rewrites) or history.rewrite_cost
     if cost is None and (rate := seconds_to_rewrite(source, f"{log.root}/{trial_folder()}")) is not None:

@@ -28,7 +28,7 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     limits = look.request.limits
     movable, worth_any = look.worth_moving(), look.worth_moving(max_rewrites=np.inf)
     waiting = (_WAITING,) if worth_any.any() and not movable.any() else ()
-    if not worth_any.any():  # the reasons then speak of the whole table, which pays as little
+    if not worth_any.any():  # The reasons are then about the whole table, which pays as little.
         movable = look.files.all
     best_case = look.figures(movable, 0, 0.0, look.speed.query)
     if (hopeless := choose(best_case, limits)).action == "nothing":
@@ -77,8 +77,8 @@ def _learn(look: Look, chosen: Bools) -> Look | None:
     """Return the look with a layout for some files as the candidate; None if its seconds cannot be estimated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
-        how = How.of(look.request.learner, {**_QUICK, **look.request.how})
-        learned = learned_layout(look.files.part(chosen), look.queries, how, speed=look.speed)
+        how_to_learn = How.of(look.request.learner, {**_QUICK, **look.request.learn_arguments})
+        learned = learned_layout(look.files.part(chosen), look.queries, how_to_learn, speed=look.speed)
     if learned.estimate is None:
         return None
     left, now = learned.estimate.then - look.speed.query, float(look.file_seconds[chosen].sum())
@@ -86,7 +86,7 @@ def _learn(look: Look, chosen: Bools) -> Look | None:
 
 
 def _narrow(candidate: Look) -> Look:
-    """Return the better of the candidate and one with fewer files: those that pay by what the layout leaves to read.
+    """Return the better of the candidate and a smaller one, of the files that still pay if `share_left` is left in them.
 
     For far fewer files a layout is learned again: the blocks of this one would be small."""
     chosen, sizes = candidate.worth_moving(candidate.share_left), candidate.files.sizes

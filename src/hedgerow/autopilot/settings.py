@@ -1,4 +1,4 @@
-"""The settings of the autopilot: its limits and thresholds, and what the caller asked for."""
+"""The settings of the autopilot: its limits and thresholds, and the arguments of a call."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the caller of `autopilot` asked for; see its arguments."""
+    """The arguments of a call of `autopilot`, which explains them; `learn_arguments` are for `learn`."""
 
     learner: str
-    how: Mapping[str, Any]
+    learn_arguments: Mapping[str, Any]
     horizon: float | None
     half_life: float
     period: float

@@ -39,7 +39,7 @@ def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
 
 @dataclass(frozen=True)
 class LoggedQuery:
-    """The entries of a log with equal conditions and columns; `scans`: what they read of the table."""
+    """The entries of a log with equal conditions and columns; `scans`: their reads of the table."""
 
     row: Any  # of the log: `times`, mean `seconds`, `first` and `last` in microseconds, and the caller's figures
     scans: tuple[Query, ...]
@@ -103,7 +103,7 @@ def as_workload(logged: Sequence[LoggedQuery], weights: Sequence[float], skipped
 
 
 def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
-    """Return the scans of a query. Spark writes names of columns without quotes, those that are words of SQL too."""
+    """Return the scans of a query. Spark writes names of columns without quotes, even reserved words of SQL."""
     read = ", ".join(map(in_backticks, columns)) or "1"
 
     def of(conditions: Iterable[str]) -> Workload:
