@@ -86,9 +86,10 @@ def _learn(look: Look, chosen: Bools) -> Look | None:
 
 
 def _narrow(candidate: Look) -> Look:
-    """Return the better of the candidate and a smaller one, of the files that still pay if `share_left` is left in them.
+    """Return the better of the candidate and a smaller one, whose files pay even so.
 
-    For far fewer files a layout is learned again: the blocks of this one would be small."""
+    They pay although queries still spend `share_left` of their time in them. For far fewer files a layout is learned
+    again: the blocks of this one would be small."""
     chosen, sizes = candidate.worth_moving(candidate.share_left), candidate.files.sizes
     if not chosen.any() or (chosen == candidate.chosen).all():
         return candidate
