@@ -242,7 +242,7 @@ def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
 
 
 def _lay_out_known(way: Way, half_life: float) -> None:
-    from hedgerow.autopilot.recent_queries import recent_workload
+    from hedgerow.pilot.recent_queries import recent_workload
     from hedgerow.tables.query_log import QueryLog
 
     workload, _ = recent_workload(QueryLog.of(way.spark, way.path), "requests", half_life)

@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow.autopilot.calibrate import calibrate as calibrate
-    from hedgerow.autopilot.decisions import decisions as decisions
-    from hedgerow.autopilot.run import autopilot as autopilot
-    from hedgerow.autopilot.settings import Limits as Limits
     from hedgerow.core.errors import HedgerowError as HedgerowError
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
     from hedgerow.core.workload.score import Score as Score
     from hedgerow.picture.show import show as show
+    from hedgerow.pilot.autopilot import autopilot as autopilot
+    from hedgerow.pilot.calibrate import calibrate as calibrate
+    from hedgerow.pilot.decisions import decisions as decisions
+    from hedgerow.pilot.settings import Limits as Limits
     from hedgerow.pipeline.advise import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
@@ -48,7 +48,7 @@ _PUBLIC = {
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
     "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
-    "Limits": "hedgerow.autopilot.settings:Limits",
+    "Limits": "hedgerow.pilot.settings:Limits",
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.workload.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
@@ -56,9 +56,9 @@ _PUBLIC = {
     "advise_each": "hedgerow.pipeline.advise:advise_each",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
-    "autopilot": "hedgerow.autopilot.run:autopilot",
-    "calibrate": "hedgerow.autopilot.calibrate:calibrate",
-    "decisions": "hedgerow.autopilot.decisions:decisions",
+    "autopilot": "hedgerow.pilot.autopilot:autopilot",
+    "calibrate": "hedgerow.pilot.calibrate:calibrate",
+    "decisions": "hedgerow.pilot.decisions:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
     "doctor": "hedgerow.pipeline.doctor:doctor",

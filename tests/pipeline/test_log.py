@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from hedgerow.autopilot.recent_queries import recent_workload
 from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.pilot.recent_queries import recent_workload
 from hedgerow.pipeline.log import report
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting

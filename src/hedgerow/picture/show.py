@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedgerow.autopilot.decisions import decisions
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -20,6 +19,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.facts import Asked, Branch, File, Picture
 from hedgerow.picture.page import page
+from hedgerow.pilot.decisions import decisions
 from hedgerow.pipeline.logged import logged
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.sample import draw

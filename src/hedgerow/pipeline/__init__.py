@@ -1,5 +1,5 @@
 """Which functions do users call?
 
 One file each: `learn`, `score`, `apply`, `open` (table and read) and `route` (with attach and detach). This
-package joins learners, Spark, SQL and tables; `autopilot` and `picture` build on it.
+package joins learners, Spark, SQL and tables; `pilot` and `picture` build on it.
 """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.autopilot.speed import seconds_as_it_is
 from hedgerow.core.learning.seconds import Speed
+from hedgerow.pilot.speed import seconds_as_it_is
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.spark.compute.measure_speed import measured_speed
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.autopilot.backoff import reason_to_wait
-from hedgerow.autopilot.choose import reason_to_skip, worth_moving
-from hedgerow.autopilot.cost import corrected_cost
-from hedgerow.autopilot.decision import Decision, Figures
-from hedgerow.autopilot.files_to_move import Files, described_items, files_of, new_bytes, seconds_in
-from hedgerow.autopilot.history import History
-from hedgerow.autopilot.lock import trial_folder
-from hedgerow.autopilot.recent_queries import recent_workload, span_of
-from hedgerow.autopilot.settings import Request
-from hedgerow.autopilot.speed import mean_seconds, seconds_as_it_is, seconds_to_rewrite
 from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.learning.seconds import RewriteCost, Speed
 from hedgerow.core.workload.queries import Query
+from hedgerow.pilot.backoff import reason_to_wait
+from hedgerow.pilot.choose import reason_to_skip, worth_moving
+from hedgerow.pilot.cost import corrected_cost
+from hedgerow.pilot.decision import Decision, Figures
+from hedgerow.pilot.files_to_move import Files, described_items, files_of, new_bytes, seconds_in
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import trial_folder
+from hedgerow.pilot.recent_queries import recent_workload, span_of
+from hedgerow.pilot.settings import Request
+from hedgerow.pilot.speed import mean_seconds, seconds_as_it_is, seconds_to_rewrite
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learned import Learned

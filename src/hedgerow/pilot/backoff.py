@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hedgerow.autopilot.history import History
-from hedgerow.autopilot.recency import Span
-from hedgerow.autopilot.settings import Limits
+from hedgerow.pilot.history import History
+from hedgerow.pilot.recency import Span
+from hedgerow.pilot.settings import Limits
 
 
 def reason_to_wait(

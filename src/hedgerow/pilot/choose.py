@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hedgerow.autopilot.decision import Action, Decision, Figures
-from hedgerow.autopilot.settings import DEFAULT_LIMITS, Limits
 from hedgerow.core.arrays import Bools, Floats
+from hedgerow.pilot.decision import Action, Decision, Figures
+from hedgerow.pilot.settings import DEFAULT_LIMITS, Limits
 
 
 def worth_moving(

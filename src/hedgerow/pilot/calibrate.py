@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.autopilot.cost import Run, fitted_cost
-from hedgerow.autopilot.lock import table_lock, trial_folder
 from hedgerow.core.errors import HedgerowError, HedgerowWarning
 from hedgerow.core.learning.seconds import RewriteCost
+from hedgerow.pilot.cost import Run, fitted_cost
+from hedgerow.pilot.lock import table_lock, trial_folder
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrated_cost import count_items, save_cost
 from hedgerow.pipeline.inputs import opened_with_queries

@@ -6,16 +6,16 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.autopilot.clock import days_since
-from hedgerow.autopilot.decision import Decision, Outcome
-from hedgerow.autopilot.decisions import decisions, note
-from hedgerow.autopilot.files_to_move import newest_part, write_in_newest_layout
-from hedgerow.autopilot.history import History
-from hedgerow.autopilot.lock import table_lock
-from hedgerow.autopilot.look import Look, look_at
-from hedgerow.autopilot.search import decide, decide_without_search
-from hedgerow.autopilot.settings import DEFAULT_LIMITS, Limits, Request
 from hedgerow.core.errors import HedgerowError
+from hedgerow.pilot.clock import days_since
+from hedgerow.pilot.decision import Decision, Outcome
+from hedgerow.pilot.decisions import decisions, note
+from hedgerow.pilot.files_to_move import newest_part, write_in_newest_layout
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import table_lock
+from hedgerow.pilot.look import Look, look_at
+from hedgerow.pilot.search import decide, decide_without_search
+from hedgerow.pilot.settings import DEFAULT_LIMITS, Limits, Request
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session

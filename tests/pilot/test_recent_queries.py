@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.autopilot.recent_queries import recent_workload, span_of
+from hedgerow.pilot.recent_queries import recent_workload, span_of
 from hedgerow.pipeline.logged import workload_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from hedgerow.autopilot.clock import days_since, utc_now
 from hedgerow.core.learning.seconds import RewriteCost, Speed
+from hedgerow.pilot.clock import days_since, utc_now
 
 Action = Literal["nothing", "statistics", "new files", "worst files", "whole table"]
 T = TypeVar("T")

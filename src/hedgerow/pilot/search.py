@@ -8,12 +8,12 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.autopilot.choose import choose
-from hedgerow.autopilot.decision import Decision
-from hedgerow.autopilot.look import NOT_MEASURED, Look, nothing
 from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowWarning
 from hedgerow.core.learning.seconds import Speed
+from hedgerow.pilot.choose import choose
+from hedgerow.pilot.decision import Decision
+from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
 from hedgerow.pipeline.learn import learned_layout
 from hedgerow.pipeline.table_problem import How
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hedgerow.autopilot.cost import Run, corrected_cost, fitted_cost
 from hedgerow.core.learning.seconds import RewriteCost
+from hedgerow.pilot.cost import Run, corrected_cost, fitted_cost
 
 parts = st.tuples(st.floats(0.1, 60), st.floats(1e-9, 1e-6), st.floats(0, 1e-8))
 runs = st.lists(

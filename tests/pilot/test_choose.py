@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.autopilot.choose import choose, worth_moving
-from hedgerow.autopilot.decision import Figures
-from hedgerow.autopilot.settings import Limits
+from hedgerow.pilot.choose import choose, worth_moving
+from hedgerow.pilot.decision import Figures
+from hedgerow.pilot.settings import Limits
 
 GB = float(1 << 30)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hedgerow.autopilot.cost import corrected_cost
-from hedgerow.autopilot.decision import Decision, Figures, Outcome, decision_from_json
-from hedgerow.autopilot.history import History
 from hedgerow.core.learning.seconds import Speed
+from hedgerow.pilot.cost import corrected_cost
+from hedgerow.pilot.decision import Decision, Figures, Outcome, decision_from_json
+from hedgerow.pilot.history import History
 
 OUTCOME = Outcome(3.5, "/t", 5e6, 3, 1, "p1")
 FIGURES = Figures(9e9, 5e6, 10.0, 2.0, 1.0, 1e-8, seconds_described=1.5)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.autopilot import look, run, search
-from hedgerow.autopilot.decision import Decision, Figures
-from hedgerow.autopilot.decisions import note
-from hedgerow.autopilot.history import History
-from hedgerow.autopilot.lock import table_lock
-from hedgerow.autopilot.settings import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
+from hedgerow.pilot import autopilot, look, search
+from hedgerow.pilot.decision import Decision, Figures
+from hedgerow.pilot.decisions import note
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import table_lock
+from hedgerow.pilot.settings import Limits
 from hedgerow.pipeline.calibrated_cost import calibrated_cost
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
@@ -292,7 +292,7 @@ def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, mo
         raise hr.HedgerowError("somebody else was faster")
 
     fill_log(spark, delta_table)
-    monkeypatch.setattr(run, "apply", failing)
+    monkeypatch.setattr(autopilot, "apply", failing)
     with pytest.raises(hr.HedgerowError, match="somebody else"):
         hr.autopilot(spark, delta_table, **HOW)
     (noted,) = hr.decisions(spark, delta_table)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from hedgerow.autopilot.clock import days_since, utc_now
+from hedgerow.pilot.clock import days_since, utc_now
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import SIDE
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from hedgerow.autopilot.decision import Decision, decision_from_json
+from hedgerow.pilot.decision import Decision, decision_from_json
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.query_log import QueryLog

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from hedgerow.autopilot.backoff import reason_to_wait
-from hedgerow.autopilot.decision import Decision, Figures, Outcome
-from hedgerow.autopilot.history import History
-from hedgerow.autopilot.recency import Span
-from hedgerow.autopilot.settings import DEFAULT_LIMITS
+from hedgerow.pilot.backoff import reason_to_wait
+from hedgerow.pilot.decision import Decision, Figures, Outcome
+from hedgerow.pilot.history import History
+from hedgerow.pilot.recency import Span
+from hedgerow.pilot.settings import DEFAULT_LIMITS
 
 BEGUN = datetime.now(timezone.utc) - timedelta(days=1)
 FORTY_SECONDS = Span(1.0, 40.0, 1.0)  # since then: 40 queries of a second each

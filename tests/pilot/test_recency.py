@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.autopilot.recency import recency_factors
+from hedgerow.pilot.recency import recency_factors
 
 DAYS = st.dictionaries(st.integers(0, 5), st.sets(st.integers(-9, 30), min_size=1), min_size=1)
 

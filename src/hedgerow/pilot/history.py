@@ -8,10 +8,10 @@ from itertools import takewhile
 
 import numpy as np
 
-from hedgerow.autopilot.clock import days_since
-from hedgerow.autopilot.cost import Run
-from hedgerow.autopilot.decision import Decision
 from hedgerow.core.learning.seconds import RewriteCost, Speed
+from hedgerow.pilot.clock import days_since
+from hedgerow.pilot.cost import Run
+from hedgerow.pilot.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)

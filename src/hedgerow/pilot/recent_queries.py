@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hedgerow.autopilot.recency import Span, counted_days, recency_factors, replacement_factor
+from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor
 from hedgerow.pipeline.logged import LoggedQuery, as_workload, logged_queries
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog

@@ -25,7 +25,7 @@ import json, resource, sys, time
 from pathlib import Path
 import hedgerow as hr
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.autopilot import look
+from hedgerow.pilot import look
 from hedgerow.pipeline import estimate_seconds
 path, limit, signal = sys.argv[1:]
 spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
