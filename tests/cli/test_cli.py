@@ -22,9 +22,11 @@ import hedgerow
 from hedgerow.cli import app as cli_app
 from hedgerow.cli import commands as cli
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from hedgerow.spark.start.jvm_output import start_failure
 from tests.support.other_process import environment
+from tests.support.things_table import by_id, write_things
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -279,6 +281,17 @@ def test_explain(run: Run, spark: SparkSession, shop: Path, table: ParquetTable)
     ]
     none = f"SELECT count(*) FROM parquet.`{table.path}` WHERE days = 3000"
     assert answer(run("query", none, "--explain", "--json"))["tables"][0]["opened"] == []
+
+
+def test_a_folder_whose_name_is_a_url(run: Run, spark: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "a%20b `w`=1, +#")
+    table = by_id(spark, write_things(spark, str(tmp_path / "things")), place, ["id < 10"])
+    sql = f"SELECT count(*) AS n FROM parquet.{in_backticks(place)} WHERE id < 10"
+    (found,) = answer(run("query", sql, "--explain", "--json"))["tables"]
+    assert found == {"path": place, "opened": table.files("id < 10"), "files": len(table.known)}
+    assert answer(run("query", sql, "--json")) == {"n": 10}
+    assert answer(run("describe", place, "--json"))["path"] == place
+    assert "all compared" in facts(run("verify", place))["rows"]
 
 
 def test_why_files_are_skipped(run: Run, table: ParquetTable) -> None:

@@ -142,6 +142,18 @@ def test_rollback(spark: SparkSession, table: Table) -> None:
 
 
 @pytest.mark.long
+def test_two_that_relearn_at_once(spark: SparkSession, table: Table) -> None:
+    other = hr.table(spark, table.path)
+    table.relearn(NEW_WORKLOAD)
+    with pytest.raises(hr.HedgerowError, match="changed meanwhile, so it is not relearned: try again"):
+        other.relearn(WORKLOAD)
+    now = hr.table(spark, table.path)
+    assert [o["operation"] for o in now.history()] == ["relearn", "apply"]
+    assert now.score(NEW_WORKLOAD).rows_read < 1 and now.verify()["rows"] == ROWS
+    assert now.relearn(WORKLOAD).history()[0]["operation"] == "relearn"
+
+
+@pytest.mark.long
 def test_what_only_one_format_can_do(delta: SparkSession, tmp_path: Path) -> None:
     parquet, in_place = laid_out(delta, "parquet", tmp_path / "p"), laid_out(delta, "delta", tmp_path / "d")
     source = str(tmp_path / "p" / "source")

@@ -16,6 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import hedgerow as hr
+from hedgerow.core.errors import EngineError
 from tests.histories.model import Field, Row, a_condition, a_sharp_condition, frame, rows_of
 
 if TYPE_CHECKING:
@@ -147,10 +148,12 @@ class World:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """A refusal is one sentence; anything else is a fault."""
+    """A refusal is one sentence that a place in the code foresaw; anything else is a fault."""
     try:
         yield
-    except hr.HedgerowError:
+    except hr.HedgerowError as error:
+        if type(error) is EngineError:
+            raise RawError(str(error)) from error
         raise
     except Exception as error:
         raise RawError(f"{type(error).__name__}: {' '.join(str(error).split())[:400]}") from error

@@ -23,6 +23,7 @@ from hedgerow.pilot.settings import Limits
 from hedgerow.pipeline.calibrated_cost import calibrated_cost
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
+from tests.support.delta_tables import data_files
 from tests.support.events_table import write_events
 from tests.support.past_queries import past_query
 
@@ -234,12 +235,12 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
 @pytest.mark.long
 def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_log(spark, delta_table)
-    files = sorted(p.name for p in Path(delta_table).glob("*.parquet"))
+    files = data_files(delta_table)
     dry = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
     assert dry.action == "whole table" and not dry.done and not hr.decisions(spark, delta_table)
     shadow = hr.autopilot(spark, delta_table, shadow=True, **HOW)
     assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
-    assert sorted(p.name for p in Path(delta_table).glob("*.parquet")) == files
+    assert data_files(delta_table) == files
     assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
     monkeypatch.setattr(look, "seconds_to_rewrite", None)  # the last look noted it
     again = hr.autopilot(spark, delta_table, shadow=True, **HOW)

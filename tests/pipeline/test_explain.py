@@ -103,6 +103,13 @@ def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, tabl
         assert found.without_match == found.opened
 
 
+@pytest.mark.parametrize("part", ["rand(3) < 0.5", "monotonically_increasing_id() < 100"])
+def test_a_value_by_place_opens_all(spark: SparkSession, table: Table, part: str) -> None:
+    found = hr.explain(spark, table.path, f"id < 20 AND {part}")
+    assert found.opened == len(table.files())
+    assert all("read together" in group.because for group in found.groups if group.opened)
+
+
 def test_a_part_that_is_not_understood_is_told(spark: SparkSession, table: Table) -> None:
     found = hr.explain(spark, table.path, "Number < 500 AND list[0] < 100")
     assert any(hint.endswith("skips nothing: it is not understood") for hint in found.hints)

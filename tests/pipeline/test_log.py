@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -206,6 +208,25 @@ def test_rubbish_is_passed_over(spark: SparkSession, copy: str, tmp_path: Path) 
     (side / "x.parquet").write_bytes(b"no parquet at all")
     (side / "y.parquet.ab.partial").write_bytes(b"half")
     assert [entry.query for entry in entries(spark, copy)] == ["q1", "q5"]
+
+
+def test_waiting_on_a_full_disk(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    waiting = Waiting(QueryLog.of(spark, copy), tmp_path / "waiting")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 10, limits[1]))  # Python ignores the signal and gets an error
+    try:
+        with pytest.raises(HedgerowError, match=r"queries cannot wait on this machine: .*File too large"):
+            waiting.add([entry_of(i) for i in range(50)])
+        waiting.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_no_place_to_wait_in(spark: SparkSession, copy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(HedgerowError, match=r"queries have no place to wait in: .*Not a directory"):
+        hr.log(spark, copy)
 
 
 def test_a_log_that_cannot_be_written_loses_nothing(spark: SparkSession, copy: str, tmp_path: Path) -> None:

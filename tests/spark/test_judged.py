@@ -19,6 +19,7 @@ from hedgerow.spark.judged import (
     READING,
     REFUSED_EXPRESSIONS,
     REFUSED_OPTIONS,
+    WHOLE_TASKS,
     WRITING,
     as_json,
     kind_of_setting,
@@ -191,6 +192,17 @@ def test_who_reads_settings_is_known(jar: ZipFile, concrete: set[str]) -> None:
     files = {name: [folder + name + end + ".class" for end in ("", "$")] for name in EXPRESSIONS & concrete}
     found = {name for name, own in files.items() if any(reads in jar.read(file) for file in own if file in inside)}
     assert found - READERS == set()
+
+
+def test_operators_that_see_whole_tasks_exist(classes: Classes) -> None:
+    for name in WHOLE_TASKS:
+        assert classes.named(f"org.apache.spark.sql.catalyst.plans.logical.{name}")
+
+
+def test_what_spark_does_not_promise_is_deterministic_to_it(spark: SparkSession) -> None:
+    """So that such queries skip files: only what is not deterministic opens all."""
+    values = "first(id), last(id), any_value(id), collect_list(id), collect_set(id), max_by(id, 1), mode(id), approx_count_distinct(id)"
+    assert spark.sql(f"SELECT {values} FROM range(3)")._jdf.queryExecution().analyzed().deterministic()
 
 
 # --- settings -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hedgerow as hr
@@ -31,6 +32,12 @@ def by_number(spark: SparkSession, path: str, conditions: list[str] | None = Non
     table = hr.apply(spark, path, learned, **how)
     assert isinstance(table, DeltaTable)
     return table
+
+
+def data_files(path: str) -> list[str]:
+    """The names of the table's data files, those that no version lists included."""
+    found = (file.relative_to(path) for file in Path(path).rglob("*.parquet"))
+    return sorted(str(name) for name in found if not name.parts[0].startswith("_"))
 
 
 def now(spark: SparkSession, path: str) -> DataFrame:

@@ -58,3 +58,22 @@ def killed_after(seconds: float, program: str, *args: str) -> str:
     os.killpg(process.pid, signal.SIGKILL)
     printed, _ = process.communicate()
     return printed
+
+
+def told_then_killed(seconds: float, program: str, *args: str) -> tuple[Any, bool]:
+    """What the program tells as JSON before it begins, and whether it ended before it was killed, so long after."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *args],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    told = process.stdout.readline()
+    assert process.stdout.readline().strip() == "begins", told
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGKILL)
+    rest, _ = process.communicate()
+    return json.loads(told), "ended" in rest

@@ -197,6 +197,24 @@ def test_damages(attached: SparkSession, kind: str, whole: Path, right: list[str
     assert found["refused"] + found["look refused"] > times / 4, found  # the damages were seen
 
 
+def test_damaged_data_files(attached: SparkSession, kind: str, whole: Path, tmp_path: Path) -> None:
+    """Spark cannot read the rows: verbs that look at them say so, and what they stored is as it was."""
+    place = _copied(whole, tmp_path / "copy")
+    for file in place.rglob("*.parquet"):
+        if not file.relative_to(place).parts[0].startswith("_"):
+            size = file.stat().st_size
+            file.unlink()  # it is shared
+            file.write_bytes(b"PAR1" + bytes(size - 8) + b"PAR1")
+    stored = {path: path.read_bytes() for path in _sidecars(place)}
+    table = hr.table(attached, str(place))
+    asked = hr.Workload.from_sql(f"SELECT * FROM {table.name} WHERE number % 7 = 3")
+    for verb in (table.verify, lambda: table.relearn(asked)):
+        with pytest.raises(hr.HedgerowError) as told:
+            verb()
+        assert "\n" not in str(told.value), told.value
+    assert {path: path.read_bytes() for path in _sidecars(place)} == stored
+
+
 LEADS_OUT = ("../outside/{file}", "{outside}/{file}", "file://{outside}/{file}", "./../outside/{file}")
 
 

@@ -369,15 +369,21 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
     With `--json` the names of the opened files are listed too. The query does not run.
     """
     _check_query(spark, sql)
-    opened = _by_directory(hedgerow.route(spark, sql).inputFiles())
+    from hedgerow.spark.storage.paths import files_by_folder, plain_path
+
+    opened = files_by_folder(hedgerow.route(spark, sql))
     tables: list[dict[str, Any]] = [
-        {"path": path, "opened": sorted(opened.get(path, [])), "files": _files_of(spark, path, names)}
-        for path, names in sorted(_by_directory(spark.sql(sql).inputFiles()).items())
+        {
+            "path": plain_path(path),
+            "opened": sorted(file.removeprefix(f"{path}/") for file in opened.get(path, [])),
+            "files": _files_of(spark, path, files),
+        }
+        for path, files in sorted(files_by_folder(spark.sql(sql)).items())
     ]
     if output.as_json:
         output.answer({"tables": tables}, {})
     else:
-        rows = [[t["path"].removeprefix("file://"), f"{len(t['opened']):,}", f"{t['files']:,}"] for t in tables]
+        rows = [[t["path"], f"{len(t['opened']):,}", f"{t['files']:,}"] for t in tables]
         output.table([("table", False), ("opened", True), ("files", True)], rows)
 
 
@@ -389,17 +395,21 @@ def _files_of(spark: SparkSession, path: str, named: Sequence[str]) -> int:
     return max(now, len(named))
 
 
-_PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`([^`]+)`", re.IGNORECASE)
+_PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
 
 def _check_places(spark: SparkSession, sql: str) -> None:
     """HedgerowError where Spark would read a Delta table's old files too, or not say that it wants a whole path."""
+    from hedgerow.core.predicates.sql_text import in_backticks
     from hedgerow.spark.storage.delta_log import is_delta
 
-    for kind, place in _PLACE.findall(sql):
+    for kind, quoted in _PLACE.findall(sql):
+        place = quoted.replace("``", "`")
         whole = place if "://" in place else str(Path(place).absolute())
         if (kind.lower() == "parquet" or whole != place) and is_delta(spark, whole):
-            raise HedgerowError(f"{place} is a Delta table: name it by its whole path, as in delta.`{whole}`")
+            raise HedgerowError(
+                f"{place} is a Delta table: name it by its whole path, as in delta.{in_backticks(whole)}"
+            )
 
 
 def _check_query(spark: SparkSession, sql: str) -> None:
@@ -423,22 +433,6 @@ def _compare(spark: SparkSession, sql: str, output: Output) -> None:
         return
     rows = [[side.name, f"{side.files:,}", f"{side.seconds:,.2f}", f"{side.rows:,}"] for side in sides]
     output.table([("", False), ("files", True), ("seconds", True), ("rows", True)], rows)
-
-
-def _by_directory(files: Sequence[str]) -> dict[str, list[str]]:
-    """The files below each table's directory; folders of partitions belong to the name.
-
-    >>> _by_directory(["file:/lake/a/day=1/x", "file:/lake/a/day=2/y"])
-    {'file:/lake/a': ['day=1/x', 'day=2/y']}
-    """
-    names: dict[str, list[str]] = {}
-    for file in files:
-        path, *parts = re.split(r"/(?=[^/=]*=[^/]*/)", file, maxsplit=1)
-        if not parts:
-            path, _, name = file.rpartition("/")
-            parts = [name]
-        names.setdefault(path, []).append(parts[0])
-    return names
 
 
 for command in (

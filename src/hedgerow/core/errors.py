@@ -17,6 +17,14 @@ class FormatError(HedgerowError):
     """A file that Hedgerow did not write, that is damaged, or that a newer version wrote."""
 
 
+class EngineError(HedgerowError):
+    """A job that failed in Spark, where nothing more is known of the reason than its first line."""
+
+
+class StorageError(EngineError):
+    """A file or folder that the file system does not let Hedgerow read, write, move or delete."""
+
+
 class WorkloadError(HedgerowError):
     """Queries that cannot be read or do not fit the table."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +12,15 @@ from uuid import uuid4
 
 from hedgerow.pilot.clock import days_since, utc_now
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.known_files import SIDE, TRIAL
 
 _LOCK = f"{SIDE}/auto.lock"
 _MAX_HOURS = 24.0  # An older lock of another machine counts as left behind: its process cannot be asked.
-_TRIALS = "calibrate-"  # begins the names of folders for timed rewrites
 
 
 def trial_folder() -> str:
     """Return the name, inside of the table, of a new folder for a rewrite that is only timed."""
-    return f"{SIDE}/{_TRIALS}{uuid4().hex[:8]}"
+    return f"{SIDE}/calibrate-{uuid4().hex[:8]}"
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def table_lock(folder: Folder) -> Iterator[str | None]:
             return
     try:
         for name in folder.sizes(SIDE):
-            if name.startswith(_TRIALS):  # of a process that was killed
+            if re.fullmatch(TRIAL, name):  # of a process that was killed
                 folder.delete(f"{SIDE}/{name}")
         yield None
     finally:

@@ -14,7 +14,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, tables_in
+from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, check_targets, tables_in
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.session import in_own_session, is_remote
@@ -168,6 +168,8 @@ def _applied(
     if missing or not sources:
         raise HedgerowError(f"there is no layout of {', '.join(missing) or 'no table'}; there are {', '.join(learned)}")
     places: dict[str, Any] = {**others, **sources}
+    if to is not None:
+        check_targets(spark, sources, to, others, bool(options["overwrite"]))
     tables = {}
     for name in learned.in_order():
         if name not in sources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
@@ -13,6 +13,7 @@ from hedgerow.core.workload.queries import Query
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
 from hedgerow.sql.parts import parts_of
+from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.base import Table
 from hedgerow.tables.explained import Explained, Group
@@ -87,11 +88,16 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # the only table of a query is the one asked of
     asked = _query(opened, sql)
     p = asked.predicate(opened.name)
-    found = opened.explained(p, asked.columns(opened.name))
+    by_place = part_by_place(sql)
+    found = opened.explained(TRUE if by_place else p, asked.columns(opened.name))
+    if by_place:
+        because = f"the value of {by_place} depends on which rows are read together"
+        groups = (replace(g, because=because) if g.opened else g for g in found.groups)
+        found = Explained.of(groups, found.untold, found.replica)
     ignored = _not_understood(sql)
     # Of a whole query only the part that was understood can be asked of single files.
     text = query if not is_query else predicate_text(p) if not ignored else None
-    without = _without_match(opened, text, found) if count and text else None
+    without = _without_match(opened, text, found) if count and text and not by_place else None
     hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(found))
     return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, hints)
 

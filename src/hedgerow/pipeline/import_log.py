@@ -17,6 +17,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
+from hedgerow.spark.storage.paths import plain_path
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.plan_text import conditions_of
 from hedgerow.sql.workload import Workload
@@ -81,9 +82,9 @@ def _from_events(
 ) -> tuple[list[Entry], list[str]]:
     entries: list[Entry] = []
     unread = 0
-    place = _plain(root)
+    place = plain_path(root)
     for query in past:
-        scans = [scan for scan in query.scans if _is_below(_plain(scan.place), place)]
+        scans = [scan for scan in query.scans if _is_below(plain_path(scan.place), place)]
         if scans:
             read = [conditions_of(scan.condition, schema) if scan.condition else ([], 0) for scan in scans]
             unread += sum(failed for _, failed in read)
@@ -91,11 +92,6 @@ def _from_events(
             entries.append(_entry(query.at, query.seconds, conditions, scans, origin))
     skipped = [f"{unread:,} conditions of event logs could not be read, and count as TRUE"] if unread else []
     return entries, skipped
-
-
-def _plain(place: str) -> str:
-    """A place without its scheme where that names a local disk: Spark prints it in several ways."""
-    return re.sub(r"^file:/+", "/", place)
 
 
 def _is_below(place: str, root: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from hedgerow.core.errors import HedgerowError, warn
-from hedgerow.spark.start.session import is_remote
+from hedgerow.spark.start.session import in_own_session, is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.tables.base import Table
 from hedgerow.tables.delta.table import DeltaTable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def open_table(spark: SparkSession, path: str) -> Table: ...
 @overload
 def open_table(spark: SparkSession, path: Mapping[str, str]) -> dict[str, Table]: ...
+@in_own_session
 def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | dict[str, Table]:
     """Open a table that `apply` wrote: a directory, or a Delta table by its path or name. Or several, by name."""
     if isinstance(path, Mapping):
@@ -44,6 +45,7 @@ def open_table(spark: SparkSession, path: str | Mapping[str, str]) -> Table | di
     return table
 
 
+@in_own_session
 def read(spark: SparkSession, path: str, where: str | None = None, columns: Sequence[str] | None = None) -> DataFrame:
     """The matching rows of a table that `apply` wrote, from only the files that may hold some."""
     return open_table(spark, path).read(where, columns)

@@ -20,9 +20,10 @@ from hedgerow.core.workload.references import Joined, Reference, references
 from hedgerow.pipeline.learned import Learned, read_text, written
 from hedgerow.spark.compute.joins import Joins, check_key, check_types, is_unique
 from hedgerow.spark.start.session import meaning
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.folder import Folder, is_within
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.joined import with_joined
+from hedgerow.tables.parquet.target import check_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +107,21 @@ def opened_tables(spark: SparkSession, sources: Mapping[str, Any]) -> dict[str, 
     if not sources:
         raise HedgerowError("there is no table: name a directory with a folder for each, a database, or tables by name")
     return {name: open_source(spark, source, name) for name, source in sources.items()}
+
+
+def check_targets(
+    spark: SparkSession, sources: Mapping[str, Any], to: str, others: Mapping[str, str], overwrite: bool
+) -> None:
+    """HedgerowError, before anything is written, if one of the tables may not be written to its folder in `to`."""
+    read = {name: open_source(spark, place, name).roots for name, place in {**others, **sources}.items()}
+    taken: dict[str, str] = {}
+    for name in sources:
+        rest = {other: roots for other, roots in read.items() if other != name}
+        place, _ = check_target(spark, f"{to.rstrip('/')}/{name}", overwrite, read[name], rest)
+        for other, used in taken.items():
+            if is_within(place, used) or is_within(used, place):
+                raise HedgerowError(f"{name} and {other} would lie in one place, for {to} holds a link")
+        taken[name] = place
 
 
 def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:

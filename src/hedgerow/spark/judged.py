@@ -7,11 +7,14 @@ equal expression trees have equal values. So:
 - if a setting of kind 'meaning' differs from the stored one, stored expressions are not used, but plain comparisons of
   columns with literals still are;
 - if a setting of kind 'reading', or on no list, differs, no file is skipped;
-- if a reader option is not on the list of harmless ones, no file is skipped.
+- if a reader option is not on the list of harmless ones, no file is skipped;
+- if the plan holds an expression that is not deterministic, or an operator that sees a task's rows together, no file is
+  skipped.
 
 `tests/spark/test_judged.py` walks Spark's registries and fails on names that are missing here, and on stale ones.
-Plans are not judged: a stored expression is a scalar over one table, and a query's is compared after Spark resolved it.
-So settings of joins, aggregates, subqueries and name resolution are harmless even where they change an answer.
+Plans are not judged further: a stored expression is a scalar over one table, and a query's is compared after Spark
+resolved it. So settings of joins, aggregates, subqueries and name resolution are harmless even where they change an
+answer.
 """
 
 from __future__ import annotations
@@ -190,6 +193,15 @@ REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
         """),
     }
 )
+
+# --- operators of org.apache.spark.sql.catalyst.plans.logical ------------------------------------------
+
+# They show a task's rows to a random generator, a counter or a user's code, one after the other. Their answer depends
+# on which rows share a task, and so on all files that are read.
+WHOLE_TASKS: frozenset[str] = _names("""
+    AttachDistributedSequence MapInArrow MapInPandas MapPartitions MapPartitionsInR MapPartitionsInRWithArrow Sample
+    ScriptTransformation
+""")
 
 # --- settings ----------------------------------------------------------------------------------------
 
@@ -502,6 +514,7 @@ def as_json() -> str:
             "only_with_field_ids": sorted(ONLY_WITH_FIELD_IDS),
             "harmless_extensions": sorted(HARMLESS_EXTENSIONS),
             "options": sorted(HARMLESS_OPTIONS),
+            "whole_tasks": sorted(WHOLE_TASKS),
         }
     )
 

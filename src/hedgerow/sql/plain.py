@@ -35,6 +35,9 @@ _QUERY = re.compile(
     """,
     re.ASCII | re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+# Other functions, such as rand(3), may have another value in a row if fewer files are read.
+_CALL = re.compile(r"(\w+)\s*\(")
+_CALLED = frozenset({"count", "sum", "min", "max", "avg"})
 _NESTED = re.compile(r"\b(?:SELECT|FROM|WHERE|UNION|EXCEPT|MINUS|INTERSECT|JOIN|HAVING)\b", re.IGNORECASE)
 
 Token = tuple[str, str]
@@ -64,9 +67,12 @@ def plain_query(sql: str) -> PlainQuery | None:
     >>> plain_query("SELECT a, count(*) FROM t WHERE b = 3 GROUP BY a").condition
     'b = 3'
     >>> plain_query("SELECT a FROM t, u WHERE b = 3")
+    >>> plain_query("SELECT a, rand(3) FROM t WHERE b = 3")
     """
     match = _QUERY.fullmatch(sql)
     if match is None or any(_NESTED.search(match[part]) for part in ("list", "tail")):
+        return None
+    if "_metadata" in match["list"].lower() or {name.lower() for name in _CALL.findall(match["list"])} - _CALLED:
         return None
     return PlainQuery(match["list"], match["table"], match["condition"], match["tail"])
 

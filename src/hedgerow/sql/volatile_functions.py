@@ -5,7 +5,9 @@ Nothing is learned from a condition that holds one of them.
 
 from __future__ import annotations
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 # The value of a condition with any of these inside does not depend on the row alone, or changes over time.
 _UNSAFE = (
@@ -21,11 +23,33 @@ _UNSAFE_NAMES = frozenset(
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.replace("_", "").split()
 )
+# The value of these in a row depends on which other rows are read.
+_BY_PLACE_NAMES = frozenset(
+    """
+    rand random randn uuid input_file_block_start input_file_block_length monotonically_increasing_id
+    spark_partition_id shuffle randstr uniform reflect java_method try_reflect
+    """.replace("_", "").split()
+)
 
 
 def depends_on_row_only(node: exp.Expr) -> bool:
     """Whether the condition has the same value for a row at any time, for any user and in any query."""
     return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
+
+
+def part_by_place(sql: str, dialect: str = "spark") -> str | None:
+    """Return a part of the query whose answer depends on which rows are read together; None if none is known.
+
+    >>> part_by_place("SELECT a FROM t WHERE b = 1 AND rand(3) < 0.5"), part_by_place("SELECT a FROM t LIMIT 3")
+    ('RAND(3)', None)
+    """
+    try:
+        nodes = list(sqlglot.parse_one(sql, read=dialect).walk())
+    except SqlglotError:
+        return None
+    samples = [n for n in nodes if isinstance(n, exp.TableSample) and n.args.get("size") is None]
+    found = [*samples, *(n for n in nodes if _function_names(n) & _BY_PLACE_NAMES)]
+    return found[0].sql(dialect).strip() if found else None
 
 
 def _function_names(node: exp.Expr) -> set[str]:

@@ -7,11 +7,11 @@ SELECT id FROM orders WHERE day = DATE '2024-05-01' AND _metadata.file_name NOT 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_string
 from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.storage.paths import path_in_backticks
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.sql.plain import plain_query
 from hedgerow.tables.parquet.table import ParquetTable
@@ -33,7 +33,7 @@ def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
 def _managed_table(spark: SparkSession, name: str) -> ParquetTable | None:
     """The managed table of that name in a query, if it is one and has the columns that we wrote."""
     try:
-        path = name[9:-1] if name.lower().startswith("parquet.`") else _location(spark, name)
+        path = path_in_backticks(name, "parquet") or _location(spark, name)
         table = None if path is None else ParquetTable.open(spark, path.rstrip("/"))
         seen = schema_of(spark.table(name).schema)
     except HedgerowError:
@@ -54,4 +54,4 @@ def _location(spark: SparkSession, name: str) -> str | None:
         and not any(row[0].startswith("# Partition") or row[0] == "Bucket Columns" for row in rows)
         and facts.get("Storage Properties", "[]") in ("[]", "[serialization.format=1]")
     )
-    return unquote(facts["Location"]) if is_plain else None
+    return facts["Location"] if is_plain else None

@@ -15,6 +15,7 @@ from hedgerow.spark.storage.footers import Footer
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 LOG = f"{SIDE}/log"  # the table's queries; any table may have this one, also one that Hedgerow did not write
+TRIAL = r"calibrate-[0-9a-f]{8}"  # the folders inside of it in which rewrites are only timed
 _COLUMN = "column:"
 
 
@@ -49,6 +50,11 @@ class KnownFiles:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def visible_sizes(self) -> dict[str, int]:
+        """The size of each file that plain readers see."""
+        return {name: size for name, size in self.sizes_by_name.items() if not is_hidden(name)}
 
     @property
     def sizes_by_name(self) -> dict[str, int]:

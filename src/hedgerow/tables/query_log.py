@@ -27,6 +27,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.tables.known_files import LOG
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class QueryLog:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Writes entries; all or, if it fails, none."""
+        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())  # PySpark writes rows to a file first
         rows = pa.Table.from_pylist(list(entries), SCHEMA)
         try:
             if self.is_delta:
@@ -83,7 +85,7 @@ class QueryLog:
                 file = BytesIO()
                 pq.write_table(rows, file)
                 Folder(self.spark, self.folder).write(f"{uuid4().hex}.parquet", file.getvalue())
-        except spark_errors() as error:
+        except failures as error:
             raise HedgerowError(f"the log {self.folder} cannot be written: {first_line(error)}") from error
 
     def partitions(self, table: str, files: Sequence[str]) -> list[str]:
@@ -114,7 +116,7 @@ class QueryLog:
             else:
                 names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
                 reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
-                frame = reader.option("ignoreCorruptFiles", True).parquet(self.folder)
+                frame = reader.option("ignoreCorruptFiles", True).parquet(escape_glob(self.folder))
             recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
             return recent.dropDuplicates(["query"])
         except spark_errors() as error:
@@ -151,16 +153,23 @@ class Waiting:
     """The entries of one log that wait on this machine, in a file that only this process writes."""
 
     def __init__(self, log: QueryLog, folder: Path | None = None) -> None:
-        self._folder = folder or _own_folder() / f"{crc32(log.root.encode()):08x}"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._path = self._folder / f"{uuid4().hex}.jsonl"
-        self._file = self._path.open("a", encoding="utf-8")
+        try:
+            self._folder = folder or _own_folder() / f"{crc32(log.root.encode()):08x}"
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._path = self._folder / f"{uuid4().hex}.jsonl"
+            self._file = self._path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise HedgerowError(f"queries have no place to wait in: {error}") from error
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, entries: Sequence[Entry]) -> None:
+        """Writes entries; if there is no space, they stay in memory for the next time."""
         if entries:
-            self._file.write("".join(json.dumps(entry) + "\n" for entry in entries))
-            self._file.flush()
+            try:
+                self._file.write("".join(json.dumps(entry) + "\n" for entry in entries))
+                self._file.flush()
+            except OSError as error:
+                raise HedgerowError(f"queries cannot wait on this machine: {error}") from error
 
     def append_to(self, log: QueryLog) -> int:
         """Moves what waits to the log, also what processes left behind that are gone; returns how many entries."""
@@ -194,7 +203,8 @@ class Waiting:
 
     def close(self) -> None:
         """Forgets the file, unless entries still wait in it."""
-        self._file.close()
+        with suppress(OSError):  # what was in memory finds no space
+            self._file.close()
         with suppress(OSError):
             if not self._path.stat().st_size:
                 self._path.unlink()

@@ -371,6 +371,7 @@ def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
                         "number": _ways(table).index((*steps, step)),
                         "columns": step.columns,
                         "others": step.other_columns,
+                        "types": j.key_types[at],
                         "version": j.versions[at],
                         "items": by_struct.get(name, []),
                         "joined": below((*steps, step)),

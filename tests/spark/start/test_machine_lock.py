@@ -1,9 +1,16 @@
-"""Locks of several names do not hold each other up."""
+"""Locks of several names do not hold each other up, and a lock that cannot be had is told about in a sentence."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.machine_lock import machine_lock
 
 HOLDS_ONE_AND_ASKS_FOR_ANOTHER = """
 import sys, threading, time
@@ -34,3 +41,16 @@ def test_two_processes_that_ask_for_what_the_other_holds() -> None:
     finally:
         for process in both:
             process.kill()
+
+
+def test_no_folder_for_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+        with (
+            pytest.raises(HedgerowError, match=r"temporary files cannot be written: .*Not a directory"),
+            machine_lock("x"),
+        ):
+            pass
+    with machine_lock("x"):
+        pass

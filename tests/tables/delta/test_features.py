@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as f
 
 import hedgerow as hr
 from tests.support.answers import answer
@@ -75,6 +76,34 @@ def test_identity_and_generated_columns(delta: SparkSession, tmp_path: Path) -> 
     most = now(delta, path).where("number < 777777").selectExpr("max(own) AS m").collect()[0]["m"]
     assert (row["tens"], row["mark"]) == (77777, "new") and row["own"] > most and row["own"] % 3 == 1
     check(delta, table, ["tens = 77777", "tens = 5"])
+
+
+@pytest.mark.parametrize("learner", ["range", "qdtree", "zorder"])
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (tens)"])
+def test_appended_rows_lack_columns(delta: SparkSession, tmp_path: Path, learner: str, partitioned: str) -> None:
+    """Those that Delta makes as it writes; the layout and the partitions are made of them."""
+    path = str(tmp_path / "made")
+    delta.sql(
+        f"CREATE TABLE delta.`{path}` (number INT, own BIGINT GENERATED ALWAYS AS IDENTITY,"
+        " tens INT GENERATED ALWAYS AS (CAST(number / 50 AS INT)), `a mark` STRING DEFAULT 'new', note STRING)"
+        f" USING delta {partitioned} TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported',"
+        " 'delta.columnMapping.mode' = 'name')"
+    )
+    numbers = "SELECT CAST(id * 7919 % 400 AS INT) AS number FROM range({}, {})"
+    delta.sql(f"INSERT INTO delta.`{path}` (number) {numbers.format(0, 400)}")
+    asked = ["tens = 5", "tens < 3 AND own > 50", "own BETWEEN 30 AND 60", "`a mark` = 'new'", "note IS NULL"]
+    workload = hr.Workload.from_sql([f"SELECT * FROM made WHERE {c}" for c in asked])
+    table = hr.apply(delta, path, hr.learn(delta, path, workload, learner, 50), sort_by=["own", "tens"])
+    table.append(delta.sql(numbers.format(400, 440)))
+    table.append(delta.sql(numbers.format(440, 480)).withColumn("TENS", f.expr("CAST(number / 50 AS INT)")))
+    found = now(delta, path)
+    assert found.where("tens <=> CAST(number / 50 AS INT)").count() == 480
+    assert found.select("own").distinct().count() == 480 and found.where("own IS NULL").isEmpty()
+    opened = hr.table(delta, path)
+    opened.verify()
+    check(delta, opened, asked)  # type: ignore[arg-type]
+    with pytest.raises(hr.HedgerowError, match="nothing could be appended"):
+        table.append(delta.sql(numbers.format(480, 490)).withColumn("tens", f.lit(1)))
 
 
 def test_constraints(delta: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import hedgerow as hr
 from tests.support.answers import answer
-from tests.support.delta_tables import by_number, now, write
+from tests.support.delta_tables import by_number, data_files, now, write
 from tests.support.other_process import killed_after
 from tests.support.things_table import ROWS, by_id, write_things
 
@@ -53,11 +53,11 @@ def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:
         assert answer(table.read(where="number < 100")).rows == 100
         table.verify()
     by_number(spark, path)
-    with_orphans = len(list(Path(path).glob("*.parquet")))
+    with_orphans = len(data_files(path))
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
     spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
-    assert len(list(Path(path).glob("*.parquet"))) == len(hr.table(spark, path).files()) <= with_orphans
+    assert len(data_files(path)) == len(hr.table(spark, path).files()) <= with_orphans
     assert hr.table(spark, path).verify()["unknown_files"] == 0
     assert answer(now(spark, path)) == before
     return ended

@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.delta_log import Conflict
 from tests.support.answers import answer, ask
-from tests.support.delta_tables import ASKED, FILES, by_number, check, more, now, write
+from tests.support.delta_tables import ASKED, FILES, by_number, check, data_files, more, now, write
 from tests.support.things_table import COLUMNS, ROWS
 
 if TYPE_CHECKING:
@@ -159,6 +159,24 @@ def test_properties_and_statistics_for_every_reader(delta: SparkSession, tmp_pat
 
 
 @pytest.mark.long
+def test_statistics_of_names_that_are_quoted(delta: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "odd")
+    delta.sql(
+        f"CREATE TABLE delta.`{path}` (`a, b` INT, `c``d, ` INT, `x.y` INT, number INT) USING delta TBLPROPERTIES"
+        " ('delta.columnMapping.mode' = 'name', 'delta.dataSkippingStatsColumns' = '`a, b`,`c``d, `')"
+    )
+    columns = [f"CAST(id % {n} AS INT) AS {name}" for n, name in ((7, "`a, b`"), (9, "`c``d, `"), (50, "`x.y`"))]
+    rows = delta.range(ROWS).selectExpr(*columns, "CAST(id * 7919 % 2000 AS INT) AS number")
+    rows.write.format("delta").mode("append").save(path)
+    before = answer(now(delta, path))
+    asked = ["number < 100", "`x.y` = 3 AND number < 500", "`a, b` = 2 AND `c``d, ` = 4"]
+    table = by_number(delta, path, asked)
+    stated = table.snapshot().properties["delta.dataSkippingStatsColumns"]
+    assert stated.startswith("`a, b`,`c``d, `,") and {"number", "`x.y`"} == set(stated.split(",")[4:])
+    assert answer(now(delta, path)) == before and check(delta, table, asked) > 0
+
+
+@pytest.mark.long
 def test_a_name_of_the_catalog(delta: SparkSession, path: str) -> None:
     delta.sql(f"CREATE TABLE things_d USING delta LOCATION '{path}'")
     try:
@@ -274,7 +292,7 @@ def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
 
 
 def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = sorted(p.name for p in Path(path).glob("*.parquet"))
+    files = data_files(path)
 
     def broken(*_: object) -> None:
         raise RuntimeError("the lights went out")
@@ -282,7 +300,7 @@ def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, mon
     monkeypatch.setattr("hedgerow.tables.delta.rewrite.write_segment", broken)
     with pytest.raises(RuntimeError, match="the lights"):
         by_number(delta, path)
-    assert sorted(p.name for p in Path(path).glob("*.parquet")) == files
+    assert data_files(path) == files
     assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 1
 
 
@@ -301,7 +319,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Let something happen after the rewrite has written its files and before it commits."""
 
     def plan(what: Callable[[], object]) -> None:
-        from hedgerow.spark.storage.delta_log import Rewrite
+        from hedgerow.spark.storage.delta_rewrite import Rewrite
 
         commit = Rewrite.commit
 
@@ -328,7 +346,7 @@ def test_a_conflict(
         by_number(delta, path)
     assert "\n" not in str(caught.value)
     assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 2
-    assert len(list(Path(path).glob("*.parquet"))) <= 6, "what was written is deleted again"
+    assert len(data_files(path)) <= 6, "what was written is deleted again"
     one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
     before = answer(now(delta, path))
     table = by_number(delta, path)

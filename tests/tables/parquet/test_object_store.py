@@ -5,19 +5,12 @@ There a move is a copy and a listing costs, so requests are counted. Runs are ki
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from typing import Any
 
 import pytest
 
 from bench.data.object_store import ObjectStore
-from tests.support.other_process import environment, run
+from tests.support.other_process import run, told_then_killed
 
 pytest.importorskip("moto", reason="the extra `dev` has an S3 server")
 
@@ -72,6 +65,8 @@ found["opened"] = len(table.files("v = 4"))
 hr.detach(spark)
 hr.apply(spark, to, learned, to, replica="second")
 hr.apply(spark, to, learned, to, replica="second", overwrite=True)
+inside = to + "/_hedgerow/replicas/second"
+one_sentence("itself", lambda: hr.apply(spark, inside, learned, to, replica="second", overwrite=True))
 found["replica"] = hr.table(spark, to).verify()["replicas"]
 table = hr.table(spark, to).append(rows(200_000, 700))
 found["replica after append"] = table.verify()["replicas"]
@@ -125,7 +120,7 @@ def test_a_table_from_end_to_end() -> None:
     assert found["attached is the same"] == [True, True] and found["opened"] < files / 5
     assert found["replica"] == found["replica after append"] == {"second": "as the table"}
     assert found["rows at the end"] == [101_400, 101_400]
-    for name, words in {"overwrite": "in one step", "occupied": "is not empty"}.items():
+    for name, words in {"overwrite": "in one step", "occupied": "is not empty", "itself": "lies in it"}.items():
         assert words in found[name] and "\n" not in found[name]
 
     def total(name: str) -> int:
@@ -150,7 +145,7 @@ def test_runs_are_killed() -> None:
     store, r = ObjectStore(), random.Random(3)
     to, seen, ended, longest = "s3a://lake/table", [0], 0, 6.0
     for _ in range(21):
-        said, has_ended = _killed(store.url, to, r.uniform(0.2, longest))
+        said, has_ended = told_then_killed(r.uniform(0.2, longest), ONE_OF_MANY, store.url, to)
         count, whole, routed, verified = (0, True, True, True) if said == "nothing yet" else said
         assert whole and routed and verified, said
         assert count >= max(seen[-1], ended), "what was there, or had ended, is lost"
@@ -158,23 +153,3 @@ def test_runs_are_killed() -> None:
         seen.append(count)
         ended = (count + 300 if count else 2000) if has_ended else 0
     assert seen[-1] > 2000, seen
-
-
-def _killed(url: str, to: str, after: float) -> tuple[Any, bool]:
-    """What the program says of the state it finds, and whether it ended before it was killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", ONE_OF_MANY, url, to],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    said = process.stdout.readline()
-    assert process.stdout.readline().strip() == "begins", said
-    time.sleep(after)
-    os.killpg(process.pid, signal.SIGKILL)
-    rest = process.stdout.read()
-    process.wait()
-    return json.loads(said), "ended" in rest

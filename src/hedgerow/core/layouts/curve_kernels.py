@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hedgerow.core.compiled_loop import compiled_loop
 
 
-@njit(cache=True)
+@compiled_loop()
 def spread(ranks: Any, to: Any, keys: Any) -> None:
     """Add the bits of ranks to keys: bit j becomes bit `to[j]` of the key, and is dropped if that is -1.
 

@@ -7,8 +7,8 @@ from math import ceil, log2
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout, Keys, edges_of, keys_of
 from hedgerow.core.learning.problem import Problem
@@ -86,7 +86,7 @@ def bounds_of(keys: Keys, least: int) -> tuple[int, ...]:
     return tuple(values[block_starts(np.cumsum(counts), least)].tolist())
 
 
-@njit(cache=True)
+@compiled_loop()
 def block_starts(ends: Any, least: int) -> Any:
     """The runs of equal keys that begin a block, except the first; for the rule see `bounds_of`.
 

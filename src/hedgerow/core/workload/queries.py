@@ -172,7 +172,10 @@ class Workload:
         return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+        try:
+            Path(path).write_text(self.to_jsonl(), encoding="utf-8")
+        except OSError as error:
+            raise WorkloadError(f"the queries cannot be written to {path}: {error.strerror}") from error
 
 
 def shape(p: Predicate) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError, WorkloadError
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, columns_in
+from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.workload.queries import Query, Scan
 
 MAX_STEPS = 4  # from lineitem to region: over orders, customer and nation
-_KEY = re.compile(r"(.+)\.([^.]+)")
+_KEY = re.compile(r"(.+)\.(`(?:[^`]|``)+`|[^.`]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
     >>> pair = ("lineitem.l_partkey", "lineitem.l_suppkey"), ("partsupp.ps_partkey", "partsupp.ps_suppkey")
     >>> [str(r) for r in references([pair])]
     ['lineitem.l_partkey, l_suppkey -> partsupp.ps_partkey, ps_suppkey']
+    >>> references([("visits.`page.id`", "pages.id")])[0].columns
+    ('page.id',)
     """
     by_name: dict[str, Reference] = {}
     for key in keys:
@@ -116,7 +119,7 @@ def _side(side: Any) -> tuple[str, tuple[str, ...]]:
     tables = {table for table, _ in parts}
     if len(parts) < len(listed) or len(tables) != 1:
         raise ValueError
-    return str(tables.pop()), tuple(str(column) for _, column in parts)
+    return str(tables.pop()), tuple(path_of(column)[0] for _, column in parts)
 
 
 def joined_scans(

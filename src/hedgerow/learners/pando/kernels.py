@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.trees.kernels import by_entropy, lacking, lacks_all, sides
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def changes(
     bits: Any,
     n: int,
@@ -69,7 +69,7 @@ def changes(
     return row[:m], query[:m], by_left[:m], by_right[:m]
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def gains_beside(
     tried: Any,
     starts: Any,
@@ -102,7 +102,7 @@ def gains_beside(
     return gains
 
 
-@njit(cache=True)
+@compiled_loop()
 def _ones(x: Any) -> Any:
     """How many bits of a word are set, by sums of 2, 4 and then 8 bits."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -111,7 +111,7 @@ def _ones(x: Any) -> Any:
     return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(cache=True)
+@compiled_loop()
 def chosen(bits: Any, rows: Any) -> Any:
     """The bits of these rows, packed again."""
     found = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
@@ -123,7 +123,7 @@ def chosen(bits: Any, rows: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def clear(bits: Any, queries: Any, rows: Any) -> None:
     """Set the bits of these queries and rows to 0."""
     for q in queries:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from hedgerow.core.arrays import Bools, Floats, Ints
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import SUM_ROUNDING
 
 MAX_WALKS = 256  # through the spanning tree, each from another start
@@ -47,7 +47,7 @@ def _byte_weights(weights: Floats) -> Floats:
     return byte_weights
 
 
-@njit(cache=True)
+@compiled_loop()
 def _weight(i: int, vectors: Any, weigh: Any) -> float:
     weight = 0.0
     for b in range(vectors.shape[1]):
@@ -55,7 +55,7 @@ def _weight(i: int, vectors: Any, weigh: Any) -> float:
     return weight
 
 
-@njit(cache=True)
+@compiled_loop()
 def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
     """The weight lost by joining i and k; infinite if a cheap lower bound is already above `most`."""
     vectors, rows, weight = blocks
@@ -71,7 +71,7 @@ def _price(i: int, k: int, blocks: Any, weigh: Any, most: float) -> float:
     return price
 
 
-@njit(cache=True)
+@compiled_loop()
 def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
     """The cheapest partner of block i among the later blocks (-1: none), and its price."""
     at, price = -1, np.inf
@@ -83,7 +83,7 @@ def _partner(i: int, open_: Any, blocks: Any, weigh: Any) -> Any:
     return at, price
 
 
-@njit(cache=True)
+@compiled_loop()
 def pair(vectors: Any, rows: Any, weigh: Any, least: float) -> Any:
     """Repeatedly join the cheapest pair of blocks that are too small; returns the first member of each one's block.
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from hedgerow.core.arrays import Floats, Ints
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.errors import LayoutError
 from hedgerow.learners.woodblock.episodes import Choices, Episodes, OpenNodes, Policy, State
 
@@ -142,7 +142,7 @@ def _bucket(n: int) -> int:
     return max(32, 1 << (n - 1).bit_length())
 
 
-@njit(cache=True)
+@compiled_loop()
 def _drawn(likely: Any, legal: Any, at: Any) -> Any:
     """For each node, the legal cut at place `at` (0 to 1) if cuts lie side by side, each as wide as it is likely."""
     cuts = np.empty(len(at), np.int64)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from hedgerow.core.arrays import Bools, Floats, Ints
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
@@ -355,7 +355,7 @@ RATIO_EPS = 0.25  # added to a split's entropy in a gain ratio
 MAX_COUNT = 255  # of a counter of one byte
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def look(
     counts: Any,
     rows: Any,
@@ -378,14 +378,14 @@ def look(
             _ratios(counts[i], rows[i], np.flatnonzero(is_open[i]), clauses, ratios[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def _holds(fact: int, counts: Any, rows: int) -> int:
     """The number of rows on which a fact holds."""
     n: int = counts[fact >> 1]
     return rows - n if fact & 1 else n
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> None:
     """Fill in the gain ratio of each cut: the share that these queries would skip, divided by the split's entropy.
 
@@ -413,7 +413,7 @@ def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> 
         ratios[c] /= asked * rows * (RATIO_EPS + entropy)
 
 
-@njit(cache=True)
+@compiled_loop()
 def _asked(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
     """Update a node's open queries, and the weight of the queries that skip it, from the parent's to its own.
 
@@ -429,7 +429,7 @@ def _asked(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> An
     return asked
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def divide(
     ids: Any,
     trees: Any,
@@ -455,7 +455,7 @@ def divide(
             left[i] = counts[i] - right[i]
 
 
-@njit(cache=True)
+@compiled_loop()
 def _partition(own: Any, bits: Any) -> Any:
     """Move the rows on which the bit is set to the front; returns their number."""
     middle = np.int64(0)
@@ -467,7 +467,7 @@ def _partition(own: Any, bits: Any) -> Any:
     return middle
 
 
-@njit(cache=True)
+@compiled_loop()
 def _tally(by_row: Any, own: Any, spread: Any, counts: Any) -> None:
     """Count for each cut the rows on which it is TRUE: eight counters in a word, emptied before one can overflow."""
     width = by_row.shape[1]

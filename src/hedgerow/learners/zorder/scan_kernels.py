@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hedgerow.core.compiled_loop import compiled_loop
 
 _DIGIT = 11  # bits that one pass of the sort compares
 
 
-@njit(cache=True)
+@compiled_loop()
 def radix_order(keys: Any, bits: int) -> Any:
     """The order of the rows by key, a stable sort; only the lowest `bits` of a key may be set."""
     n = len(keys)
@@ -31,7 +32,7 @@ def radix_order(keys: Any, bits: int) -> Any:
     return order
 
 
-@njit(cache=True)
+@compiled_loop()
 def changes(keys: Any, order: Any) -> Any:
     """The ends of the runs of equal keys, as numbers of rows."""
     ends = np.empty(len(order), np.int64)
@@ -43,7 +44,7 @@ def changes(keys: Any, order: Any) -> Any:
     return ends[:runs]
 
 
-@njit(cache=True)
+@compiled_loop()
 def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
     """For each column and block the least and the greatest code (-1 is no value); for columns from `wide` on, the codes
     themselves as bits."""
@@ -65,7 +66,7 @@ def zone_maps(codes: Any, order: Any, starts: Any, wide: int) -> Any:
     return low, high, have
 
 
-@njit(cache=True)
+@compiled_loop()
 def scanned(low: Any, high: Any, have: Any, rows: Any, spans: Any, conditions: Any, boxes: Any, queries: Any) -> Any:
     """The number of rows that each query scans: a block is scanned if all conditions of one of its boxes may hold."""
     column, values, own_spans = conditions

@@ -157,7 +157,7 @@ def check_key(table: Source, key: Reference, other: Source) -> None:
 
 def check_types(table: Source, key: Reference, other: Source) -> None:
     """HedgerowError unless both sides of the key have the same types."""
-    kinds = [_types(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
+    kinds = [key_types_of(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
     if kinds[0] != kinds[1]:
         mine, theirs = (", ".join(types) for types in kinds)
         raise HedgerowError(f"the key {key} joins {mine} to {theirs}: cast one of them first")
@@ -175,7 +175,8 @@ def is_unique(source: Source, columns: Collection[str]) -> bool:
 _COUNT = helper_name("count")
 
 
-def _types(source: Source, names: Collection[str]) -> list[str]:
+def key_types_of(source: Source, names: Collection[str]) -> list[str]:
+    """Return Spark's types of a key's columns; HedgerowError if the source lacks one of them."""
     known = {field.name.lower(): field.dataType.simpleString() for field in source.frame.schema.fields}
     missing = [name for name in names if name.lower() not in known]
     if missing:

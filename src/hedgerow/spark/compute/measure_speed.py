@@ -16,7 +16,7 @@ from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, shape
 from hedgerow.spark.start.session import configured, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log
-from hedgerow.spark.storage.folder import escape_glob
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.source import Source
 
 if TYPE_CHECKING:

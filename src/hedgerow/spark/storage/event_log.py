@@ -18,7 +18,8 @@ import pyarrow as pa
 from hedgerow.core.errors import HedgerowError
 
 _EVENT = "org.apache.spark.sql.execution.ui.SparkListener"
-_LOCATION = re.compile(r"\[(.*?)[,\]]")
+_LOCATION = re.compile(r"\((\d+) paths?\)\[(.*)\]$", re.DOTALL)
+_NEXT_PATH = re.compile(r", (?=[A-Za-z][\w+.-]*:/|\.\.\.$)")
 _FIELD = re.compile(r"([A-Za-z_][\w ]*)#\d+")
 # Plan nodes that stand between a filter and its scan, and keep the number of rows.
 _TRANSPARENT = ("Project", "ColumnarToRow", "WholeStageCodegen", "InputAdapter")
@@ -128,7 +129,7 @@ def _scans(plan: Mapping[str, Any], condition: str, above: Any, values: Mapping[
         counts = {key: _metric(plan, metric, values) for key, metric in _METRICS.items()}
         counts["kept"] = counts["rows"] if above is None else _metric(above, _METRICS["rows"], values)
         if place is not None:
-            yield PastScan(place[1], condition, columns, counts)
+            yield PastScan(place[2] if place[1] == "1" else _NEXT_PATH.split(place[2])[0], condition, columns, counts)
     if name == "Filter":
         condition, above = plan["simpleString"].removeprefix("Filter "), plan
     elif not name.startswith(_TRANSPARENT):

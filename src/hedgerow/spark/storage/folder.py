@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.session import is_remote, needs_jvm, spark_errors
+from hedgerow.core.errors import HedgerowError, StorageError
+from hedgerow.spark.start.session import first_line, is_remote, needs_jvm, spark_errors
+from hedgerow.spark.storage.paths import escape_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_IN_EACH_STATUS = "FileStatus{path=", "; isDirectory="
+F = TypeVar("F", bound=Callable[..., Any])
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
 # An answer of the JVM over 8 kB (of base64) comes in two parts, the second 40 ms late: it waits for our delayed TCP
 # acknowledgement. So small files are read in pieces that fit one part.
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
 _IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
+PARTIAL = r"\.[0-9a-f]{8}\.partial"  # ends the name of a file that is not whole yet
 _LENGTH = "fs.option.openfile.length"
-_GLOB, _ESCAPED = re.compile(r"([\\{}\[\]*?])"), r"\\\1"
 
 
-def escape_glob(path: str) -> str:
-    """Escapes a path for Spark's reader, which reads brackets and braces as patterns."""
-    return _GLOB.sub(_ESCAPED, path)
+def is_within(place: str, folder: str) -> bool:
+    """True if the place is the folder or lies in it; both are spelled as `Folder.resolved` does."""
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _in_store(path: Any, fs: Any) -> bool:
@@ -40,6 +44,25 @@ def _in_store(path: Any, fs: Any) -> bool:
 def _is_java(error: Any, *names: str) -> bool:
     """Whether the JVM raised an exception of one of these classes."""
     return str(error.java_exception.getClass().getSimpleName()) in names
+
+
+def _tells(done: str) -> Callable[[F], F]:
+    """Decorate a method of `Folder` whose first argument is a name: a failure becomes a StorageError, one sentence."""
+
+    def decorated(method: F) -> F:
+        @wraps(method)
+        def run(folder: Folder, *args: Any, **named: Any) -> Any:
+            try:
+                return method(folder, *args, **named)
+            except StorageError:
+                raise
+            except spark_errors() as error:
+                place = "/".join(str(part) for part in (folder.root, *args[:1]) if part)
+                raise StorageError(f"{place} cannot be {done}: {first_line(error)}") from error
+
+        return cast(F, run)
+
+    return decorated
 
 
 @dataclass(frozen=True)
@@ -56,14 +79,60 @@ class Folder:
 
     def _path(self, name: str) -> tuple[Any, Any]:
         conf, jvm = self._conf, self.spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path("/".join(p for p in (self.root, name) if p))  # type: ignore[union-attr]
-        return path, path.getFileSystem(conf)
+        whole = "/".join(p for p in (self.root, name) if p)
+        try:
+            path = jvm.org.apache.hadoop.fs.Path(whole)  # type: ignore[union-attr]
+            return path, path.getFileSystem(conf)
+        except spark_errors() as error:
+            raise HedgerowError(f"{whole!r} is no path that Spark can read: {first_line(error)}") from error
+
+    @cached_property
+    def full_path(self) -> str:
+        """The folder with its file system, as Spark writes it."""
+        path, fs = self._path("")
+        return str(fs.makeQualified(path).toString())
 
     @cached_property
     def is_store(self) -> bool:
         """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
         return _in_store(*self._path(""))
 
+    def resolved(self) -> str:
+        """Return the one spelling of this place: absolute, with its file system; local links are followed."""
+        path, fs = self._path("")
+        full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
+        if fs.getScheme() != "file":
+            return str(full.toString())
+        return f"file://{os.path.realpath(full.toUri().getPath())}"
+
+    def links(self, name: str = "") -> set[str]:
+        """Return the names of symbolic links directly in the folder, broken ones included; a store has none."""
+        path, fs = self._path(name)
+        if fs.getScheme() != "file":
+            return set()
+        local = path.makeQualified(fs.getUri(), fs.getWorkingDirectory()).toUri().getPath()
+        if not os.path.isdir(local):
+            return set()
+        with os.scandir(local) as entries:
+            return {entry.name for entry in entries if entry.is_symlink()}
+
+    def occupied_by(self) -> str | None:
+        """Return why no table can take this very place; None if one can."""
+        path, fs = self._path("")
+        full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
+        is_local = fs.getScheme() == "file"
+        if full.isRoot() or (is_local and os.path.ismount(full.toUri().getPath())):
+            return "the root of a file system"
+        places = {"the working directory": fs.getWorkingDirectory(), "your home folder": fs.getHomeDirectory()}
+        spellings = {what: Folder(self.spark, str(where.toString())).resolved() for what, where in places.items()}
+        own = self.resolved()
+        for what, where in [*spellings.items(), *([("the working directory", f"file://{os.getcwd()}")] * is_local)]:
+            if is_within(where, own):
+                return what if where == own else f"a folder around {what}"
+        is_file = fs.exists(path) and not fs.getFileStatus(path).isDirectory()
+        return "a file" if is_file else None
+
+    @_tells("looked up")
     def exists(self, name: str = "") -> bool:
         if is_remote(self.spark):
             return bool(self.sizes(name))
@@ -74,6 +143,7 @@ class Folder:
         """The names of the visible folders directly in it."""
         return sorted(n for n, size in self.sizes().items() if size < 0 and not n.startswith(("_", ".")))
 
+    @_tells("listed")
     def sizes(self, name: str = "") -> dict[str, int]:
         """The entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
@@ -92,8 +162,10 @@ class Folder:
         n = len(listed)
         step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
         parts = (listed.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
-        entries = [status for part in parts for status in _STATUS.findall(part)]
-        if len(entries) != n:
+        texts = list(parts)
+        entries = [status for text in texts for status in _STATUS.findall(text)]
+        # A name may look like a status itself.
+        if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
             entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
         return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
 
@@ -102,10 +174,12 @@ class Folder:
         found = (re.fullmatch(rf"{word}-(\d{{1,18}})\.json", name) for name in self.sizes())
         return sorted((int(m[1]) for m in found if m), reverse=True)
 
+    @_tells("looked up")
     def size(self, name: str) -> int:
         path, fs = self._path(name)
         return int(fs.getFileStatus(path).getLen())
 
+    @_tells("looked up")
     def age(self, name: str) -> float:
         """Seconds since the file was written; 0 if it is gone by now."""
         path, fs = self._path(name)
@@ -114,6 +188,7 @@ class Folder:
     def is_empty(self) -> bool:
         return not self.sizes()
 
+    @_tells("read")
     def read(self, name: str) -> bytes:
         if is_remote(self.spark):
             row = self._binary(name).select("content").first()
@@ -128,10 +203,12 @@ class Folder:
         except damaged as error:
             raise ValueError(f"{name} cannot be read") from error
 
+    @_tells("read")
     def read_end(self, name: str, size: int, length: int) -> bytes:
         """The last `length` bytes of a file of `size` bytes."""
         return self._read(name, max(0, size - length), size)
 
+    @_tells("read")
     def read_parts(self, name: str, size: int, parts: Sequence[tuple[int, int]]) -> list[bytes]:
         """The short parts of a file of `size` bytes that begin at these places and have these lengths."""
         found = []
@@ -164,26 +241,29 @@ class Folder:
         finally:
             stream.close()
 
+    @_tells("written")
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
         """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
         path, fs = self._path(name)
         if self.is_store:
             return self._put(fs, path, data, new)
         partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # two writers of one name have two of them
-        stream = fs.create(partial, True)
         try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
-        if new:
+            stream = fs.create(partial, True)
             try:
-                return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
+                stream.write(bytearray(data))
             finally:
+                stream.close()
+            if new:
+                return self._link(fs, partial, path) if fs.getScheme() == "file" else self._rename(fs, partial, path)
+            if not fs.rename(partial, path):
+                fs.delete(path, False)
+                if not fs.rename(partial, path):
+                    raise StorageError(f"{path.toString()} cannot be written: its file system does not rename to it")
+            return True
+        finally:
+            if fs.exists(partial):
                 fs.delete(partial, False)
-        if not fs.rename(partial, path):
-            fs.delete(path, False)
-            fs.rename(partial, path)
-        return True
 
     def _put(self, fs: Any, path: Any, data: bytes, new: bool) -> bool:
         from py4j.protocol import Py4JJavaError
@@ -220,19 +300,21 @@ class Folder:
             return self._rename(fs, partial, path)  # this disk has no links
         return True
 
+    @_tells("deleted")
     def delete(self, name: str = "") -> None:
         path, fs = self._path(name)
         fs.delete(path, True)
 
+    @_tells("moved")
     def move(self, name: str, to: str) -> None:
         """Renames a file or folder; both paths are below `root`, '' is `root` itself."""
         source, fs = self._path(name)
         target, _ = self._path(to)
         if not fs.rename(source, target):
-            raise HedgerowError(f"{source.toString()} cannot be moved to {target.toString()}")
+            raise StorageError(f"{source.toString()} cannot be moved to {target.toString()}")
 
     def _binary(self, name: str) -> Any:
-        return self.spark.read.format("binaryFile").load("/".join(p for p in (self.root, name) if p))
+        return self.spark.read.format("binaryFile").load(escape_glob("/".join(p for p in (self.root, name) if p)))
 
     def _remote_sizes(self, name: str) -> dict[str, int]:
         from pyspark.errors import AnalysisException

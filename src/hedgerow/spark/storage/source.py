@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from hedgerow.core.errors import HedgerowError, SchemaError
 from hedgerow.core.predicates.schema import as_schema
@@ -16,6 +15,7 @@ from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, s
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
+from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, path_in_backticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +73,21 @@ class Source:
         """The full paths of the files, if the rows are read from plain files."""
         if not self.is_files:
             return []
-        return [unquote(f) for f in self.frame.inputFiles()] if self.sizes is None else list(self.sizes)
+        return input_files(self.frame) if self.sizes is None else list(self.sizes)
+
+    @cached_property
+    def roots(self) -> list[str]:
+        """The folders and files that the rows are read from, as far as Spark's plan tells them."""
+        leaves = self.frame._jdf.queryExecution().analyzed().collectLeaves()
+        relations = [leaves.apply(i) for i in range(leaves.size())]
+        found = []
+        for leaf in relations:
+            if leaf.getClass().getSimpleName().startswith("LogicalRelation"):
+                relation = leaf.relation()
+                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                    paths = relation.location().rootPaths()
+                    found += [str(paths.apply(i).toString()) for i in range(paths.size())]
+        return found
 
     @cached_property
     def _footers(self) -> list[Footer]:
@@ -94,15 +108,20 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
             if is_delta(spark, source):
                 return _delta_source(spark, source, name)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
-            frame = spark.read.parquet(source) if is_path else spark.table(source)
+            frame = spark.read.parquet(_to_read(spark, source)) if is_path else spark.table(source)
             own = _own_name(source, is_path)
         elif isinstance(source, Sequence):
-            frame = spark.read.parquet(*source)
+            frame = spark.read.parquet(*(_to_read(spark, path) for path in source))
         else:
             frame, is_files = source, False
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {_why_not(spark, source, error)}") from error
     return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
+
+
+def _to_read(spark: SparkSession, path: str) -> str:
+    """Return the path for Spark's reader: exactly this folder or file if there is one, else it may be a pattern."""
+    return escape_glob(path) if has_pattern(path) and Folder(spark, path).exists() else path
 
 
 def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
@@ -116,7 +135,7 @@ def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
 def _own_name(source: str, is_path: bool) -> str:
     """The last part of a path or name."""
     if is_path:
-        return source.rstrip("/`").rsplit("/", 1)[-1].removesuffix(".parquet")
+        return (path_in_backticks(source, "delta") or source).rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
     return source.rsplit(".", 1)[-1].strip("`")
 
 

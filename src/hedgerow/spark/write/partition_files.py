@@ -51,7 +51,7 @@ def placed(
     spark = frame.sparkSession
     keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
     # The types are told, for a time without a zone would be taken for one in the session's zone.
-    types = [*(frame.schema[c].dataType for c in partitions), IntegerType(), IntegerType()]
+    types = [*(field.dataType for field in frame.select(*names).schema.fields), IntegerType(), IntegerType()]
     told = StructType(list(map(StructField, [*keys.column_names, FILE], types)))
     places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), told)
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))

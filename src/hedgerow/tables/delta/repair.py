@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _describe(
         with step(log.spark, "collecting statistics"):
             at = _as_written(log, written.get(segment.id)) or snapshot
             entry = _described(log, segment, snapshot, at, joins, items, lost, verb)
-        update_list(log, lambda listed, old=segment.id, new=entry: _exchanged(listed, old, new))  # type: ignore[misc]
+        update_list(log, partial(_exchanged, log.path, verb, segment.id, entry))
     if segments:
         done = operation(verb, snapshot.version, None)
         update_list(log, lambda listed: replace(listed, operations=(*listed.operations, done)))
@@ -130,8 +131,10 @@ def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
     return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)
 
 
-def _exchanged(listed: SegmentList, old: str, new: SegmentEntry) -> SegmentList:
-    """The list with the entry in the place of the old one, if that is still there."""
+def _exchanged(path: str, verb: str, old: str, new: SegmentEntry, listed: SegmentList) -> SegmentList:
+    """The list with the entry in the place of the old one; HedgerowError if another process took that out."""
+    if all(entry.id != old for entry in listed.segments):
+        raise HedgerowError(f"the index of {path} was changed meanwhile, so it is not {verb}ed: try again")
     segments = tuple(new if entry.id == old else entry for entry in listed.segments)
     done = tuple({**o, "segment": new.id} if o.get("segment") == old else o for o in listed.operations)
     return replace(listed, segments=segments, operations=done)

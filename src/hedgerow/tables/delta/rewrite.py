@@ -7,15 +7,15 @@ Only the commit is visible to others. A run that is killed before it leaves file
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.layouts.base import Layout
@@ -30,7 +30,8 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
-from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, Written, delta_log, type_text
+from hedgerow.spark.storage.delta_log import Conflict, DeltaLog, Snapshot, delta_log, type_text
+from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.write.blocks import block_of_file, exact_writing
@@ -45,7 +46,7 @@ from hedgerow.tables.delta.segments import (
     without_segment,
     write_segment,
 )
-from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at
+from hedgerow.tables.delta.snapshot_files import file_names, footers_and_terms, schema_at, spark_schema_at
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, stale, to_store
@@ -53,6 +54,7 @@ from hedgerow.tables.stored_joins import StoredJoin, opened, schema_of_joins, st
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
 
@@ -92,8 +94,7 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
-    transaction = snapshot.rewrite()
-    written: Written | None = None
+    transaction = begin_rewrite(snapshot)
     segment: SegmentEntry | None = None
     try:
         with (
@@ -115,21 +116,22 @@ def _rewrite(log: DeltaLog, plan: Plan) -> None:
         done = {**operation("apply", None, added), **_workload_cost(plan.predicates, stats)}
         update_list(log, lambda m: with_segment(replace(m, name=m.name or plan.name), added, snapshot, done))
     except BaseException as error:
-        _undo(log, written, segment)
+        _undo(log, transaction, segment)
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
     try:
         version = transaction.commit(written, old, {"hedgerow": added.id})
     except Conflict:
-        _undo(log, written, segment)
+        _undo(log, transaction, segment)
         raise
     except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    update_list(log, lambda m: _with_version(m, added.id, version))
+    with _after_commit(f"{log.path} is rewritten, but its history does not tell the version"):
+        update_list(log, lambda m: _with_version(m, added.id, version))
 
 
 def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
@@ -142,11 +144,14 @@ def _prepared_snapshot(log: DeltaLog, plan: Plan) -> Snapshot:
     return log.snapshot()
 
 
-def _undo(log: DeltaLog, written: Written | None, segment: SegmentEntry | None) -> None:
+def _undo(log: DeltaLog, transaction: Rewrite, segment: SegmentEntry | None) -> None:
+    """Delete what a rewrite wrote that was not committed. The files of its segment stay for a day: readers may hold
+    the list that names it. A failure to delete is not reported: the error that ended the rewrite is."""
+    with suppress(HedgerowError, *spark_errors()):
+        transaction.give_up()
     if segment is not None:
-        update_list(log, lambda m: without_segment(m, segment.id))
-    if written is not None:
-        written.delete()
+        with suppress(HedgerowError, *spark_errors()):
+            update_list(log, lambda m: without_segment(m, segment.id))
 
 
 def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
@@ -261,16 +266,17 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
     check_names(frame.columns)
     snapshot = log.snapshot()
     schema, partitions, mark = schema_at(snapshot), snapshot.partition_columns, f"hedgerow-{uuid4().hex}"
-    joins = _joins_of(log, segment, frame)
     try:
+        rows, lacking = _with_lacking_columns(frame, snapshot)
+        joins = _joins_of(log, segment, rows)
         with (
             log.committing(),
             _exact_writing(snapshot),
             configured(log.spark, **settings_for(segment.layout)),
         ):
             least = int(segment.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(frame, segment.layout, schema, partitions, least, joins)
-            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing)
+            rows = placed(rows, segment.layout, schema, partitions, least, joins)
+            rows = _sorted_rows(rows, partitions, segment.layout, segment.entry.writing).drop(*lacking)
             options = {**options_of(segment.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
             rows.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
@@ -283,24 +289,58 @@ def append(log: DeltaLog, segment: Segment, frame: DataFrame) -> None:
             f"the append to {log.path} is not in its history, where another process may have taken its place: "
             "look whether the rows are there"
         )
-    after, before = log.snapshot(row[0]), log.snapshot(row[0] - 1)
+    with _after_commit(f"the rows are in {log.path}, but not in its index, so that every query reads them"):
+        _index_appended(log, segment, int(row[0]), joins)
+
+
+def _index_appended(log: DeltaLog, segment: Segment, version: int, joins: Joins) -> None:
+    """Describes the files that an append added in this version, as a segment of its own."""
+    after, before = log.snapshot(version), log.snapshot(version - 1)
     new = {n: int(after.files.sizes[i]) for n, i in after.files.place.items() if n not in before.files.place}
-    if new:
-        items = segment.entry.statistics
-        footers, known = footers_and_terms(after, new, items)
-        stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
-        joined = to_store(joins, (*items, *segment.layout.features))
-        entry = replace(
-            segment.entry,
-            schema=_stored_schema(after, joined),
-            settings=settings(log.spark),
-            columns=after.columns,
-            checksum=None,
-            joined=joined,
-        )
-        files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
-        added = write_segment(log, entry, None, stats, files)
-        update_list(log, lambda m: with_segment(m, added, after, operation("append", int(row[0]), added)))
+    if not new:
+        return
+    items = segment.entry.statistics
+    footers, known = footers_and_terms(after, new, items)
+    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
+    joined = to_store(joins, (*items, *segment.layout.features))
+    entry = replace(
+        segment.entry,
+        schema=_stored_schema(after, joined),
+        settings=settings(log.spark),
+        columns=after.columns,
+        checksum=None,
+        joined=joined,
+    )
+    files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+    added = write_segment(log, entry, None, stats, files)
+    update_list(log, lambda m: with_segment(m, added, after, operation("append", version, added)))
+
+
+@contextmanager
+def _after_commit(done: str) -> Iterator[None]:
+    """Warns about a failure after the commit: an error would say that nothing was done."""
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+    try:
+        yield
+    except failures as error:
+        advise(f"{done}: {first_line(error)}")
+
+
+def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
+    """Return the rows with the columns that they lack, for the layout to look at, and the names of these columns.
+
+    Delta gives such columns their values when it writes: generated ones by their expressions, which are used here too.
+    Other columns are NULL here, so an identity column or a default decides nothing about where a row goes."""
+    from pyspark.sql import functions as f
+
+    given = {name.lower() for name in frame.columns}
+    lacking = {x.name: x.dataType for x in spark_schema_at(snapshot).fields if x.name.lower() not in given}
+    expressions = {name: snapshot.fields[name]["metadata"].get(_GENERATED) for name in lacking}
+    nulls = {name: f.lit(None).cast(kind) for name, kind in lacking.items() if expressions[name] is None}
+    generated = {
+        name: f.expr(expressions[name]).cast(kind) for name, kind in lacking.items() if expressions[name] is not None
+    }
+    return frame.withColumns(nulls).withColumns(generated), list(lacking)
 
 
 def _joins_of(log: DeltaLog, segment: Segment, frame: DataFrame) -> Joins:
@@ -329,7 +369,7 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
     old = sorted(set(before.files.names) - set(after.files.names))
     if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
-    transaction = snapshot.rewrite()
+    transaction = begin_rewrite(snapshot)
     try:
         version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {segment.id}"})
     except spark_errors() as error:
@@ -343,4 +383,5 @@ def roll_back(log: DeltaLog, listed: SegmentList, segments: Sequence[Segment]) -
         kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in listed.operations]
         return replace(listed, operations=(*kept, done_now))
 
-    update_list(log, with_rollback)
+    with _after_commit(f"the last rewrite of {log.path} is taken back, but its history does not tell"):
+        update_list(log, with_rollback)

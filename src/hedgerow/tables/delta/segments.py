@@ -9,13 +9,16 @@ written before its files are committed: if the commit fails, it describes files 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.without_columns import without_columns
@@ -23,14 +26,17 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.delta.segment_list import SegmentEntry, SegmentList, list_name, newest_list, read_list
 from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 
 _MAX_KEPT = 10  # older lists, for readers that still use them, and segments without a file, for older versions
+_LIST = re.compile(rf"delta-\d+\.json({PARTIAL})?")
+_PART = re.compile(rf"((index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)({PARTIAL})?")
 _DAY_SECONDS = 24 * 3600
 
 
@@ -100,11 +106,11 @@ def update_list(log: DeltaLog, change: Callable[[SegmentList], SegmentList]) -> 
             break
     used = {part for entry in changed.segments for part in (entry.id, entry.layout)}
     for name in side.sizes():
-        kind, _, key = name.partition(".")[0].partition("-")
-        if kind == "delta" and key.isdigit():
+        key = name.partition(".")[0].partition("-")[2]
+        if _LIST.fullmatch(name):
             is_old = int(key) <= number + 1 - _MAX_KEPT
         else:  # left by a killed run; a younger file may belong to a run that will still list it
-            is_old = kind in ("index", "files", "layout") and key not in used and side.age(name) > _DAY_SECONDS
+            is_old = bool(_PART.fullmatch(name)) and key not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             side.delete(name)
 
@@ -119,8 +125,14 @@ def write_segment(
     if layout is not None:
         written[f"layout-{own}.json"] = layout_to_json(layout).encode()
         entry, shared = replace(entry, layout=own), {}
-    for name, data in written.items():
-        side.write(name, data)
+    try:
+        for name, data in written.items():
+            side.write(name, data)
+    except BaseException:
+        with suppress(HedgerowError, *spark_errors()):
+            for name in written:
+                side.delete(name)
+        raise
     return replace(entry, id=own, seals={**shared, **{name: digest(data) for name, data in written.items()}})
 
 

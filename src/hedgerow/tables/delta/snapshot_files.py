@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.layouts.base import sql_of
 from hedgerow.core.predicates.sql_text import quote_name
@@ -17,23 +16,35 @@ from hedgerow.spark.compute.evaluate import Item
 from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, known_terms
+from hedgerow.spark.storage.paths import added_name
 from hedgerow.spark.storage.source import schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:
     return schema_of_fields(list(snapshot.fields.values()))
 
 
+def spark_schema_at(snapshot: Snapshot) -> StructType:
+    return _struct(list(snapshot.fields.values()))
+
+
 def schema_of_fields(fields: Sequence[Any]) -> dict[str, Type]:
     """The schema, from the columns in Delta's JSON."""
+    return schema_of(_struct(fields))
+
+
+def _struct(fields: Sequence[Any]) -> StructType:
     from pyspark.sql.types import StructType
 
-    return schema_of(StructType.fromJson({"type": "struct", "fields": deepcopy(fields)}))  # fromJson changes its input
+    return StructType.fromJson({"type": "struct", "fields": deepcopy(fields)})  # fromJson changes its input
 
 
 def file_names(names: Iterable[str]) -> list[str]:
     """The last part of each file's path, as in the column `_metadata.file_name`."""
-    return [unquote(name).rsplit("/", 1)[-1] for name in names]
+    return list(map(added_name, names))
 
 
 def footers_at(

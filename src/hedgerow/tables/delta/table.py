@@ -36,7 +36,8 @@ from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, meaning
-from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log, plain_path
+from hedgerow.spark.storage.delta_log import DeltaLog, Snapshot, delta_log
+from hedgerow.spark.storage.paths import input_files, plain_path
 from hedgerow.tables.base import facts_as_html
 from hedgerow.tables.delta.repair import relearn, repair
 from hedgerow.tables.delta.rewrite import append, lay_out, roll_back
@@ -122,7 +123,7 @@ class DeltaTable:
 
     def files(self, where: str | None = None, version: int | None = None) -> list[str]:
         """The names of the files that a query with this condition opens, unindexed files included."""
-        opened = set(map(plain_path, self.read(where, version=version).inputFiles()))
+        opened = set(map(plain_path, input_files(self.read(where, version=version))))
         return [n for n in self.snapshot(version).files.names if plain_path(self.log.full_path(n)) in opened]
 
     def skipped(self, predicates: Sequence[Predicate], snapshot: Snapshot) -> list[Bools]:

@@ -8,6 +8,7 @@ whoever opens the table next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from uuid import uuid4
@@ -18,12 +19,12 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import SIDE
 from hedgerow.tables.parquet.stored import StoredParquet, data_files
 
-_DRAFT = "append-"
+_DRAFT = re.compile(r"append-[0-9a-f]{8}")
 
 
 def new_draft(table: StoredParquet) -> StoredParquet:
     """An empty table in the hidden folder of an append, in the state of the table."""
-    return _draft(table, f"{SIDE}/{_DRAFT}{uuid4().hex[:8]}")
+    return _draft(table, f"{SIDE}/append-{uuid4().hex[:8]}")
 
 
 def _draft(table: StoredParquet, place: str) -> StoredParquet:
@@ -65,4 +66,4 @@ def finish_appends(table: StoredParquet) -> None:
 
 def drafts(table: StoredParquet) -> list[str]:
     """The folders of appends that are at work, or were killed."""
-    return sorted(f"{SIDE}/{n}" for n, size in table.side.sizes().items() if size < 0 and n.startswith(_DRAFT))
+    return sorted(f"{SIDE}/{n}" for n, size in table.side.sizes().items() if size < 0 and _DRAFT.fullmatch(n))

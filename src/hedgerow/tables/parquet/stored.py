@@ -30,7 +30,8 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import configured, is_remote
-from hedgerow.spark.storage.folder import Folder, escape_glob
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.known_files import SIDE, KnownFiles
@@ -186,10 +187,11 @@ def old_place(last: str) -> str:
 
 def bring_back(spark: SparkSession, path: str) -> bool:
     """Gives a table its name again if a run was killed while it replaced it; whether that was so."""
-    around, old = Folder(spark, partial_place(path)[0]), old_place(path.rstrip("/").rpartition("/")[2])
-    if Folder(spark, path).exists() or not around.exists(old):
+    parent, _, last = Folder(spark, path).resolved().rpartition("/")
+    around, old = Folder(spark, parent), old_place(last)
+    if not last or around.exists(last) or not around.exists(old):
         return False
-    around.move(old, path.rstrip("/").rpartition("/")[2])
+    around.move(old, last)
     return True
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -20,6 +19,8 @@ from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import input_files
 from hedgerow.sql.plain import plain_condition
 from hedgerow.tables.base import LacksCapability, facts_as_html
 from hedgerow.tables.explained import UNKNOWN, Explained, Group, explained
@@ -66,15 +67,10 @@ class ParquetTable(StoredParquet):
 
     def files(self, where: str | None = None) -> list[str]:
         """The names of the files that a query with this condition opens, unindexed files included."""
-        inside = self.path.rstrip("/") + "/"
-        paths = (unquote(path).removeprefix("file://").removeprefix("file:") for path in self._opened(where))
-        return sorted(path.rpartition(inside)[2] for path in paths)
-
-    def _opened(self, where: str | None) -> list[str]:
         if is_remote(self.spark):
-            skipped = self.skipped_remotely(where)
-            return [f"{self.path}/{name}" for name in self.present() if name not in skipped]
-        return self.read(where).inputFiles()
+            return sorted(self.present().keys() - self.skipped_remotely(where))
+        root = Folder(self.spark, self.path).full_path
+        return sorted(path.removeprefix(f"{root}/") for path in input_files(self.read(where)))
 
     def opening(
         self, p: Predicate, columns: Sequence[str] | None = None, under: Mapping[str, str] | None = None

@@ -26,26 +26,19 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.spark.storage.footers import footers_of, known_terms
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
-from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.parquet.drafts import give_up, move_in, new_draft
+from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.manifest import Manifest, manifest_name, read_manifest
-from hedgerow.tables.parquet.stored import (
-    LAYOUT,
-    StoredParquet,
-    bring_back,
-    data_files,
-    is_half_done,
-    newest_manifest,
-    old_place,
-    partial_place,
-)
+from hedgerow.tables.parquet.stored import LAYOUT, StoredParquet, data_files, is_half_done, partial_place
+from hedgerow.tables.parquet.target import check_target
 from hedgerow.tables.sealed import digest
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.stored_joins import stale, to_store
@@ -53,7 +46,7 @@ from hedgerow.tables.stored_joins import stale, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_CHANGED = "{} was changed meanwhile, so it is not replaced: apply again"
+_NUMBERED = re.compile(rf"(?:manifest-(\d+)\.json|(?:index|files)-(\d+)-[0-9a-f]{{8}}\.arrow)(?:{PARTIAL})?")
 _MAX_KEPT_MANIFESTS = 10  # the newest, and some more for readers that still use an older one
 
 
@@ -208,18 +201,10 @@ def create(
     In an object store, where a move copies file by file, it is written in its place; its manifest completes it.
     With `copy_of`, it becomes a replica of that table and has to have the same rows."""
     spark = opened.frame.sparkSession
-    to = to.rstrip("/")
-    target, (around, partial) = Folder(spark, to), partial_place(to)
-    bring_back(spark, to)
-    state = newest_manifest(_side_of(target))
-    is_free = target.is_empty() or is_half_done(spark, to)
-    if not (is_free or overwrite):
-        raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
-    if target.is_store and not is_free and copy_of is None:
-        raise HedgerowError(
-            f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
-        )
-    place = to if target.is_store else f"{around}/{partial}"
+    others = {name: other.roots for name, other in joins.others.items()}
+    target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
+    around, partial = partial_place(target)
+    place = target if Folder(spark, target).is_store else f"{around}/{partial}"
     Folder(spark, place).delete()
     try:
         layout_bytes = layout_to_json(layout).encode()
@@ -245,12 +230,12 @@ def create(
         if copy_of is not None:
             check_same_rows(copy_of, went_in)
         commit(spark, place, replace(manifest, checksum=went_in), index, files)
-        if place != to:
-            _exchange(Folder(spark, around), partial, to.rpartition("/")[2], state)
+        if place != target:
+            exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     finally:
-        if place != to or is_half_done(spark, to):
+        if place != target or is_half_done(spark, target):
             Folder(spark, place).delete()
     spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
 
@@ -289,8 +274,8 @@ def commit(
         side.delete(manifest_name(number))
         raise
     for name in side.sizes():
-        match = re.match(r"(?:manifest|index|files)-(\d+)[-.]", name)
-        if match and int(match[1]) <= number - _MAX_KEPT_MANIFESTS:
+        match = _NUMBERED.fullmatch(name)
+        if match and int(match[1] or match[2]) <= number - _MAX_KEPT_MANIFESTS:
             side.delete(name)
     return True
 
@@ -302,33 +287,3 @@ def _check_follows(side: Folder, path: str, after: Manifest | None) -> None:
             if read_manifest(side, after.number, path).index == after.index:
                 return
         raise HedgerowError(f"another table took the place of {path} meanwhile, so nothing is changed")
-
-
-def _exchange(around: Folder, new: str, name: str, state: int) -> None:
-    """Replaces the folder `name` by `new`; the old one is deleted only after the new one is in place.
-
-    `state`: the newest manifest of the folder that is to be replaced; HedgerowError if it has a newer one by now."""
-    old = old_place(name)
-    around.delete(old)
-    was_there = around.exists(name)
-    if was_there:
-        around.move(name, old)
-    try:
-        if was_there and newest_manifest(_side_of(around, old)) != state:
-            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
-        around.move(new, name)
-        if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
-            around.delete(f"{name}/{new}")
-            raise HedgerowError(_CHANGED.format(f"{around.root}/{name}"))
-    except BaseException:
-        if was_there and around.exists(old):
-            around.delete(name)
-            around.move(old, name)
-        raise
-    if around.exists(f"{old}/{LOG}"):
-        around.move(f"{old}/{LOG}", f"{name}/{LOG}")
-    around.delete(old)
-
-
-def _side_of(around: Folder, name: str = "") -> Folder:
-    return Folder(around.spark, "/".join(part for part in (around.root, name, SIDE) if part))

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hedgerow.core.compiled_loop import compiled_loop
 
 LEAST_GAIN = 1e-6  # relative: a smaller gain may be nothing but rounding, and repeated for ever
 SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
 NEAREST = 256  # how many cells, at least, may follow the first one into a new block
 
 
-@njit(cache=True)
+@compiled_loop()
 def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float) -> float:
     """The weight of the queries that read block i and block k of `others` as one.
 
@@ -41,7 +42,7 @@ def _joined(blocks: Any, i: int, others: Any, k: int, clauses: Any, most: float)
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def _listed(may: Any) -> Any:
     """For each row of `may`, the list of its queries: all lists one after the other, and where each starts."""
     queries, starts = np.empty(may.sum(), np.int64), np.zeros(len(may) + 1, np.int64)
@@ -55,7 +56,7 @@ def _listed(may: Any) -> Any:
     return queries, starts
 
 
-@njit(cache=True)
+@compiled_loop()
 def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: float) -> float:
     """A cheap lower bound for `_joined`: the weight of the queries that read one of the two."""
     _, _, may, weight = blocks
@@ -69,7 +70,7 @@ def _at_least(blocks: Any, i: int, listed: Any, k: int, clauses: Any, most: floa
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def _look(blocks: Any, i: int, clauses: Any) -> None:
     """Recompute the queries that read block i, and their weight."""
     _, holds, may, weight = blocks
@@ -85,12 +86,12 @@ def _look(blocks: Any, i: int, clauses: Any) -> None:
             weight[i] += weights[q]
 
 
-@njit(cache=True)
+@compiled_loop()
 def _lack(rows: float, least: float) -> float:
     return max(0.0, least - rows)
 
 
-@njit(cache=True)
+@compiled_loop()
 def _try(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, look: bool) -> float:
     """Price of joining i and k: extra rows read, divided by the shortfall that the join removes; at most `limit`.
 
@@ -108,7 +109,7 @@ def _try(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, l
     return price
 
 
-@njit(cache=True)
+@compiled_loop()
 def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: float) -> Any:
     """The cheapest partner of block i, and its price. The most promising is tried first: it rules out most others."""
     near, bound = -1, np.inf
@@ -126,7 +127,7 @@ def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: 
     return at, price
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
     """Repeat the cheapest join of a block that is too small, until none is left; returns the new block of each.
 
@@ -172,7 +173,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
     return into
 
 
-@njit(cache=True)
+@compiled_loop()
 def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     """Move single cells to blocks where they cost less, if no block falls below `least`; returns the number moved.
 
@@ -226,7 +227,7 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     return moved
 
 
-@njit(cache=True)
+@compiled_loop()
 def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any) -> Any:
     """The cells that may be cheap to add to block k: the first NEAREST by a lower bound of their price for a row."""
     rows, _, _, weight = blocks
@@ -241,7 +242,7 @@ def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any)
     return np.flatnonzero(prices <= np.partition(prices, NEAREST)[NEAREST])
 
 
-@njit(cache=True)
+@compiled_loop()
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
     """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 

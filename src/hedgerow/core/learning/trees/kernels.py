@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True)
+@compiled_loop()
 def pack(truth: Any) -> Any:
     """Pack booleans, cuts x rows, into words of 64 rows."""
     cuts, rows = truth.shape
@@ -28,7 +28,7 @@ def pack(truth: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def count(bits: Any) -> Any:
     """How many bits of each row are set."""
     found = np.zeros(len(bits), np.int64)
@@ -41,7 +41,7 @@ def count(bits: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
     """The share of a clause's facts that do not hold on a set of rows."""
     facts, starts = clauses[0], clauses[1]
@@ -53,7 +53,7 @@ def lacking(c: int, clauses: Any, some: Any, other: Any) -> float:
     return share
 
 
-@njit(cache=True)
+@compiled_loop()
 def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
     """Whether none of a clause's facts holds on a set of rows."""
     facts, starts = clauses[0], clauses[1]
@@ -64,7 +64,7 @@ def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled_loop()
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
     """The weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
 
@@ -85,7 +85,7 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
     return total
 
 
-@njit(cache=True)
+@compiled_loop()
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """The open queries of a set of rows, and the cuts that occur in them.
 
@@ -117,7 +117,7 @@ def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     return found[:n], asked
 
 
-@njit(cache=True)
+@compiled_loop()
 def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """The clauses of these queries, which are open, without what is the same on every part of the set of rows: facts
     that never hold, and clauses that hold everywhere."""
@@ -153,7 +153,7 @@ def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     return new_facts[:m], new_fact_starts[: clause + 1], new_needs[:n], new_need_starts, weights[queries]
 
 
-@njit(cache=True)
+@compiled_loop()
 def sides(
     bits: Any,
     n: int,
@@ -186,7 +186,7 @@ def sides(
         right_some[cut], right_other[cut] = d != 0, e != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled_loop(nogil=True)
 def best_cut(
     bits: Any,
     n: int,
@@ -226,7 +226,7 @@ def best_cut(
     return best, most
 
 
-@njit(cache=True)
+@compiled_loop()
 def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
     """The rows of the cuts `kept`, reduced to the table rows on which cut c is TRUE (or is not), packed again."""
     rows = np.empty(n, np.int64)
@@ -244,7 +244,7 @@ def part(bits: Any, n: int, c: int, is_set: bool, kept: Any) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled_loop()
 def by_entropy(gain: float, share: float, eps: float) -> float:
     """The gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
     return gain if eps < 0 else gain / (eps - share * np.log2(share) - (1 - share) * np.log2(1 - share))

@@ -1,0 +1,163 @@
+"""Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE.
+
+    snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
+                                             others appended meanwhile: their rows are kept
+                                             others removed a file we read: Conflict, and nothing is changed
+
+The new files are invisible until the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.storage.delta_log import Snapshot, conflict_of
+from hedgerow.spark.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Delta's writer has a folder inside of the table as a field, and no option for it.
+_SET_FOLDER = "org$apache$spark$sql$delta$files$TransactionalWrite$_setter_$deltaDataSubdir_$eq"
+_MAX_WAIT_SECONDS = 20.0  # for tasks of a rewrite that failed
+
+
+def begin_rewrite(snapshot: Snapshot) -> Rewrite:
+    """Start a transaction on this version of the table."""
+    log = snapshot.log
+    jvm = log.jvm
+    java = log.java.startTransaction(log.catalog, jvm.scala.Option.apply(snapshot.java))
+    return Rewrite(snapshot, java, f"hedgerow-{uuid4().hex[:12]}")
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A transaction that replaces files and changes no row.
+
+    `folder`: the folder inside of the table for the files that it writes. No other transaction writes there, so all
+    files of a failed rewrite can be deleted, those that Delta has not told us of included."""
+
+    snapshot: Snapshot
+    java: Any
+    folder: str
+
+    def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
+        """Writes the frame's rows into new files, which are invisible until `commit`."""
+        context = self.snapshot.log.spark.sparkContext
+        context.addJobTag(self.folder)
+        try:
+            return self._written(frame, options)
+        finally:
+            context.removeJobTag(self.folder)
+
+    def _written(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
+        log = self.snapshot.log
+        jvm = log.jvm
+        utils = jvm.org.apache.spark.api.python.PythonUtils
+        conf = log.spark._jsparkSession.sessionState().conf()
+        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
+        some = jvm.scala.Option.apply(delta_options)
+        getattr(self.java, _SET_FOLDER)(jvm.scala.Option.apply(self.folder))
+        actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
+        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+
+    def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
+        """The action as JSON and in Java, not marked as new data.
+
+        `writeFiles` marks it so: then every append would conflict, and the change feed would show all rows."""
+        add_json = {**json.loads(add.json())["add"], "dataChange": False}
+        action = self.snapshot.log.jvm.org.apache.spark.sql.delta.actions.Action
+        return add_json, action.fromJson(json.dumps({"add": add_json}))
+
+    def give_up(self) -> None:
+        """Delete what was written, unless a commit has begun; tasks that still write are waited for."""
+        context = self.snapshot.log.spark.sparkContext
+        context.cancelJobsWithTag(self.folder)
+        tracker, until = context._jsc.sc().statusTracker(), time.monotonic() + _MAX_WAIT_SECONDS
+        while time.monotonic() < until and _active_tasks(tracker, self.folder):
+            time.sleep(0.1)
+        Folder(self.snapshot.log.spark, self.snapshot.log.path).delete(self.folder)
+
+    def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
+        """The files of an older version, ready to be committed again."""
+        listed = older.adds(names)
+        return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
+
+    def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
+        """Commits the rewrite and returns the new version; Conflict if another transaction came first."""
+        log = self.snapshot.log
+        jvm = log.jvm
+        utils, none, now = (
+            jvm.org.apache.spark.api.python.PythonUtils,
+            jvm.scala.Option.empty(),
+            int(time.time() * 1000),
+        )
+        gone = self.snapshot.adds(removed)
+        removes = [gone.get(i).removeWithTimestamp(now, False) for i in range(gone.size())]
+        self.java.trackFilesRead(utils.toSeq(gone))
+        self.java.trackReadPredicates(utils.toSeq([]), False, True)
+        sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
+        self._set_metrics(
+            numAddedFiles=len(sizes),
+            numRemovedFiles=len(removed),
+            numAddedBytes=sum(sizes),
+            numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
+        )
+        nothing = utils.toSeq([])
+        operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
+        try:
+            actions = utils.toSeq([java for _, java in added.actions] + removes)
+            with log.committing():
+                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
+        except spark_errors() as error:
+            conflict = conflict_of(error, log.path)
+            if conflict is None:
+                raise
+            raise conflict from error
+
+    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
+        tracking = self.snapshot.log.jvm.org.apache.spark.sql.delta.RowTracking
+        kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
+        return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
+
+    def _set_metrics(self, **metrics: int) -> None:
+        """Sets the metrics that DESCRIBE HISTORY shows beside the operation."""
+        spark, jvm = self.snapshot.log.spark, self.snapshot.log.jvm
+        java_metrics = {}
+        for name, value in metrics.items():
+            made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
+                spark._jsparkSession.sparkContext(), name
+            )
+            getattr(made, "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
+            java_metrics[name] = made
+        scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_metrics)
+        self.java.registerSQLMetrics(spark._jsparkSession, scala)
+
+
+@dataclass(frozen=True)
+class Written:
+    """New files as JSON and as Delta's own actions."""
+
+    snapshot: Snapshot
+    actions: list[tuple[dict[str, Any], Any]]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {add["path"]: int(add["size"]) for add, _ in self.actions}
+
+    def frame(self) -> DataFrame:
+        utils = self.snapshot.log.jvm.org.apache.spark.api.python.PythonUtils
+        return self.snapshot.frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
+
+
+def _active_tasks(tracker: Any, tag: str) -> int:
+    """The number of tasks that run in jobs with this tag."""
+    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag))
+    stages = (tracker.getStageInfo(stage) for job in jobs if job.isDefined() for stage in job.get().stageIds())
+    return sum(int(stage.get().numActiveTasks()) for stage in stages if stage.isDefined())

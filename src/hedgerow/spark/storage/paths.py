@@ -1,0 +1,107 @@
+"""Keeps paths as exact texts, as Hadoop's `Path` does: `x%20y` and `x y` are two folders.
+
+Three sources write paths encoded as URLs. Each is decoded by one function of this module, and nowhere else:
+
+    Delta's log: the path of an added file               `added_path`, `added_name`
+    Spark's lists of files, but not those of Delta       `files_by_folder`, `input_files`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SLASHES = re.compile(r"^file:/+")
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
+_GLOB = re.compile(r"([\\{}\[\]*?])")
+_IN_BACKTICKS = re.compile(r"(?i)(delta|parquet)\.`((?:[^`]|``)+)`")
+
+
+def plain_path(path: str) -> str:
+    """Return the path without `file:`, as users write it.
+
+    >>> plain_path("file:///lake/x%20y"), plain_path("s3a://lake/t")
+    ('/lake/x%20y', 's3a://lake/t')
+    """
+    return _SLASHES.sub("/", path)
+
+
+def escape_glob(path: str) -> str:
+    """Escape a path for Spark's reader, which reads brackets and braces as patterns."""
+    return _GLOB.sub(r"\\\1", path)
+
+
+def has_pattern(path: str) -> bool:
+    """True if Spark's reader takes the path for a pattern."""
+    return _GLOB.search(path) is not None
+
+
+def path_in_backticks(name: str, kind: str) -> str | None:
+    """Return the path that a name such as delta.`/lake/orders` holds; None for another name.
+
+    >>> path_in_backticks("delta.`/lake/a``b`", "delta")
+    '/lake/a`b'
+    """
+    match = _IN_BACKTICKS.fullmatch(name)
+    return match[2].replace("``", "`") if match and match[1].lower() == kind else None
+
+
+def added_path(name: str, root: str) -> str:
+    """Return the path of a file that Delta's log names; those of a shallow clone lie outside of the table.
+
+    >>> added_path("day=a%2520b/x.parquet", "/lake/a%20b")
+    '/lake/a%20b/day=a%20b/x.parquet'
+    """
+    return unquote(name) if _ABSOLUTE.match(name) else f"{root}/{unquote(name)}"
+
+
+def added_name(name: str) -> str:
+    """Return the last part of that path, as in the column `_metadata.file_name`."""
+    return unquote(name).rsplit("/", 1)[-1]
+
+
+def input_files(frame: DataFrame) -> list[str]:
+    """Return the paths of the files that the frame's scans list."""
+    return [file for files in files_by_folder(frame).values() for file in files]
+
+
+def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
+    """Return the files that the frame's scans list, each path once, by the folders that the scans read."""
+    folders: dict[str, dict[str, None]] = {}
+    for location in _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves()):
+        files, roots = list(location.inputFiles()), [str(root.toString()) for root in _each(location.rootPaths())]
+        if _is_of_delta(location):  # a table may have files elsewhere
+            folders.setdefault(roots[0], {}).update(dict.fromkeys(files))
+            continue
+        files = [_SLASHES.sub("file:/", unquote(url)) for url in files]
+        for file in files:
+            around = [root for root in roots if file.startswith(f"{root}/")]
+            folders.setdefault(max(around, key=len, default=file.rpartition("/")[0]), {})[file] = None
+    return {folder: list(files) for folder, files in folders.items()}
+
+
+def _locations(leaves: Any) -> Iterator[Any]:
+    """Yield the lists of files in these leaves of a plan, of either of Spark's readers."""
+    for leaf in _each(leaves):
+        kind = leaf.getClass().getSimpleName()
+        if kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+            yield leaf.relation().location()
+        elif kind == "DataSourceV2ScanRelation" and leaf.scan().getClass().getSimpleName() == "ParquetScan":
+            yield leaf.scan().fileIndex()
+
+
+def _is_of_delta(location: Any) -> bool:
+    """True if this list of files is Delta's own or is derived from one."""
+    kind = location.getClass()
+    while kind is not None and not str(kind.getName()).endswith(".TahoeFileIndex"):
+        kind = kind.getSuperclass()
+    return kind is not None
+
+
+def _each(seq: Any) -> Iterator[Any]:
+    return (seq.apply(i) for i in range(seq.size()))

@@ -1,0 +1,90 @@
+"""Puts a folder that was written in full into the place of another one.
+
+    orders -> .orders.hedgerow-old        moved aside
+    .orders.hedgerow-partial -> orders    looked at where it is now; else the old one is moved back
+    .orders.hedgerow-old                  deleted last
+
+A run that is killed between the two moves leaves no `orders`: `bring_back` then moves the old one back.
+"""
+
+from __future__ import annotations
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.parquet.manifest import manifest_name
+from hedgerow.tables.parquet.stored import newest_manifest, old_place
+from hedgerow.tables.parquet.target import Contents, look
+
+_CHANGED = "{} was changed meanwhile, so it is not replaced: apply again"
+
+
+def exchange(around: Folder, new: str, name: str, before: Contents, written: KnownFiles) -> None:
+    """Replace the folder `name` by `new`.
+
+    Args:
+        before: the contents of the folder `name` when writing began; HedgerowError if it has changed since.
+        written: the files of `new`.
+    """
+    old, shown = old_place(name), f"{around.root}/{name}".removeprefix("file://")
+    was_there = around.exists(name)
+    if was_there:
+        _finish_last(around, old, name)
+        around.move(name, old)
+    elif around.exists(old):  # another run has just moved it aside
+        raise HedgerowError(_CHANGED.format(shown))
+    try:
+        if was_there and look(_in(around, old)) != before:
+            raise HedgerowError(_CHANGED.format(shown))
+        around.move(new, name)
+        if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
+            around.delete(f"{name}/{new}")
+            raise HedgerowError(_CHANGED.format(shown))
+        if not _is_in_place(around, name, written):
+            raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
+    except BaseException:
+        _put_back(around, old if was_there else None, name, written)
+        raise
+    if was_there and look(_in(around, old)) == before:
+        _drop(around, old, name)
+
+
+def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
+    """True if all written files are there, and the manifest that lists them."""
+    now = around.sizes(name)
+    return written.visible_sizes.items() <= now.items() and around.exists(f"{name}/{SIDE}/{manifest_name(1)}")
+
+
+def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
+    """Delete the folder `name` if this run wrote it, and move the old folder back."""
+    if around.exists(name):
+        if not set(around.sizes(name)) <= {*written.visible_sizes, SIDE, "_SUCCESS"}:
+            return  # another process wrote it: the old folder stays where it is
+        around.delete(name)
+    if old is not None and around.exists(old):
+        around.move(old, name)
+
+
+def _finish_last(around: Folder, old: str, name: str) -> None:
+    """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is no table."""
+    if not around.exists(old):
+        return
+    if not newest_manifest(_in(around, f"{name}/{SIDE}")):
+        shown = f"{around.root}/{old}".removeprefix("file://")
+        raise HedgerowError(f"{shown} holds what another run moved aside: move it elsewhere or delete it, then go on")
+    _drop(around, old, name)
+
+
+def _drop(around: Folder, old: str, name: str) -> None:
+    """Move the log of queries from the replaced folder into the new one, and delete the rest."""
+    if around.exists(f"{old}/{LOG}"):
+        if around.exists(f"{name}/{LOG}"):
+            for entry in around.sizes(f"{old}/{LOG}"):
+                around.move(f"{old}/{LOG}/{entry}", f"{name}/{LOG}/{entry}")
+        else:
+            around.move(f"{old}/{LOG}", f"{name}/{LOG}")
+    around.delete(old)
+
+
+def _in(around: Folder, name: str) -> Folder:
+    return Folder(around.spark, f"{around.root}/{name}")

@@ -1,0 +1,205 @@
+"""Checks that a table may be written to a place, and lists the contents that it would replace.
+
+Only a table that lies at exactly that place is replaced:
+
+    a table of Hedgerow's     part-....parquet   _hedgerow/ with the names that Hedgerow writes
+    a plain Parquet table     *.parquet of the same columns, also in folders `column=value`; _SUCCESS, _metadata
+
+All else is in the way, and named: other folders and files, links, a Delta table, tables around the place, a source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
+from hedgerow.spark.storage.footers import UNREADABLE, footers_of
+from hedgerow.tables.known_files import SIDE, TRIAL
+from hedgerow.tables.parquet.stored import bring_back, is_half_done, newest_manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DELTA = "_delta_log"
+_DATA = re.compile(r"[^_.].*\.parquet")
+_OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
+_PARTITION = re.compile(r"[^.=][^=]*=.+")
+_SIDE_FILE = re.compile(
+    r"(layout\.json|manifest-\d+\.json|(index|files)-\d+-[0-9a-f]{8}\.arrow|auto\.lock|rewrite_cost\.json)"
+    rf"({PARTIAL})?"
+)
+_WORK = re.compile(rf"append-[0-9a-f]{{8}}|{TRIAL}")  # drafts and trials of runs that were killed
+_IN_SIDE_FOLDERS = {
+    "copies": _DATA,
+    "log": re.compile(rf"[0-9a-f]{{32}}\.parquet({PARTIAL})?"),
+    "decisions": re.compile(rf".+-[0-9a-f]{{8}}\.json({PARTIAL})?"),
+}
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a folder as a table: data files with sizes, newest manifest, and paths that are no part of it."""
+
+    files: Mapping[str, int]
+    manifest: int
+    in_the_way: tuple[str, ...]
+    is_half_done: bool  # a write in an object store that never ended
+    is_empty: bool
+
+
+def look(folder: Folder) -> Contents:
+    """List the contents of the folder as those of a table; no file is opened."""
+    manifest = newest_manifest(Folder(folder.spark, f"{folder.root}/{SIDE}"))
+    half_done = is_half_done(folder.spark, folder.root)
+    files: dict[str, int] = {}
+    others = tuple(sorted(_others(folder, "", bool(manifest or half_done), half_done, files)))
+    return Contents(files, manifest, others, half_done, not (folder.sizes() or folder.links()))
+
+
+def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict[str, int]) -> Iterator[str]:
+    """Yield the paths below `at` that are no part of a table, and add its data files to `files`."""
+    sizes, links = folder.sizes(at), folder.links(at)
+    for name in {*sizes, *links}:
+        path, size = f"{at}/{name}".lstrip("/"), sizes.get(name, 0)
+        if name in links:
+            yield f"the link {path}"
+        elif size >= 0 and _DATA.fullmatch(name):
+            files[path] = size
+        elif size < 0 and name == SIDE and not at:
+            yield from _others_in_side(folder, path)
+        elif size < 0 and _PARTITION.fullmatch(name) and not managed:
+            yield from _others(folder, path, managed, half_done, files)
+        elif not (size >= 0 and _OF_SPARK.fullmatch(name)) and not (half_done and name == "_temporary"):
+            yield path
+
+
+def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
+    """Yield the paths in `_hedgerow` that have no name of Hedgerow's."""
+    sizes, links = folder.sizes(side), folder.links(side)
+    for name in {*sizes, *links}:
+        path, is_folder = f"{side}/{name}", sizes.get(name, 0) < 0
+        if name in links:
+            yield f"the link {path}"
+        elif is_folder and name == "replicas":
+            yield from _others_in_replicas(folder, path)
+        elif is_folder and name in _IN_SIDE_FOLDERS:
+            yield from _others_of(folder, path, _IN_SIDE_FOLDERS[name])
+        elif not (_WORK if is_folder else _SIDE_FILE).fullmatch(name) and not _OF_SPARK.fullmatch(name):
+            yield path
+
+
+def _others_in_replicas(folder: Folder, at: str) -> Iterator[str]:
+    links = folder.links(at)
+    yield from (f"the link {at}/{link}" for link in links)
+    for name, size in folder.sizes(at).items():
+        if size >= 0:
+            yield f"{at}/{name}"
+        elif name not in links:
+            contents = look(Folder(folder.spark, f"{folder.root}/{at}/{name}"))
+            yield from (f"{at}/{name}/{other}" for other in contents.in_the_way)
+
+
+def _others_of(folder: Folder, at: str, own: re.Pattern[str]) -> Iterator[str]:
+    sizes, links = folder.sizes(at), folder.links(at)
+    for name in {*sizes, *links}:
+        if name in links:
+            yield f"the link {at}/{name}"
+        elif sizes[name] < 0 or not (own.fullmatch(name) or _OF_SPARK.fullmatch(name)):
+            yield f"{at}/{name}"
+
+
+def check_target(
+    spark: SparkSession,
+    to: str,
+    overwrite: bool,
+    source: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    is_replica: bool = False,
+) -> tuple[str, Contents]:
+    """Return the resolved place to write a table to, with its contents; HedgerowError if none may be written there.
+
+    Args:
+        source: the folders and files that the rows are read from. The table at `to` may be the source itself.
+        others: those of other tables that are read, by their names.
+    """
+    place = Folder(spark, to).resolved()
+    target = Folder(spark, place)
+    wrong = target.occupied_by()
+    if wrong is not None:
+        raise HedgerowError(f"{to} is {wrong}, where no table is written: name a folder of its own")
+    if not is_replica:
+        _check_around(spark, to, place)
+    if not is_replica or target.is_store:  # on a disk, a replica may be read while another is written beside it
+        _check_sources(spark, to, place, source, others, is_replica)
+    bring_back(spark, place)
+    contents = look(target)
+    is_free = contents.is_empty or (target.is_store and contents.is_half_done and not contents.in_the_way)
+    if target.exists(_DELTA):
+        raise HedgerowError(f"{to} is a Delta table, which is not replaced: rewrite it in place, or name another path")
+    if is_free:
+        return place, contents
+    if not overwrite:
+        raise HedgerowError(f"{to} is not empty: name another place, or ask to overwrite it")
+    if target.is_store and not is_replica:
+        raise HedgerowError(
+            f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
+        )
+    others_there = contents.in_the_way or _not_of_one_table(target, contents)
+    if others_there:
+        raise HedgerowError(f"{to} is not replaced, for it holds more than one table's files: {_named(others_there)}")
+    return place, contents
+
+
+def _check_around(spark: SparkSession, to: str, place: str) -> None:
+    """Raise HedgerowError if the place lies inside of a table."""
+    parts = place.split("/")
+    if len(parts) > 1 and parts[-2] == SIDE and re.fullmatch(TRIAL, parts[-1]):
+        return  # a rewrite that is only timed
+    for end in range(len(parts) - 1, 3, -1):  # the first three are the file system
+        around = "/".join(parts[:end])
+        if parts[end - 1] in (SIDE, _DELTA) or any(Folder(spark, around).exists(name) for name in (SIDE, _DELTA)):
+            raise HedgerowError(f"{to} lies inside of the table {around.removeprefix('file://')}: name a place outside")
+
+
+def _check_sources(
+    spark: SparkSession,
+    to: str,
+    place: str,
+    source: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    is_replica: bool,
+) -> None:
+    """Raise HedgerowError if writing there would delete or change rows that are read."""
+
+    def spelled(roots: Sequence[str]) -> list[str]:
+        return [Folder(spark, root).resolved() for root in roots]
+
+    for read in spelled(source):
+        if is_within(read, place) and (read != place or is_replica):
+            raise HedgerowError(f"{to} is not replaced, for the source {read.removeprefix('file://')} lies in it")
+        if read != place and is_within(place, read) and not is_replica:
+            raise HedgerowError(f"{to} lies inside of the source {read.removeprefix('file://')}: name a place outside")
+    for name, roots in others.items():
+        if any(is_within(read, place) or is_within(place, read) for read in spelled(roots)):
+            raise HedgerowError(f"{to} is the place of {name}, which is read: name another place")
+
+
+def _not_of_one_table(target: Folder, contents: Contents) -> list[str]:
+    """Return the files of a plain table that are not Parquet, or have other columns than the first."""
+    if contents.manifest or contents.is_half_done or not contents.files:
+        return []
+    names = sorted(contents.files)
+    footers = footers_of(target, {name: contents.files[name] for name in names})
+    broken = [f"{n} (not Parquet)" for n, footer in zip(names, footers, strict=True) if footer.rows == UNREADABLE]
+    full = [(name, set(footer.columns)) for name, footer in zip(names, footers, strict=True) if footer.rows > 0]
+    return broken + [f"{name} (other columns than {full[0][0]})" for name, columns in full if columns != full[0][1]]
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
