@@ -266,9 +266,9 @@ def test_the_lock_lets_one_work_at_a_time(spark: SparkSession, delta_table: str)
         {**holder, "host": "x", "at": "2020-01-01T00:00:00+00:00"},
     ):
         lock.write_text(json.dumps(left_behind))
-        (lock.parent / "calibrate-of-killed").mkdir()
+        (lock.parent / "calibrate-0a1b2c3d").mkdir()
         with table_lock(folder) as other:
-            assert other is None and not (lock.parent / "calibrate-of-killed").exists()
+            assert other is None and not (lock.parent / "calibrate-0a1b2c3d").exists()
         assert not lock.exists()
 
 
