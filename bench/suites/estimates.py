@@ -72,7 +72,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow as hr
-    from hedgerow.pipeline.calibrate import items_in
+    from hedgerow.pipeline.calibrated_cost import count_items
 
     workload = hr.Workload.from_sql(texts)
     size = sum(file.stat().st_size for file in source.glob("*.parquet"))
@@ -83,7 +83,7 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
     learned = hr.learn(spark, str(source), workload, seed=options.seed)
     rewritten = {}
     for most in ITEMS:
-        items, place = items_in(learned, most), f"{source}-{most}"
+        items, place = count_items(learned, most), f"{source}-{most}"
         progress(f"estimates: {source.name}, {items} conditions")
         begun = time.perf_counter()
         written = hr.apply(spark, str(source), learned, place, statistics=most)

@@ -242,10 +242,10 @@ def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
 
 
 def _lay_out_known(way: Way, half_life: float) -> None:
-    from hedgerow.pipeline.log import workload_of
+    from hedgerow.pilot.recent_queries import recent_workload
     from hedgerow.tables.query_log import QueryLog
 
-    workload = workload_of(QueryLog.of(way.spark, way.path), "requests", half_life=half_life)
+    workload, _ = recent_workload(QueryLog.of(way.spark, way.path), "requests", half_life)
     _lay_out(way, workload, exact=False, effort="quick")  # as the autopilot learns
 
 
@@ -266,20 +266,19 @@ def _by_hand(way: Way) -> None:
 
 def _pilot(way: Way, form: str, half_life: float) -> None:
     import hedgerow as hr
-    from hedgerow.core.learning.rewrite_choice import Limits
 
     begun = time.perf_counter()
     least = LEAST_BYTES[form]
-    limits = Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
+    limits = hr.Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
     decision = hr.autopilot(way.spark, way.path, half_life=half_life, period=7 * half_life, limits=limits)
     seconds = time.perf_counter() - begun
-    way.looks += decision.looked if decision.done else seconds
-    way.moves += seconds - decision.looked if decision.done else 0.0
+    way.looks += decision.search_seconds if decision.done else seconds
+    way.moves += seconds - decision.search_seconds if decision.done else 0.0
     progress(f"replay: {decision}")
     way.actions.append(decision.action)
-    if decision.done and decision.after is not None:
-        way.moved += decision.after["bytes"]
-        way.errors.append(round(decision.after["seconds"] / max(0.1, decision.cost), 2))
+    if decision.outcome is not None:
+        way.moved += decision.outcome.bytes
+        way.errors.append(round(decision.outcome.seconds / max(0.1, decision.cost), 2))
 
 
 def _regrets(way: Way, other: Way) -> list[float]:

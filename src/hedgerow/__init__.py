@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow.core.errors import HedgerowError as HedgerowError
     from hedgerow.core.errors import HedgerowWarning as HedgerowWarning
-    from hedgerow.core.learning.rewrite_choice import Limits as Limits
     from hedgerow.core.workload.score import Score as Score
+    from hedgerow.picture.show import show as show
+    from hedgerow.pilot.autopilot import autopilot as autopilot
+    from hedgerow.pilot.calibrate import calibrate as calibrate
+    from hedgerow.pilot.decisions import decisions as decisions
+    from hedgerow.pilot.settings import Limits as Limits
     from hedgerow.pipeline.advise import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
-    from hedgerow.pipeline.autopilot import autopilot as autopilot
-    from hedgerow.pipeline.calibrate import calibrate as calibrate
-    from hedgerow.pipeline.decisions import decisions as decisions
     from hedgerow.pipeline.doctor import Finding as Finding
     from hedgerow.pipeline.doctor import doctor as doctor
     from hedgerow.pipeline.explain import explain as explain
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.learned import Learned as Learned
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
-    from hedgerow.pipeline.log import logged as logged
+    from hedgerow.pipeline.logged import logged as logged
     from hedgerow.pipeline.open import open_table as table
     from hedgerow.pipeline.open import read as read
     from hedgerow.pipeline.route import attach as attach
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.route import last_query as last_query
     from hedgerow.pipeline.route import route as route
     from hedgerow.pipeline.score import score as score
-    from hedgerow.pipeline.show import show as show
     from hedgerow.spark.start.session import local_session as local_session
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
@@ -48,7 +48,7 @@ _PUBLIC = {
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "Learned": "hedgerow.pipeline.learned:Learned",
     "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
-    "Limits": "hedgerow.core.learning.rewrite_choice:Limits",
+    "Limits": "hedgerow.pilot.settings:Limits",
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.workload.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
@@ -56,9 +56,9 @@ _PUBLIC = {
     "advise_each": "hedgerow.pipeline.advise:advise_each",
     "apply": "hedgerow.pipeline.apply:apply",
     "attach": "hedgerow.pipeline.route:attach",
-    "autopilot": "hedgerow.pipeline.autopilot:autopilot",
-    "calibrate": "hedgerow.pipeline.calibrate:calibrate",
-    "decisions": "hedgerow.pipeline.decisions:decisions",
+    "autopilot": "hedgerow.pilot.autopilot:autopilot",
+    "calibrate": "hedgerow.pilot.calibrate:calibrate",
+    "decisions": "hedgerow.pilot.decisions:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "last_query": "hedgerow.pipeline.route:last_query",
     "doctor": "hedgerow.pipeline.doctor:doctor",
@@ -67,12 +67,12 @@ _PUBLIC = {
     "learn": "hedgerow.pipeline.learn:learn",
     "local_session": "hedgerow.spark.start.session:local_session",
     "log": "hedgerow.pipeline.log:log",
-    "logged": "hedgerow.pipeline.log:logged",
+    "logged": "hedgerow.pipeline.logged:logged",
     "read": "hedgerow.pipeline.open:read",
     "route": "hedgerow.pipeline.route:route",
     "score": "hedgerow.pipeline.score:score",
     "session": "hedgerow.spark.start.session:session",
-    "show": "hedgerow.pipeline.show:show",
+    "show": "hedgerow.picture.show:show",
     "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = [

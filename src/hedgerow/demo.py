@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import hedgerow
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.pipeline.show import Shown
+from hedgerow.picture.show import Shown
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage import delta_log
 

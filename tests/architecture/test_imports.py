@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import hedgerow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"hedgerow": ROOT / "src" / "hedgerow", "bench": ROOT / "bench"}
 
@@ -39,6 +41,11 @@ def test_no_circles(package: str) -> None:
         TopologicalSorter({name: others - {package} for name, others in graph.items()}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_package_has_the_name_of_a_public_function() -> None:
+    """Once such a package is imported, it would hide the function."""
+    assert not set(hedgerow.__all__) & {name.split(".")[1] for name in modules("hedgerow") if "." in name}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -19,7 +19,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.pipeline.log import report, workload_of
+from hedgerow.pilot.recent_queries import recent_workload
+from hedgerow.pipeline.log import report
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting
 from tests.support.events_table import conditions, write_events
@@ -376,7 +377,7 @@ def test_a_time_to_come_leaves_the_others_their_weight(spark: SparkSession, copy
     log, now = QueryLog.of(spark, copy), datetime.now(timezone.utc).timestamp() * 1e6
     log.append([{**entry_of(n), "at": round(now - n * 1e6)} for n in range(3)])
     log.append([{**entry_of(3), "at": round(now + 300_000 * 365 * 86_400e6 / 3)}])
-    weights = [query.weight for query in workload_of(log, "events", half_life=7.0)]
+    weights = [query.weight for query in recent_workload(log, "events", 7.0)[0]]
     assert sum(weights) == pytest.approx(4, rel=1e-3)
 
 

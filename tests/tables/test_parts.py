@@ -26,7 +26,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.part import join_parts, with_joined_appends, write_layout, write_part
+from hedgerow.tables.part import join_parts, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.state import TableState, newest_state, operation, read_state, update_state
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_many_appends(spark: SparkSession, files: tuple[Path, KnownFiles, Stats]
     assert len(state.operations) == 30 == len(state.writes) == len(set(state.writes)) and len(state.parts) < 22
     assert state.parts[0].files == cuts[1], "the first write keeps its files to itself"
     assert [o["part"] for o in state.operations] == list(state.writes)
-    assert [name for part in where_conjuncts(side, state.parts) for name in part.known.names] == list(known.names)
+    assert [name for part in parts_of(side, state.parts) for name in part.known.names] == list(known.names)
     assert total(state.parts) == checksum(spark.read.parquet(str(folder)))
     table = hr.table(spark, str(folder))
     assert table.verify()["rows_compared"] == FILES * ROWS_OF_A_FILE and len(table.indexed().parts) == 1

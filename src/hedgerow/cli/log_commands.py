@@ -84,14 +84,14 @@ def auto(
             shadow=shadow,
             block_bytes=block_bytes,
         )
-    after = found.after or {}
+    outcome = found.outcome
     Output(as_json).answer(
-        asdict(found),
+        {**asdict(found), "done": found.done},
         {
             "decision": found.action + ("" if found.done or found.action == "nothing" else ", not done"),
             "because": "\n".join(found.reasons),
-            "took": f"{after['seconds']:,.1f} s, estimated {found.cost:,.1f} s" if after else None,
-            "written": after.get("path"),
+            "took": None if outcome is None else f"{outcome.seconds:,.1f} s, estimated {found.cost:,.1f} s",
+            "written": None if outcome is None else outcome.path,
         },
     )
 

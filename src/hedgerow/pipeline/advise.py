@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.effort import Effort
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, meant, warn
 from hedgerow.core.html import html_table
-from hedgerow.core.learning.rewrite_cost import cost_of
 from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed, estimates
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.normal_form import normalise
@@ -20,7 +19,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Workload, shape
 from hedgerow.core.workload.score import QueryScore
 from hedgerow.pipeline.block_sizes import in_best_blocks
-from hedgerow.pipeline.calibrate import calibrated, items_in
+from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, speed_of
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.open import open_table
@@ -30,6 +29,7 @@ from hedgerow.pipeline.table_problem import How, TableProblem
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.query_log import QueryLog
 
@@ -286,9 +286,9 @@ def _rewrite_seconds(
     """The seconds of a rewrite, and what they are known from."""
     if speed is None or option.learned is None:
         return None, ""
-    model = cost_of(calibrated(spark, QueryLog.of(spark, source))) if isinstance(source, str) else None
-    if model is not None:
-        return model.seconds(opened.size, items_in(option.learned)), "what calibrate timed"
+    cost = calibrated_cost(Folder(spark, QueryLog.of(spark, source).root)) if isinstance(source, str) else None
+    if cost is not None:
+        return cost.seconds(opened.size, count_items(option.learned)), "what calibrate timed"
     return _REWRITE_SCANS * speed.byte * opened.size, f"assumed to take as long as {_REWRITE_SCANS:.0f} scans"
 
 

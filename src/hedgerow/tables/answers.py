@@ -35,7 +35,7 @@ from hedgerow.tables.conditions import ConditionReader, Json
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
-from hedgerow.tables.part import join_parts
+from hedgerow.tables.part import join_parts, parts_of
 from hedgerow.tables.settings_fit import difference
 from hedgerow.tables.state import read_state
 from hedgerow.tables.stored import StoredTable
@@ -120,7 +120,7 @@ def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
     state, side = read_state(side_of(spark, path), int(request["state"])), side_of(spark, path)
     if is_delta != (state.kind == "delta"):
         return f"its index was written while it was a {state.kind.capitalize()} table"
-    parts = where_conjuncts(side, state.parts)
+    parts = parts_of(side, state.parts)
     differing = [difference(part.entry.settings, now) for part in parts]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)

@@ -162,7 +162,7 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
     *parts, newest = state.parts
     while parts and _can_join(parts[-1], newest):
         older = parts.pop()
-        both = where_conjuncts(side, (older, newest))
+        both = parts_of(side, (older, newest))
         if any(part.stored_index.cells is not None for part in both):
             return state
         checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
@@ -189,5 +189,5 @@ def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
     return replace(entry, seals={**seals, entry.names[0]: digest(data)})
 
 
-def where_conjuncts(side: Folder, entries: Iterable[Entry]) -> tuple[Part, ...]:
+def parts_of(side: Folder, entries: Iterable[Entry]) -> tuple[Part, ...]:
     return tuple(Part(side, entry) for entry in entries)

@@ -14,7 +14,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.tables.formats import Format, Snapshot, schema_at
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.part import JoinedParts, Part, join_parts
+from hedgerow.tables.part import JoinedParts, Part, join_parts, parts_of
 from hedgerow.tables.state import TableState
 from hedgerow.tables.stored_joins import opened as opened_joins
 from hedgerow.tables.stored_joins import stale, usable
@@ -46,7 +46,7 @@ class StoredTable:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts, the newest last."""
-        return where_conjuncts(self.format.side, self.state.parts)
+        return parts_of(self.format.side, self.state.parts)
 
     @cached_property
     def written(self) -> dict[str, int]:

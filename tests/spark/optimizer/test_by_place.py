@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hedgerow.tables.parquet.table import ParquetTable
 from pyspark.sql import functions as f
 
 import hedgerow as hr
@@ -129,7 +128,7 @@ def table(
 
 
 def name_of(table: Any) -> str:
-    return f"{'parquet' if isinstance(table, ParquetTable) else 'delta'}.`{table.path}`"
+    return f"{'delta' if table.format.is_shared else 'parquet'}.`{table.path}`"
 
 
 def rows(query: Query, spark: SparkSession) -> list[str]:

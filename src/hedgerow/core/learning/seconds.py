@@ -1,4 +1,4 @@
-"""Estimates the seconds of a query from the files that it opens and the bytes that it reads."""
+"""Estimates seconds: of a query, from the files that it opens and the bytes that it reads; and of a rewrite."""
 
 from __future__ import annotations
 
@@ -47,6 +47,26 @@ class Speed:
         """The speed if everything takes so many times as long."""
         each = {query: factor * seconds for query, seconds in self.bytes_of.items()}
         return replace(self, query=factor * self.query, file=factor * self.file, byte=factor * self.byte, bytes_of=each)
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteCost:
+    """The seconds of a rewrite: a fixed part, one for each byte, and one for each byte and item in its index."""
+
+    fixed: float
+    byte: float
+    item: float = 0.0  # for each byte
+
+    def seconds(self, size: float, items: int) -> float:
+        return self.fixed + size * self.rate(items)
+
+    def rate(self, items: int) -> float:
+        """Return the seconds for each byte."""
+        return self.byte + items * self.item
+
+    def __str__(self) -> str:
+        each = f"{self.byte * (1 << 30):,.1f} s for each GB"
+        return f"{self.fixed:,.1f} s, {each}, and {self.item * 10 * (1 << 30):,.2f} s more for each ten conditions"
 
 
 @dataclass(frozen=True, slots=True)

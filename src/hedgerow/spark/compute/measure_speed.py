@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools, Floats
+from hedgerow.core.arrays import Floats
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, shape
 from hedgerow.spark.start.session import configured, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log
-from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.source import Source
 
@@ -29,7 +28,6 @@ _MAX_FILES = 32
 _PARTS = 4  # of a table, in which Spark skips what it can
 _COUNTS = 3  # of which the fastest counts
 _LEAST_SECONDS_OF_A_FILE = 0.0005
-_INDEXING = 1.5  # a rewrite with checks and index takes so many times as long as one by Spark alone
 
 
 def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str] = ()) -> Speed | None:
@@ -39,7 +37,7 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     if not source.files:
         return None
     shapes = _by_shape(source, queries)[:_MAX_SHAPES]
-    sizes = [source.rows * sum(source.widths[name] for name in _columns(source, some[0])) for some in shapes]
+    sizes = [source.rows * sum(source.widths[name] for name in columns_read(source, some[0])) for some in shapes]
     share = min(_MAX_FILES / len(source.files), _READ_BYTES * len(shapes) / max(1.0, sum(sizes)))
     # As many as are read at once: of one file alone all rows may be read by one task, which the others wait for.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
@@ -48,8 +46,8 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     count = len(parts[0])
     sizes = [max(1.0, size * count / len(source.files)) for size in sizes]
     try:
-        frames = [_frame(source, files) for files in parts]
-        short = _frame(source, parts[0][:1])
+        frames = [frame_of(source, files) for files in parts]
+        short = frame_of(source, parts[0][:1])
         for some in shapes:  # Java compiles what a query does when it first runs
             _seconds(_job(short, source, some[0]))
         took = _took(source, frames, shapes)
@@ -94,45 +92,8 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
     """The queries, those together that differ in literals only; what is asked most comes first."""
     found: dict[tuple[str, ...], list[Query]] = {}
     for query in queries:
-        found.setdefault((shape(query.predicate(source.name)), *_columns(source, query)), []).append(query)
+        found.setdefault((shape(query.predicate(source.name)), *columns_read(source, query)), []).append(query)
     return sorted(found.values(), key=lambda some: -sum(query.weight for query in some))
-
-
-def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
-    """The mean seconds of the queries in a table of which they open every file."""
-    count = len(source.files)
-    sizes = np.full(count, source.size / max(1, count))
-    return speed.query + float(seconds_in_files(source, speed, sizes, [(q, sizes >= 0) for q in queries]).sum())
-
-
-def seconds_in_files(source: Source, speed: Speed, sizes: Floats, opened: Sequence[tuple[Query, Bools]]) -> Floats:
-    """What a query spends in each of the table's files, in the mean; `opened`: which ones each query opens."""
-    whole, weights, spent = sum(source.widths.values()) or 1.0, 0.0, np.zeros(len(sizes))
-    for query, files in opened:
-        read = sum(source.widths[name] for name in _columns(source, query)) / whole
-        spent[files] += query.weight * (speed.file + speed.of_a_byte_now(query.id) * read * sizes[files])
-        weights += query.weight
-    return spent / weights
-
-
-def seconds_to_rewrite(source: Source, folder: str) -> float | None:
-    """The seconds that a rewrite takes for each byte: some files are read, divided, sorted and written to a new folder.
-
-    The folder is deleted. None if the table's files are not known, or cannot be read by themselves."""
-    some = source.files[: max(1, int(_READ_BYTES * len(source.files) / max(1.0, source.size)))]
-    if not some:
-        return None
-    frame = _frame(source, some)
-    column = next(iter(source.widths))
-    target = Folder(frame.sparkSession, folder)
-    begun = perf_counter()
-    try:
-        frame.repartitionByRange(column).sortWithinPartitions(column).write.parquet(folder)
-        return _INDEXING * (perf_counter() - begun) / (source.size * len(some) / len(source.files))
-    except spark_errors():
-        return None
-    finally:
-        target.delete()
 
 
 def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[float, float]:
@@ -141,7 +102,7 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[flo
     As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
     than to open it."""
     some = source.files[:_MAX_FILES]
-    first, all_ = _frame(source, some[:1]), _frame(source, some)
+    first, all_ = frame_of(source, some[:1]), frame_of(source, some)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one, many = (_fastest(frame.groupBy().count()) for frame in (first, all_))
         took = [[_seconds(_job(first.limit(1), source, query)) for query in (some[0], some[-1])] for some in shapes]
@@ -172,11 +133,13 @@ def _planning(source: Source, query: Query, files: DataFrame) -> float:
     return max(0.0, own - plain)
 
 
-def _frame(source: Source, files: Sequence[str]) -> DataFrame:
+def frame_of(source: Source, files: Sequence[str]) -> DataFrame:
+    """Return the rows of some of the source's files."""
     return source.frame.sparkSession.read.parquet(*map(escape_glob, files))
 
 
-def _columns(source: Source, query: Query) -> list[str]:
+def columns_read(source: Source, query: Query) -> list[str]:
+    """Return the source's columns that the query reads."""
     names = read_columns(query.columns(source.name), query.predicate(source.name))
     lower = None if names is None else {name.lower() for name in names}
     return [name for name in source.widths if lower is None or name.lower() in lower]
@@ -187,7 +150,7 @@ def _job(frame: DataFrame, source: Source, query: Query) -> DataFrame:
     them, another one may sum them up."""
     from pyspark.sql import functions as f
 
-    columns = _columns(source, query)
+    columns = columns_read(source, query)
     rows = frame.where(predicate_text(query.predicate(source.name)))
     return rows if len(columns) == len(source.widths) else rows.agg(f.count("*"), *(f.count(f.col(c)) for c in columns))
 

@@ -39,7 +39,7 @@ from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
 from hedgerow.tables.new_rows import check_names
-from hedgerow.tables.part import Part, with_joined_appends, write_layout, write_part
+from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored_joins import joins_of, to_store
@@ -122,7 +122,7 @@ def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, d
     """List one more part in the state; of parts without any file that exists, only the newest are kept."""
 
     def with_part(state: TableState, _: int) -> TableState:
-        dead = [part.id for part in where_conjuncts(table.side, state.parts) if not _is_there(part, snapshot)]
+        dead = [part.id for part in parts_of(table.side, state.parts) if not _is_there(part, snapshot)]
         kept = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
         changed = replace(state, name=state.name or name, parts=kept).with_part(entry, done)
         return with_joined_appends(table.side, changed)

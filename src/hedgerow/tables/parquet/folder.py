@@ -28,7 +28,7 @@ from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.entry import Fields, struct_of
 from hedgerow.tables.formats import LacksCapability
 from hedgerow.tables.known_files import SIDE
-from hedgerow.tables.part import Part
+from hedgerow.tables.part import Part, parts_of
 from hedgerow.tables.state import TableState, newest_state, read_state
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def open_folder(spark: SparkSession, path: str, number: int = 0) -> tuple[Parque
 
 def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolder:
     """Return the folder of a table in this state."""
-    return ParquetFolder(spark, path, state.parts[-1].fields, where_conjuncts(side_of(spark, path), state.parts))
+    return ParquetFolder(spark, path, state.parts[-1].fields, parts_of(side_of(spark, path), state.parts))
 
 
 def copy_code(layout: Any, block: int, cell: int) -> int:

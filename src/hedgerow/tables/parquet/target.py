@@ -29,7 +29,7 @@ _DELTA = "_delta_log"
 _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
 _PARTITION = re.compile(r"[^.=][^=]*=.+")
-_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|(?:auto\.lock|rewrite_runs\.json)(?:{PARTIAL})?")
+_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
 _WORK = re.compile(rf"append-[0-9a-f]{{8}}|{TRIAL}")  # drafts and trials of runs that were killed
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,

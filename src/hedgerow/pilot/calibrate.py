@@ -1,44 +1,44 @@
-"""calibrate: times a few small rewrites of a table, from which the seconds of a large one can be told."""
+"""calibrate: times a few small rewrites of a table, and fits the cost of a large one to them."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, HedgerowWarning
-from hedgerow.core.learning.rewrite_cost import RewriteCost, Run, cost_of
+from hedgerow.core.learning.seconds import RewriteCost
+from hedgerow.pilot.cost import Run, fitted_cost
+from hedgerow.pilot.lock import table_lock, trial_folder
 from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.calibrated_cost import count_items, save_cost
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.log import logged
-from hedgerow.pipeline.one_at_a_time import alone, trial_folder
+from hedgerow.pipeline.logged import logged
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RUNS = f"{SIDE}/rewrite_runs.json"
-_SIZES = (32 << 20, 128 << 20)  # about, of the parts that are rewritten
+_SIZES = (32 << 20, 128 << 20)  # bytes of the small parts, about
 
 
 @in_own_session
 def calibrate(
     spark: SparkSession, table: str, workload: Workload | None = None, learner: str = "qdtree", **how: Any
 ) -> RewriteCost:
-    """Rewrite two small parts of a table into a folder that is then deleted, with few conditions in the index and with
-    all; the autopilot estimates by what was timed, and by each real rewrite since.
+    """Rewrite two small parts of a table into a folder that is then deleted, and return the cost of a rewrite.
+
+    Each part is rewritten with few conditions in the index and with many. The autopilot estimates with this cost, and
+    corrects it by each real rewrite.
 
     Args:
         workload: the queries of the table; by default those of its log.
@@ -46,13 +46,13 @@ def calibrate(
     """
     log = QueryLog.of(spark, table)
     queries = logged(spark, table) if workload is None else workload
-    with alone(Folder(spark, log.root)) as holder:
+    with table_lock(Folder(spark, log.root)) as holder:
         if holder is not None:
             raise HedgerowError(f"another calibration or autopilot works on {table}: {holder}")
-        return _calibrated(spark, table, queries, log, learner, how)
+        return _calibrate(spark, table, queries, log, learner, how)
 
 
-def _calibrated(
+def _calibrate(
     spark: SparkSession, table: str, queries: Workload, log: QueryLog, learner: str, how: dict[str, Any]
 ) -> RewriteCost:
     with step(spark, "looking at the table"):
@@ -61,43 +61,28 @@ def _calibrated(
     if not parts[-1]:
         raise HedgerowError(f"the files of {table} are not known, so a part of it cannot be rewritten")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HedgerowWarning)  # of what is to be gained by a part of the table
+        warnings.simplefilter("ignore", HedgerowWarning)  # little is to be gained on a part of the table
         learned = learn(spark, parts[-1], queries, learner, table=source.name, **{"effort": "quick", **how})
     runs = []
     with step(spark, "rewriting small parts"):
         for items in (0, MAX_DESCRIBED_ITEMS):
-            _timed(spark, log, source, parts[0], learned, items)  # warms up
+            _time(spark, log, source, parts[0], learned, items)  # warms up
         for part in parts:
-            runs += [_timed(spark, log, source, part, learned, items) for items in (0, MAX_DESCRIBED_ITEMS)]
-    Folder(spark, log.root).write(_RUNS, json.dumps([asdict(run) for run in runs]).encode())
-    found = cost_of(runs)
-    assert found is not None
-    return found
-
-
-def calibrated(spark: SparkSession, log: QueryLog) -> list[Run]:
-    """The runs that `calibrate` timed on this table; none, if it was not called or its note is damaged."""
-    folder = Folder(spark, log.root)
-    try:
-        saved = folder.read_json(_RUNS) if folder.exists(_RUNS) else []
-        return [Run(float(run["size"]), int(run["items"]), float(run["seconds"])) for run in saved]
-    except (ValueError, KeyError, TypeError):
-        return []
-
-
-def items_in(learned: Learned, limit: int = MAX_DESCRIBED_ITEMS) -> int:
-    """How many items the index of a table in this layout describes."""
-    return len(items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, limit))
+            runs += [_time(spark, log, source, part, learned, items) for items in (0, MAX_DESCRIBED_ITEMS)]
+    cost = fitted_cost(runs)
+    assert cost is not None
+    save_cost(Folder(spark, log.root), cost)
+    return cost
 
 
 def _part(source: Source, size: int) -> list[str]:
+    """Return some files of about so many bytes."""
     count = round(size * len(source.files) / max(1.0, source.size))
     return list(source.files[: max(1, count)])
 
 
-def _timed(
-    spark: SparkSession, log: QueryLog, source: Source, files: Sequence[str], learned: Learned, most: int
-) -> Run:
+def _time(spark: SparkSession, log: QueryLog, source: Source, files: Sequence[str], learned: Learned, most: int) -> Run:
+    """Rewrite some files with at most so many items in the index; return the time that it took."""
     place = f"{log.root}/{trial_folder()}"
     begun = perf_counter()
     try:
@@ -109,4 +94,4 @@ def _timed(
     finally:
         Folder(spark, place).delete()
     seconds = perf_counter() - begun
-    return Run(source.size * len(files) / len(source.files), items_in(learned, most), seconds)
+    return Run(source.size * len(files) / len(source.files), count_items(learned, most), seconds)

@@ -1,4 +1,4 @@
-"""The files of a table that a rewrite may move by themselves: their sizes, and what queries spend in each."""
+"""The files of a table that a rewrite may move by themselves, with their sizes and the queries that open them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
-from hedgerow.core.workload.score import Score
+from hedgerow.pilot.speed import mean_seconds, seconds_as_it_is, seconds_in_files
 from hedgerow.spark.compute.evaluate import needed
-from hedgerow.spark.compute.measure_speed import seconds_as_it_is, seconds_in_files
 from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
@@ -24,10 +23,10 @@ from hedgerow.tables.managed import ManagedTable
 
 @dataclass(frozen=True)
 class Files:
-    """Where a table can only be moved as a whole, it counts as one file, and there is no `snapshot`.
+    """The files of a table. A table that can only be rewritten as a whole counts as one file, without a `snapshot`.
 
     `opened`: the files that each query opens. `is_new`: no index describes the file. `times`: how often its rows were
-    moved lately. `newest`: it was written in the newest layout, as `append` would write it.
+    rewritten recently. `newest`: it was written in the newest layout, as `append` would write it.
     """
 
     source: Source
@@ -40,7 +39,7 @@ class Files:
 
     @property
     def most_read(self) -> list[str]:
-        """The paths of the files that queries read, the most read first; none if that is not known."""
+        """The paths of the files that queries read, the most read first; empty if that is not known."""
         if self.snapshot is None:
             return []
         weight = np.zeros(len(self.sizes))
@@ -49,8 +48,8 @@ class Files:
         order = np.argsort(-weight, kind="stable")
         return [self.snapshot.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
 
-    def left_by_newest(self) -> float:
-        """The share of the files in the newest layout that a query opens: as much it would leave of other rows."""
+    def share_opened_of_newest(self) -> float:
+        """Return the mean share of bytes in the newest layout that a query opens: an estimate for rows to come."""
         size = float(self.sizes[self.newest].sum())
         weights = [query.weight for query, _ in self.opened]
         if not size or not sum(weights):
@@ -65,13 +64,13 @@ class Files:
         return np.ones(len(self.sizes), bool)
 
     def names(self, part: Bools) -> list[str] | None:
-        """The names of some files; None: of all of them."""
+        """Return the names of some files; None if these are all."""
         if self.snapshot is None or part.all():
             return None
         return [name for name, chosen in zip(self.snapshot.files.names, part, strict=True) if chosen]
 
     def part(self, part: Bools) -> Source:
-        """The rows of some files."""
+        """Return a source of the rows of some files."""
         names = self.names(part)
         if self.snapshot is None or names is None:
             return self.source
@@ -86,7 +85,7 @@ def files_of(
     workload: Workload,
     moved: Mapping[str, float],
 ) -> Files:
-    """The files of the newest version of a table; `moved`: how often the rows of some parts were, lately."""
+    """Return the files of the newest version of a table; `moved`: how often each part was moved recently."""
     if source.version is None:
         one = np.ones(1)
         return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one, np.zeros(1, bool))
@@ -112,7 +111,7 @@ def files_of(
 def _opened_by_footers(
     snapshot: Snapshot, table: str, opened: Sequence[tuple[Query, Bools]], some: Bools
 ) -> list[tuple[Query, Bools]]:
-    """The same without those of `some` files whose footers tell that no row matches: Delta or Spark skips these."""
+    """Leave out those of `some` files whose footers say that no row matches: Delta or Spark skips them."""
     places = np.flatnonzero(some)
     sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
     predicates = [query.predicate(table) for query, _ in opened]
@@ -127,7 +126,7 @@ def _opened_by_footers(
 
 
 def new_bytes(managed: ManagedTable | None) -> float:
-    """The bytes of a Delta table's files that no index describes, if they could get its newest layout as they are."""
+    """Return the bytes of a Delta table's files without an index; 0 if its newest layout does not fit their columns."""
     if managed is None or not managed.format.is_shared:
         return 0.0
     indexed = managed.indexed()
@@ -139,7 +138,7 @@ def new_bytes(managed: ManagedTable | None) -> float:
 def seconds_in(
     files: Files, managed: ManagedTable | None, queries: Sequence[Query], workload: Workload, speed: Speed
 ) -> Floats:
-    """Of each file, what a query spends in it, in the mean."""
+    """Return the mean seconds that a query spends in each file."""
     if files.opened:
         return seconds_in_files(files.source, speed, files.sizes, files.opened)
     if managed is None:
@@ -149,10 +148,17 @@ def seconds_in(
     return np.full(1, now - speed.query)
 
 
-def mean_seconds(score: Score, workload: Workload, source: Source, speed: Speed) -> float:
-    """Of the workload's queries, from what each reads less what Parquet skips here."""
-    weights = {query.id: query.weight for query in workload}
-    took = [
-        weights[q.id] * speed.now(q.id, q.blocks_read * score.blocks, source.size * q.bytes_read) for q in score.queries
-    ]
-    return sum(took) / sum(weights[q.id] for q in score.queries)
+def described_items(managed: ManagedTable | None) -> int:
+    """Return how many items the newest index of a table describes."""
+    return 0 if managed is None else len(managed.newest.entry.statistics)
+
+
+def newest_part(managed: ManagedTable) -> str:
+    """Return the id of the part that the last write added."""
+    return managed.newest.id
+
+
+def write_in_newest_layout(managed: ManagedTable | None, names: Sequence[str]) -> ManagedTable:
+    """Rewrite some files of a Delta table in its newest layout."""
+    assert managed is not None  # no other table has files without an index
+    return managed.lay_out(names)

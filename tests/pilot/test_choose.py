@@ -10,34 +10,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.rewrite_choice import Facts, Limits, choose, worth_moving
+from hedgerow.pilot.choose import choose, worth_moving
+from hedgerow.pilot.decision import Figures
+from hedgerow.pilot.settings import Limits
 
 GB = float(1 << 30)
 
 
-def facts(r: Random, saved: float) -> Facts:
+def some_figures(r: Random, saved: float) -> Figures:
     """A table of some size; all its queries together save `saved` times what a rewrite of it takes."""
     size, rate = r.uniform(1, 5000) * GB, r.uniform(1e-9, 1e-7)
     queries, then = r.randrange(10, 100_000), r.uniform(0.1, 5)
-    return Facts(size, size, queries, then + saved * size * rate / queries, then, rate)
+    return Figures(size, size, queries, then + saved * size * rate / queries, then, rate)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_never_if_it_costs_more_than_it_saves(seed: int) -> None:
     r = Random(seed)
-    found = choose(facts(r, r.uniform(-1, 1)))
+    found = choose(some_figures(r, r.uniform(-1, 1)))
     assert found.action == "nothing" and found.gain <= found.cost
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_always_if_it_saves_much(seed: int) -> None:
     r = Random(seed)
-    found = choose(facts(r, r.uniform(3, 30)))
+    found = choose(some_figures(r, r.uniform(3, 30)))
     assert found.action == "whole table" and found.gain > 2 * found.cost
 
 
 def test_a_table_of_50_mb_is_left_alone() -> None:
-    small = Facts(50 << 20, 50 << 20, 1e6, 5.0, 0.1, 1e-9)
+    small = Figures(50 << 20, 50 << 20, 1e6, 5.0, 0.1, 1e-9)
     assert choose(small).action == "nothing" and "50.0 MB" in choose(small).reasons[0]
 
 
@@ -46,12 +48,12 @@ def test_a_small_append_never_rewrites_a_big_table() -> None:
     sizes, seconds = np.full(41, GB), np.r_[np.full(40, 0.01), 0.2]
     part = worth_moving(seconds, sizes, np.ones(41, bool), 10_000, 1e-7)
     assert part.tolist() == [False] * 40 + [True]
-    found = choose(Facts(41 * GB, GB, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    found = choose(Figures(41 * GB, GB, 10_000, 1.2, 1.0, 1e-7, is_new=True))
     assert found.action == "new files" and found.cost == pytest.approx(GB * 1e-7)
     drifted = worth_moving(seconds + 0.2, sizes, np.ones(41, bool), 10_000, 1e-7)
     assert drifted.all()  # not because of the append
-    assert choose(Facts(41 * GB, 41 * GB, 10_000, 9.0, 0.5, 1e-7)).action == "whole table"
-    few = choose(Facts(GB, 1 << 20, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    assert choose(Figures(41 * GB, 41 * GB, 10_000, 9.0, 0.5, 1e-7)).action == "whole table"
+    few = choose(Figures(GB, 1 << 20, 10_000, 1.2, 1.0, 1e-7, is_new=True))
     assert few.action == "nothing" and "1.0 MB of new files wait for more" in few.reasons[0]
 
 
@@ -63,30 +65,30 @@ def test_files_of_which_queries_read_most_are_laid_out_alone() -> None:
     assert np.flatnonzero(worth(np.ones(10, bool), limits=Limits(most_bytes=1.5 * GB))).tolist() == [9]
     assert np.flatnonzero(worth(np.arange(10) != 9)).tolist() == [8]  # the worst was moved a moment ago
     assert np.flatnonzero(worth(np.ones(10, bool), left=0.9)).tolist() == [9]
-    found = choose(Facts(10 * GB, 2 * GB, 1000, 3.2, 0.7, 1e-7))
+    found = choose(Figures(10 * GB, 2 * GB, 1000, 3.2, 0.7, 1e-7))
     assert found.action == "worst files"
     assert found.reasons == ("worst files, 2.0 GB of 10.0 GB: saves 2,500 s in 1,000 queries, and takes 215 s",)
 
 
-def test_what_a_limit_forbids_tells_what_it_would_save() -> None:
-    facts = Facts(GB, GB, 10_000, 9.0, 1.0, 1e-7, days_since_whole=0.5)
-    found = choose(facts)
+def test_a_forbidden_rewrite_has_its_gain_and_cost() -> None:
+    figures = Figures(GB, GB, 10_000, 9.0, 1.0, 1e-7, days_since_whole=0.5)
+    found = choose(figures)
     assert found.action == "nothing" and "0.5 days ago" in found.reasons[0]
     assert found.gain == 80_000.0 and found.gain > Limits().margin * found.cost > 0
 
 
 def test_a_table_of_new_files_only_is_the_whole_table() -> None:
     """So it is after a rewrite that was killed just before its commit: there is an index, of none of its files."""
-    found = choose(Facts(GB, GB, 1e6, 5.0, 1.0, 1e-9, is_new=True))
+    found = choose(Figures(GB, GB, 1e6, 5.0, 1.0, 1e-9, is_new=True))
     assert found.action == "whole table" and len(found.reasons) == 1
 
 
-def test_no_row_moves_where_only_knowledge_is_missing() -> None:
-    same = Facts(10 * GB, 10 * GB, 1000, 5.0, 1.0, 1e-8, described=1.0)
+def test_no_row_moves_where_only_statistics_are_missing() -> None:
+    same = Figures(10 * GB, 10 * GB, 1000, 5.0, 1.0, 1e-8, seconds_described=1.0)
     assert choose(same).action == "statistics"
-    better = Facts(10 * GB, 10 * GB, 1000, 5.0, 0.5, 1e-8, described=1.0)
+    better = Figures(10 * GB, 10 * GB, 1000, 5.0, 0.5, 1e-8, seconds_described=1.0)
     assert choose(better).action == "whole table"
-    assert choose(Facts(10 * GB, 10 * GB, 1000, 5.0, 4.9, 1e-6, described=float("inf"))).action == "nothing"
+    assert choose(Figures(10 * GB, 10 * GB, 1000, 5.0, 4.9, 1e-6, seconds_described=float("inf"))).action == "nothing"
 
 
 seconds = st.floats(0, 100)
@@ -109,7 +111,7 @@ def test_bounds_hold_whatever_is_estimated(
     before: float,
 ) -> None:
     limits, part = Limits(), share * size
-    known = Facts(size, part, queries, now, then, rate, is_new, described, before * size, days_since_whole=0.5)
+    known = Figures(size, part, queries, now, then, rate, is_new, described, before * size, days_since_whole=0.5)
     found = choose(known, limits)
     amount = 0.0 if found.action in ("nothing", "statistics") else part
     assert found.action != "new files" or (is_new and part >= limits.least_new)
@@ -121,8 +123,8 @@ def test_bounds_hold_whatever_is_estimated(
 
 
 def test_money() -> None:
-    facts = Facts(size=1e9, part=1e9, queries=900, now=3.0, then=1.0, rate=1e-7, fixed=80.0, price=20.0)
-    choice = choose(facts)
+    figures = Figures(1e9, 1e9, 900, 3.0, 1.0, 1e-7, fixed_seconds=80.0, price=20.0)
+    choice = choose(figures)
     assert choice.reasons == ("whole table: saves 1,800 s (10.00) in 900 queries, and takes 180 s (1.00)",)
     assert (choice.gain, choice.cost) == (1800.0, 180.0)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.pipeline.show import Shown
+from hedgerow.picture.show import Shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

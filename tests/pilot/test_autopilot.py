@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Estimate, Speed
-from hedgerow.pipeline import autopilot as module
-from hedgerow.pipeline.calibrate import calibrated
-from hedgerow.pipeline.decisions import DECISIONS, Decision, note
-from hedgerow.pipeline.one_at_a_time import alone, utc_now
+from hedgerow.pilot import autopilot, look, search
+from hedgerow.pilot.decision import Decision, Figures
+from hedgerow.pilot.decisions import note
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import table_lock
+from hedgerow.pilot.settings import Limits
+from hedgerow.pipeline.calibrated_cost import calibrated_cost
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.delta_tables import data_files
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ANY_SIZE = Limits(least_bytes=0, least_new=0)
+ALWAYS_SEARCH = replace(ANY_SIZE, search_interval=0)
 SPEED = Speed(0.01, 0.01, 1e-6)
 HOW: dict[str, Any] = {"block_rows": 2000, "limits": ANY_SIZE}
 
@@ -41,9 +44,9 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which bytes take long; with the table of this test a real one spends its time otherwise."""
-    monkeypatch.setattr(module, "measured_speed", lambda source, queries, read: SPEED)
+    monkeypatch.setattr(look, "measured_speed", lambda source, queries, read: SPEED)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
-    monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-8)
+    monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-8)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
 
 
@@ -77,18 +80,17 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     before = rows(spark, delta_table)
     first = hr.autopilot(spark, delta_table, horizon=365, **HOW)
     assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
-    assert first.after is not None and first.after["bytes"] > 0
-    monkeypatch.setattr(module, "_LOOKS_PAID", 1)  # on a slow machine the log's 40 s would not pay for ten looks
-    again = hr.autopilot(spark, delta_table, **HOW)
+    assert first.outcome is not None and first.outcome.bytes > 0
+    # On a slow machine the log's 40 s would not pay for ten looks.
+    again = hr.autopilot(spark, delta_table, **{**HOW, "limits": replace(ANY_SIZE, search_interval=1)})
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
-    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
-    monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
+    monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
-    third = hr.autopilot(spark, delta_table, horizon=365, **{**HOW, "block_rows": 500})
-    assert third.action == "new files" and third.done and rows(spark, delta_table) == grown
-    assert third.after is not None and third.after["bytes"] < 0.6 * third.facts["size"]
+    third = hr.autopilot(spark, delta_table, horizon=365, block_rows=500, limits=ALWAYS_SEARCH)
+    assert third.action == "new files" and third.outcome is not None and rows(spark, delta_table) == grown
+    assert third.figures is not None and third.outcome.bytes < 0.6 * third.figures.table_bytes
     assert not hr.table(spark, delta_table).describe()["unknown_files"]
     hr.table(spark, delta_table).verify()
     assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
@@ -104,22 +106,22 @@ def test_new_files_get_the_layout_there_is(
     spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as it is too soon to look for another one, and only if it still serves the queries."""
-    monkeypatch.setattr(module, "measured_speed", None)  # nothing is measured
-    monkeypatch.setattr(module, "learned_layout", None)  # nor learned
+    monkeypatch.setattr(look, "measured_speed", None)  # nothing is measured
+    monkeypatch.setattr(search, "learned_layout", None)  # nor learned
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE number < 100"])
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 500, columns=["number"], table="t"))
     fill_log(spark, delta_table)
-    speed = {"query": 0.01, "file": 1e-4, "byte": 1e-4, "unskipped": 1.0}
-    long_look = Decision(utc_now(), delta_table, "nothing", (), {"fixed": 0.0, "rate": 1e-8}, looked=1e9, speed=speed)
-    note(Folder(spark, delta_table), long_look)
+    cheap = Figures(0, 0, 0, 0, 0, seconds_per_byte=1e-8)
+    long_search = Decision("nothing", (), cheap, search_seconds=1e9, speed=Speed(0.01, 1e-4, 1e-4))
+    note(Folder(spark, delta_table), long_search)
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     new = set(table.describe()["unknown_files"])
     old = set(table.files()) - new
     assert new and hr.autopilot(spark, delta_table, limits=Limits(least_bytes=0)).action == "nothing"
     found = hr.autopilot(spark, delta_table, horizon=365, limits=ANY_SIZE)
-    assert found.action == "new files" and found.done and found.looked == 0 and found.speed is None, found
-    assert "to look for a layout took" in found.reasons[0] and found.after is not None and "items" in found.after
+    assert found.action == "new files" and found.done and found.search_seconds == 0 and found.speed is None, found
+    assert "to look for a layout took" in found.reasons[0]
     now = hr.table(spark, delta_table)
     written = set(now.files()) - old
     assert rows(spark, delta_table) == grown
@@ -152,8 +154,7 @@ def test_of_a_table_of_others_the_files_that_queries_read(
 
 def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
-    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
-    monkeypatch.setattr(module, "_real_runs", lambda before: [])  # how long the rewrite took is the machine's affair
+    monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE id < 1000"])
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 1000, columns=["id"], table="t"))
     QueryLog.of(spark, delta_table).append(
@@ -162,19 +163,20 @@ def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatc
     table, before = hr.table(spark, delta_table), rows(spark, delta_table)
     files, newest = set(table.files()), set(table.files("id >= 6000"))
     assert 0 < len(newest) <= 3 < len(files)
-    found = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 250})
+    found = hr.autopilot(spark, delta_table, block_rows=250, limits=ALWAYS_SEARCH)
     assert found.action == "worst files" and found.done and rows(spark, delta_table) == before
     now = hr.table(spark, delta_table)
     assert files - set(now.files()) == newest
     assert len(now.files("id >= 6000 AND number < 50")) < len(now.files("id >= 6000"))
     assert not now.describe()["unknown_files"]
     now.verify()
-    assert found.after is not None and found.after["bytes"] == found.facts["part"] < 0.5 * found.facts["size"]
+    assert found.outcome is not None and found.figures is not None
+    assert found.outcome.bytes == found.figures.candidate_bytes < 0.5 * found.figures.table_bytes
     QueryLog.of(spark, delta_table).append([past_query(f"id >= 6000 AND id % 7 = {i % 7}", 0, i) for i in range(900)])
-    soon = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 250})
+    soon = hr.autopilot(spark, delta_table, block_rows=250, limits=ALWAYS_SEARCH)
     assert soon.action == "nothing" and "rewritten lately" in soon.reasons[-1]
-    later = Limits(least_bytes=0, least_new=0, cooldown=0)
-    assert hr.autopilot(spark, delta_table, dry_run=True, **{**HOW, "limits": later}).action == "worst files"
+    later = replace(ALWAYS_SEARCH, cooldown=0)
+    assert hr.autopilot(spark, delta_table, dry_run=True, block_rows=2000, limits=later).action == "worst files"
 
 
 @pytest.mark.long
@@ -182,7 +184,7 @@ def test_an_index_learns_what_queries_ask_now(
     spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows lie well, but the index does not know the expression that the new queries filter on."""
-    monkeypatch.setattr(module, "seconds_to_rewrite", lambda source, folder: 1e-5)
+    monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-5)
     early = hr.Workload.from_sql([f"SELECT id FROM t WHERE number < {n}" for n in range(10, 200, 10)])
     hr.apply(spark, delta_table, hr.learn(spark, delta_table, early, block_rows=500, table="t"))
     version = hr.table(spark, delta_table).describe()["version"]
@@ -215,18 +217,18 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     fill_log(spark, delta_table)
     small = hr.autopilot(spark, delta_table, block_rows=2000)
     assert small.action == "nothing" and "too little to gain" in small.reasons[0]
-    monkeypatch.setattr(module, "_LOOKS_PAID", 0)
-    rare = hr.autopilot(spark, delta_table, horizon=0.001, **HOW)
+    how = {**HOW, "limits": ALWAYS_SEARCH}
+    rare = hr.autopilot(spark, delta_table, horizon=0.001, **how)
     assert rare.action == "nothing" and "takes" in rare.reasons[0]
     with pytest.raises(hr.HedgerowError, match="joins are learned from several tables"):
-        hr.autopilot(spark, delta_table, horizon=1e6, learner="mto", **HOW)
+        hr.autopilot(spark, delta_table, horizon=1e6, learner="mto", **how)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "learned_layout", None)  # there is no need to learn
-        rarer = hr.autopilot(spark, delta_table, horizon=1e-6, **HOW)
+        patch.setattr(search, "learned_layout", None)  # there is no need to learn
+        rarer = hr.autopilot(spark, delta_table, horizon=1e-6, **how)
     assert rarer.action == "nothing" and "even if queries found nothing to read: whole table: saves" in rarer.reasons[0]
-    assert rarer.facts["now"] > rarer.facts["then"] == SPEED.query
+    assert rarer.figures is not None and rarer.figures.seconds_now > rarer.figures.seconds_then == SPEED.query
     monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
-    alike = hr.autopilot(spark, delta_table, horizon=1e6, **HOW)
+    alike = hr.autopilot(spark, delta_table, horizon=1e6, **how)
     assert alike.action == "nothing"  # within the error of the estimates
 
 
@@ -240,11 +242,13 @@ def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: 
     assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
     assert data_files(delta_table) == files
     assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
-    monkeypatch.setattr(module, "seconds_to_rewrite", None)  # the last look noted it
-    assert hr.autopilot(spark, delta_table, shadow=True, **HOW).facts["rate"] == shadow.facts["rate"]
+    monkeypatch.setattr(look, "seconds_to_rewrite", None)  # the last look noted it
+    again = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    assert again.figures is not None and shadow.figures is not None
+    assert again.figures.rewrite_cost == shadow.figures.rewrite_cost
 
 
-def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
+def test_the_lock_lets_one_work_at_a_time(spark: SparkSession, delta_table: str) -> None:
     fill_log(spark, delta_table)
     lock = Path(delta_table) / "_hedgerow" / "auto.lock"
     host = os.uname().nodename
@@ -262,14 +266,14 @@ def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
         {**holder, "host": "x", "at": "2020-01-01T00:00:00+00:00"},
     ):
         lock.write_text(json.dumps(left_behind))
-        (lock.parent / "calibrate-of-killed").mkdir()
-        with alone(folder) as other:
-            assert other is None and not (lock.parent / "calibrate-of-killed").exists()
+        (lock.parent / "calibrate-0a1b2c3d").mkdir()
+        with table_lock(folder) as other:
+            assert other is None and not (lock.parent / "calibrate-0a1b2c3d").exists()
         assert not lock.exists()
 
 
 @pytest.mark.long
-def test_damaged_notes_are_passed_over(spark: SparkSession, delta_table: str) -> None:
+def test_damaged_notes_are_left_out(spark: SparkSession, delta_table: str) -> None:
     fill_log(spark, delta_table)
     kept = hr.autopilot(spark, delta_table, shadow=True, **HOW)
     folder = Path(delta_table) / "_hedgerow" / "decisions"
@@ -289,7 +293,7 @@ def test_a_rewrite_that_fails_is_noted(spark: SparkSession, delta_table: str, mo
         raise hr.HedgerowError("somebody else was faster")
 
     fill_log(spark, delta_table)
-    monkeypatch.setattr(module, "apply", failing)
+    monkeypatch.setattr(autopilot, "apply", failing)
     with pytest.raises(hr.HedgerowError, match="somebody else"):
         hr.autopilot(spark, delta_table, **HOW)
     (noted,) = hr.decisions(spark, delta_table)
@@ -303,8 +307,8 @@ def test_no_more_is_saved_than_queries_take(spark: SparkSession, delta_table: st
     asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
     log.append([{**entry, "seconds": None if n % 2 else 0.02} for n, entry in enumerate(asked)])
     found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
-    assert found.facts["now"] == pytest.approx(0.02)
-    assert 0 < found.facts["then"] < 0.02
+    assert found.figures is not None and found.figures.seconds_now == pytest.approx(0.02)
+    assert 0 < found.figures.seconds_then < 0.02
 
 
 def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, delta_table: str) -> None:
@@ -314,7 +318,7 @@ def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, 
     log = QueryLog.of(spark, delta_table)
     log.append([{**entry, "seconds": 0.02 if entry in new else 0.001} for entry in (*gone, *new)])
     found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
-    assert 0.015 < found.facts["now"] < 0.02
+    assert found.figures is not None and 0.015 < found.figures.seconds_now < 0.02
 
 
 def test_a_few_megabytes_of_a_table_have_seconds_too(
@@ -327,6 +331,11 @@ def test_a_few_megabytes_of_a_table_have_seconds_too(
     assert found.action == "whole table", found
 
 
+def estimated(now: float, queries: float = 10.0) -> Figures:
+    """The figures of a decision after which a query takes this many seconds."""
+    return Figures(1e9, 1e9, queries, now, now, 0.0)
+
+
 def forty_seconds_lately(spark: SparkSession, table: str) -> datetime:
     """Fills the log: 200 queries long ago, and 40 since the time that is returned, of a second each."""
     log, begun = QueryLog.of(spark, table), datetime.now(timezone.utc) - timedelta(days=1)
@@ -335,121 +344,24 @@ def forty_seconds_lately(spark: SparkSession, table: str) -> datetime:
     return begun
 
 
-@pytest.mark.parametrize(("promised", "too_soon"), [(0.9, True), (0.5, False)])
-def test_queries_that_take_longer_than_promised_bring_a_look(
-    spark: SparkSession, delta_table: str, promised: float, too_soon: bool
+@pytest.mark.parametrize(("estimate", "too_soon"), [(0.9, True), (0.5, False)])
+def test_queries_that_take_longer_than_estimated_bring_a_search(
+    spark: SparkSession, delta_table: str, estimate: float, too_soon: bool
 ) -> None:
     """Sooner than those that take what the last look expected: 40 of them took a second each, and the look five."""
     begun = forty_seconds_lately(spark, delta_table).isoformat()
-    last = Decision(begun, delta_table, "nothing", (), {"now": promised, "then": promised}, looked=5.0)
+    last = Decision("nothing", (), estimated(estimate), search_seconds=5.0, at=begun)
     note(Folder(spark, delta_table), last)
     found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
 
-@pytest.mark.parametrize(("gain", "in_vain", "too_soon"), [(9, 0, False), (9, 1, False), (9, 2, True), (900, 2, False)])
-def test_looks_in_vain_grow_rarer(
-    spark: SparkSession, delta_table: str, gain: float, in_vain: int, too_soon: bool
-) -> None:
-    """Queries of 40 s pay for a look of 1.5 s, also for twice as many seconds, but not for four times; a look that
-    found what pays, and a limit forbade that, was not in vain."""
-    begun = forty_seconds_lately(spark, delta_table)
-    folder, promised = Folder(spark, delta_table), {"now": 0.95, "then": 0.95}
-    long_before = (begun - timedelta(hours=9)).isoformat()
-    note(folder, Decision(long_before, delta_table, "new files", (), promised, 9, 1, done=True, looked=1.5))
-    for n in range(in_vain):
-        at = (begun - timedelta(hours=n)).isoformat()
-        note(folder, Decision(at, delta_table, "nothing", (), promised, gain, 100, looked=1.5))
-    found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-    assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
-
-
-def test_a_decision_of_a_time_to_come_is_passed_over(spark: SparkSession, delta_table: str) -> None:
+def test_a_decision_of_a_time_to_come_is_left_out(spark: SparkSession, delta_table: str) -> None:
     """Noted by a machine whose clock was wrong: since then queries would take no seconds for years."""
     forty_seconds_lately(spark, delta_table)
     at = (datetime.now(timezone.utc) + timedelta(days=4000)).isoformat()
-    note(Folder(spark, delta_table), Decision(at, delta_table, "nothing", (), {"now": 0.9, "then": 0.9}, looked=1.5))
-    assert hr.autopilot(spark, delta_table, dry_run=True, **HOW).looked
-
-
-def test_what_was_refused_for_few_queries_is_looked_at_again(spark: SparkSession, delta_table: str) -> None:
-    """Once so many are expected that it and another look pay; though the queries took little since."""
-    QueryLog.of(spark, delta_table).append([past_query(f"number < {n}", 0, n) for n in range(40)])
-    folder, refused = Folder(spark, delta_table), {"queries": 10.0, "now": 1.0}
-    for gain, too_soon in ((300.0, True), (600.0, False)):  # 40 queries gain four times as much
-        last = Decision(utc_now(), delta_table, "nothing", (), refused, gain, cost=450.0, looked=1000.0)
-        note(folder, last)
-        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-        assert ("to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, DECISIONS).glob("*.json"):
-            file.unlink()
-
-
-def test_a_log_that_does_not_tell_what_queries_took(spark: SparkSession, delta_table: str) -> None:
-    """They take as long as the last look estimated, so that it is not too soon for another one for ever."""
-    asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
-    QueryLog.of(spark, delta_table).append([{**entry, "seconds": None} for entry in asked])
-    folder, before = Folder(spark, delta_table), datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat()
-    for mean, too_soon in ((0.02, True), (2.0, False)):
-        note(folder, Decision(before, delta_table, "nothing", (), {"now": mean, "then": mean}, looked=1.0))
-        found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
-        assert ("and to look for a layout took" in found.reasons[0]) == too_soon, found
-        for file in Path(delta_table, DECISIONS).glob("*.json"):
-            file.unlink()
-
-
-def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
-    log = QueryLog.of(spark, parquet)
-    log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])
-    from hedgerow.pipeline.log import span_of, workload_of
-
-    span = span_of(log, half_life=7)
-    assert span.mean == 1
-    assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
-    found = [(query.text.partition("WHERE ")[2], query.weight) for query in workload_of(log, "events", half_life=7)]
-    # Each of the two that are one query has half of their weight.
-    assert found == [("number < 5", pytest.approx(0.25)), *[("number < 6", pytest.approx(0.75))] * 2]
-
-
-def test_queries_that_nobody_asks_any_more_count_less(spark: SparkSession, parquet: str) -> None:
-    """Of a kind that was asked each day and then was not, whatever its literals were. The others count more, if there
-    are as many queries as before."""
-    from hedgerow.pipeline.log import workload_of
-
-    day, by_age = 1.001, [0.5 ** (1.001 * days / 7) for days in range(8)]
-    log = QueryLog.of(spark, parquet)
-
-    def weights(half_life: float | None) -> tuple[float, float]:
-        gone, daily = 0.0, 0.0
-        for query in workload_of(log, "events", half_life=half_life):
-            gone, daily = gone + query.weight * ("<" in query.text), daily + query.weight * ("<" not in query.text)
-        return gone, daily
-
-    log.append(
-        [
-            *(past_query(f"number < {days}", day * days, days) for days in range(4, 8)),
-            *(past_query("id = 7 AND number = 1", day * days, 10 + days) for days in range(8)),
-        ]
-    )
-    assert weights(None) == (4, 8)
-    gone, daily = 2**-3 * sum(by_age[4:]), sum(by_age)
-    assert weights(7) == (pytest.approx(gone, rel=1e-4), pytest.approx(daily, rel=1e-4))
-    log.append([past_query("id = 7 AND number = 2", 0.01 * n, 20 + n) for n in range(4)])
-    more = weights(7)
-    assert sum(more) == pytest.approx(sum(by_age) + sum(by_age[4:]) + 4, rel=1e-3)
-    assert more[0] / more[1] == pytest.approx(gone / (daily + 4), rel=1e-3)
-
-
-def test_queries_that_recur_are_seen_to_recur(spark: SparkSession, parquet: str) -> None:
-    """As if they had been asked one by one, a few times each."""
-    log = QueryLog.of(spark, parquet)
-    daily = [past_query("number < 5", day, day) for day in range(9)]
-    log.append([*daily, *(past_query(f"number < {n}", n - 9.5, n) for n in range(10, 15))])
-    workload = hr.logged(spark, parquet, "events")
-    came = [query.text.partition("number < ")[2] for query in workload]
-    assert came == ["5", "14", "5", "13", "12", "11", "10", "5"]
-    assert [query.weight for query in workload] == [3, 1, 3, 1, 1, 1, 1, 3]
-    assert len({query.id for query in workload}) == 8
+    note(Folder(spark, delta_table), Decision("nothing", (), estimated(0.9), search_seconds=1.5, at=at))
+    assert hr.autopilot(spark, delta_table, dry_run=True, **HOW).search_seconds
 
 
 @pytest.mark.long
@@ -462,14 +374,20 @@ def test_small_rewrites_tell_what_a_large_one_takes(spark: SparkSession, request
     cost = hr.calibrate(spark, table, block_rows=500)
     assert min(cost.fixed, cost.byte, cost.item) >= 0 and cost.seconds(1 << 30, 10) > 0
     side = Path(table, "_hedgerow")
-    assert sorted(p.name for p in side.iterdir() if not p.name.startswith(".")) == ["log", "rewrite_runs.json"]
+    assert sorted(p.name for p in side.iterdir() if not p.name.startswith(".")) == ["log", "rewrite_cost.json"]
     assert rows(spark, table, format_) == before
-    told = hr.autopilot(spark, table, dry_run=True, price=36.0, **HOW)
-    assert told.facts["rate"] >= cost.byte and told.facts["fixed"] == pytest.approx(cost.fixed)
-    assert "(" in told.reasons[-1]
-    (side / "rewrite_runs.json").write_text("rubbish")
-    assert hr.autopilot(spark, table, dry_run=True, **HOW).facts["rate"] == 1e-8  # of `seconds_follow_rows`
-    (side / ".rewrite_runs.json.crc").unlink()
-    for text in ("rubbish", "[1]", '{"size": 1}', '[{"size": [], "items": 1, "seconds": 2}]', '[{"size": 1}]'):
-        (side / "rewrite_runs.json").write_text(text)
-        assert not calibrated(spark, QueryLog.of(spark, table))
+    priced = hr.autopilot(spark, table, dry_run=True, price=36.0, **HOW)
+    assert priced.figures is not None and priced.figures.fixed_seconds == pytest.approx(cost.fixed)
+    assert priced.figures.seconds_per_byte >= cost.byte and "(" in priced.reasons[-1]
+    (side / "rewrite_cost.json").write_text("rubbish")
+    without = hr.autopilot(spark, table, dry_run=True, **HOW)
+    assert without.figures is not None and without.figures.seconds_per_byte == 1e-8  # of `seconds_follow_rows`
+    (side / ".rewrite_cost.json.crc").unlink()
+    for text in (
+        "rubbish",
+        "[1]",
+        '{"fixed": 1}',
+        *(f'{{"fixed": 1, "byte": {x}, "item": 0}}' for x in ("[]", -1, "NaN")),
+    ):
+        (side / "rewrite_cost.json").write_text(text)
+        assert calibrated_cost(Folder(spark, table)) is None

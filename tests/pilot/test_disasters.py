@@ -24,15 +24,15 @@ AUTOPILOT = """
 import json, resource, sys, time
 from pathlib import Path
 import hedgerow as hr
-from hedgerow.core.learning.rewrite_choice import Limits
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.pipeline import autopilot, estimate_seconds
+from hedgerow.pilot import look
+from hedgerow.pipeline import estimate_seconds
 path, limit, signal = sys.argv[1:]
 spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
 slow = lambda source, queries, read=(): Speed(0.01, 0.01, 1e-6)
-autopilot.measured_speed = estimate_seconds.measured_speed = slow
-autopilot.seconds_to_rewrite = lambda source, folder: 1e-8
-autopilot._LOOKS_PAID, estimate_seconds.SMALL_TABLE_BYTES = 0, 0
+look.measured_speed = estimate_seconds.measured_speed = slow
+look.seconds_to_rewrite = lambda source, folder: 1e-8
+estimate_seconds.SMALL_TABLE_BYTES = 0
 spark.read.format("delta").load(path).selectExpr("sum(id)", "max(text)").collect()  # loads what unpacks files
 java = spark._jvm.java.lang.ProcessHandle.current().pid()
 resource.prlimit(java, resource.RLIMIT_FSIZE, (int(limit), int(limit)))
@@ -40,7 +40,7 @@ print("begins", flush=True)
 while not Path(signal).exists():
     time.sleep(0.01)
 try:
-    limits = Limits(least_bytes=0, least_new=0, cooldown=0)
+    limits = hr.Limits(least_bytes=0, least_new=0, cooldown=0, search_interval=0)
     found = hr.autopilot(spark, path, horizon=3650, block_rows=2000, limits=limits)
     print(json.dumps([found.action, found.done, list(found.reasons)]))
 except hr.HedgerowError as error:

@@ -1,4 +1,4 @@
-"""One at a time: who changes a table by its log holds the table's lock meanwhile."""
+"""The lock of a table: autopilots and calibrations work on a table one at a time."""
 
 from __future__ import annotations
 
@@ -8,32 +8,24 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
 from uuid import uuid4
 
+from hedgerow.pilot.clock import days_since, utc_now
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import SIDE, TRIAL
 
 _LOCK = f"{SIDE}/auto.lock"
-_HOURS = 24.0  # after that, a lock whose process cannot be asked counts as left behind
-
-
-def utc_now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-
-
-def days_since(at: str) -> float:
-    return (datetime.now(timezone.utc) - datetime.fromisoformat(at)) / timedelta(days=1)
+_MAX_HOURS = 24.0  # An older lock of another machine counts as left behind: its process cannot be asked.
 
 
 def trial_folder() -> str:
-    """The name, inside of the table, of a new folder for a rewrite that is only timed."""
+    """Return the name, inside of the table, of a new folder for a rewrite that is only timed."""
     return f"{SIDE}/calibrate-{uuid4().hex[:8]}"
 
 
 @contextmanager
-def alone(folder: Folder) -> Iterator[str | None]:
-    """Holds the table's lock; gives who holds it, if that is another."""
+def table_lock(folder: Folder) -> Iterator[str | None]:
+    """Hold the table's lock while the body runs; give its holder if that is another process."""
     own = {"host": socket.gethostname(), "process": os.getpid(), "at": utc_now(), "id": uuid4().hex}
     text = json.dumps(own).encode()
     if not folder.write(_LOCK, text, new=True):
@@ -55,12 +47,12 @@ def alone(folder: Folder) -> Iterator[str | None]:
 
 
 def _holder(folder: Folder) -> str | None:
-    """Who holds the lock; None if that process is gone."""
+    """Return which process holds the lock; None if it is gone."""
     try:
         lock = folder.read_json(_LOCK)
         shown = f"process {int(lock['process'])} on {lock['host']} since {lock['at']}"
         if lock["host"] != socket.gethostname():
-            return shown if days_since(lock["at"]) * 24 < _HOURS else None
+            return shown if days_since(lock["at"]) * 24 < _MAX_HOURS else None
         os.kill(int(lock["process"]), 0)
         return shown
     except (ProcessLookupError, ValueError, KeyError, TypeError):

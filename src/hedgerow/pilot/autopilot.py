@@ -1,0 +1,109 @@
+"""autopilot: rewrites a table if its log of queries says that this pays, and notes why or why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.pilot.clock import days_since
+from hedgerow.pilot.decision import Decision, Outcome
+from hedgerow.pilot.decisions import decisions, note
+from hedgerow.pilot.files_to_move import newest_part, write_in_newest_layout
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import table_lock
+from hedgerow.pilot.look import Look, look_at
+from hedgerow.pilot.search import decide, decide_without_search
+from hedgerow.pilot.settings import DEFAULT_LIMITS, Limits, Request
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.open import open_table
+from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.query_log import QueryLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@in_own_session
+def autopilot(
+    spark: SparkSession,
+    table: str,
+    *,
+    to: str | None = None,
+    learner: str = "qdtree",
+    horizon: float | None = None,
+    half_life: float = 7.0,
+    period: float = 7.0,
+    price: float | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    dry_run: bool = False,
+    shadow: bool = False,
+    **how: Any,
+) -> Decision:
+    """Look at the table's log of queries, and rewrite the table if that saves more than it costs.
+
+    Args:
+        to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
+        horizon: days that the workload will last. By default as many queries are expected as the log has, with older
+            ones counting less.
+        half_life: days after which a logged query counts half. A seventh of it counts as a day in which a query of some
+            shape came or did not.
+        period: days in which `limits.rewrites` bounds how often a byte is rewritten.
+        price: of an hour of the cluster; the reasons then give gain and cost in money too.
+        limits: see `Limits`.
+        dry_run: decide, and neither write nor note anything.
+        shadow: decide and note it, but rewrite nothing.
+        how: for `learn`, such as block_bytes="128MB".
+    """
+    log = QueryLog.of(spark, table)
+    folder = Folder(spark, log.root)
+    request = Request(learner, how, horizon, half_life, period, price, limits)
+    with table_lock(folder) as holder:
+        if holder is not None:
+            return Decision("nothing", (f"another autopilot works on it: {holder}",))
+        past = [d for d in decisions(spark, table) if days_since(d.at) >= 0]  # a clock may have been wrong
+        decision, candidate = _decide(spark, table, log, request, History(past, period))
+        if candidate is not None and decision.action != "nothing" and not (dry_run or shadow):
+            try:
+                decision = _carry_out(spark, table, decision, candidate, log.is_delta, to)
+            except HedgerowError as error:
+                note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
+                raise
+        if not dry_run:
+            note(folder, decision)
+        return decision
+
+
+def _decide(
+    spark: SparkSession, table: str, log: QueryLog, request: Request, history: History
+) -> tuple[Decision, Look | None]:
+    begun, look = perf_counter(), look_at(spark, table, log, request, history)
+    if isinstance(look, Decision):
+        return look, None
+    if look.reason_to_wait is not None:
+        return decide_without_search(look, look.reason_to_wait)
+    return decide(look, begun)
+
+
+def _carry_out(
+    spark: SparkSession, table: str, decision: Decision, candidate: Look, is_delta: bool, to: str | None
+) -> Decision:
+    """Do what was decided; return the decision with its outcome."""
+    begun, items = perf_counter(), candidate.items
+    if decision.action == "statistics":
+        written = open_table(spark, table).relearn(candidate.workload)
+        return replace(decision, outcome=Outcome(round(perf_counter() - begun, 1), written.path, 0.0, items))
+    if not is_delta and to is None:
+        reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
+        return replace(decision, reasons=(*decision.reasons, reason))
+    names, learned = candidate.files.names(candidate.chosen), candidate.learned
+    if learned is not None:
+        written = apply(spark, table, learned, to, where=names, table=learned.table)
+    else:
+        written = write_in_newest_layout(candidate.managed, names or ())
+    assert decision.figures is not None  # the decision is about the candidate
+    size, times = decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
+    seconds = round(perf_counter() - begun, 1)
+    return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, newest_part(written)))

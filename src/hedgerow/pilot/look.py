@@ -1,0 +1,202 @@
+"""Looks at a table and its log: the files, what queries spend in each, and what a rewrite would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools, Floats
+from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.core.learning.seconds import RewriteCost, Speed
+from hedgerow.core.workload.queries import Query
+from hedgerow.pilot.backoff import reason_to_wait
+from hedgerow.pilot.choose import reason_to_skip, worth_moving
+from hedgerow.pilot.cost import corrected_cost
+from hedgerow.pilot.decision import Decision, Figures
+from hedgerow.pilot.files_to_move import Files, described_items, files_of, new_bytes, seconds_in
+from hedgerow.pilot.history import History
+from hedgerow.pilot.lock import trial_folder
+from hedgerow.pilot.recent_queries import recent_workload, span_of
+from hedgerow.pilot.settings import Request
+from hedgerow.pilot.speed import mean_seconds, seconds_as_it_is, seconds_to_rewrite
+from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
+from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.score import scored
+from hedgerow.spark.compute.measure_speed import measured_speed
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.source import Source
+from hedgerow.sql.workload import Workload
+from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.query_log import QueryLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOT_MEASURED = "the queries' seconds cannot be measured on this table"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look at a table: what was found, and a candidate, which rewrites some of the files.
+
+    `file_seconds`: the mean seconds that a query spends in each file. `speed`: of queries, scaled down to what the log
+    says; `measured_speed`: before that. `expected_queries`: until the workload changes. `reason_to_wait`: why no layout
+    is looked for; None if one is. `chosen`: the files of the candidate. `learned`: a layout for them; None: the table's
+    newest. `share_left`: of the time that queries spend in these files now, the share that would be left.
+    """
+
+    request: Request
+    history: History
+    managed: ManagedTable | None
+    source: Source
+    queries: Sequence[Query]
+    workload: Workload
+    files: Files
+    file_seconds: Floats
+    speed: Speed
+    measured_speed: Speed
+    expected_queries: float
+    cost: RewriteCost
+    reason_to_wait: str | None
+    chosen: Bools
+    learned: Learned | None = None
+    share_left: float = 0.0
+
+    @property
+    def items(self) -> int:
+        """How many conditions and expressions the new index would describe."""
+        return described_items(self.managed) if self.learned is None else count_items(self.learned)
+
+    @property
+    def seconds_left(self) -> float:
+        """The mean seconds that a query would spend in the candidate's files."""
+        return self.share_left * float(self.file_seconds[self.chosen].sum())
+
+    def worth_moving(self, share_left: float = 0.0, max_rewrites: float | None = None) -> Bools:
+        """Return which files pay for their own rewriting, if it leaves this share of the time in them."""
+        limits, files = self.request.limits, self.files
+        movable = files.times + 1 <= (limits.rewrites if max_rewrites is None else max_rewrites)
+        rate = self.cost.rate(0)
+        return worth_moving(self.file_seconds, files.sizes, movable, self.expected_queries, rate, limits, share_left)
+
+    def figures(self, chosen: Bools, items: int, left: float, described: float | None = None) -> Figures:
+        """Return the figures to decide by, if the chosen files are rewritten.
+
+        Args:
+            left: the mean seconds that a query then spends in these files.
+            described: those of a query on the indexed files, if their index described all that queries ask.
+        """
+        files, size, history = self.files, self.source.size, self.history
+        spent, whole = float(self.file_seconds[chosen].sum()), bool(chosen.all())
+        now = self.speed.query + float(self.file_seconds.sum())
+        then = self.speed.query + float(self.file_seconds[~chosen].sum()) + left
+        least_gain = self.request.limits.least_gain * (now if whole else spent)
+        if described is not None:
+            new = float(files.sizes[files.is_new].sum() / files.sizes.sum())
+            described += new * (seconds_as_it_is(self.source, self.queries, self.speed) - described)
+        return Figures(
+            size,
+            size if whole else float(files.sizes[chosen].sum()),
+            self.expected_queries,
+            now,
+            then if spent - left > least_gain else now,
+            self.cost.rate(items),
+            self.managed is not None and bool(files.is_new[chosen].all()),
+            None if self.managed is None else described,
+            history.bytes_rewritten,
+            history.days_since_whole,
+            self.cost.fixed,
+            self.request.price,
+        )
+
+    def candidate_figures(self) -> Figures:
+        """Return the figures of the candidate."""
+        return self.figures(self.chosen, self.items, self.seconds_left)
+
+    def described_seconds(self) -> float | None:
+        """Return the mean seconds of a query if the index of the present layout described what queries ask."""
+        if self.managed is None:
+            return None
+        try:
+            score = scored(self.source, self.queries, self.managed.layout, None, 1, False)
+            return mean_seconds(score, self.workload, self.source, self.speed)
+        except HedgerowError:  # the layout looks at joined rows, which are not at hand
+            return None
+
+
+def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, history: History) -> Look | Decision:
+    """Return a look at the table; or the decision to do nothing, if there is no need to look further."""
+    limits, half_life = request.limits, request.half_life
+    managed, span = _open_managed(spark, table), span_of(log, half_life=half_life)
+    share = 1.0 if request.horizon is None else request.horizon / span.days
+    wait = reason_to_wait(history, span, span.queries * share, lambda at: span_of(log, at), limits)
+    if wait is not None and (history.speed is None or new_bytes(managed) < max(1.0, limits.least_new)):
+        return Decision("nothing", (wait,))
+    name = None if managed is None else managed.name
+    try:
+        logged, log_mean = recent_workload(log, name or "t", half_life)
+    except WorkloadError as error:
+        return Decision("nothing", (str(error),))
+    workload = logged.sampled(MOST_QUERIES)
+    with step(spark, "looking at the table"):
+        source, queries, _ = opened_with_queries(spark, table, workload, name)
+    if (too_small := reason_to_skip(source.size, limits)) is not None:
+        return Decision("nothing", (too_small,))
+    begun = perf_counter()
+    with step(spark, "looking at the layout"):
+        files = files_of(source, managed, queries, workload, history.times_moved(limits.cooldown))
+    with step(spark, "measuring"):
+        speed = measured_speed(source, queries, files.most_read) if wait is None else history.speed
+        cost = _rewrite_cost(log, source, history)
+    if speed is None:
+        return nothing(begun, NOT_MEASURED)
+    if cost is None:
+        return nothing(begun, "how long a rewrite takes cannot be measured on this table")
+    seconds = seconds_in(files, managed, queries, workload, speed)
+    # Queries cannot save more time than they take by the log.
+    factor = min(1.0, np.inf if log_mean is None else log_mean / max(1e-9, speed.query + float(seconds.sum())))
+    return Look(
+        request,
+        history,
+        managed,
+        source,
+        queries,
+        workload,
+        files,
+        factor * seconds,
+        speed.times(factor),
+        speed,
+        share * sum(query.weight for query in logged),
+        cost,
+        wait,
+        files.all,
+    )
+
+
+def nothing(begun: float, *reasons: str, figures: Figures | None = None) -> Decision:
+    """Return the decision to do nothing, after a search that began at a time of the performance counter."""
+    return Decision("nothing", reasons, figures, search_seconds=round(perf_counter() - begun, 1))
+
+
+def _open_managed(spark: SparkSession, table: str) -> ManagedTable | None:
+    """Return the table if Hedgerow manages it."""
+    try:
+        return open_table(spark, table)
+    except HedgerowError:
+        return None
+
+
+def _rewrite_cost(log: QueryLog, source: Source, history: History) -> RewriteCost | None:
+    """Return the cost of a rewrite, from timed ones, or else from a small trial; None if that cannot be run."""
+    spark = source.frame.sparkSession
+    cost = corrected_cost(calibrated_cost(Folder(spark, log.root)), history.rewrites) or history.rewrite_cost
+    if cost is None and (rate := seconds_to_rewrite(source, f"{log.root}/{trial_folder()}")) is not None:
+        cost = RewriteCost(0.0, rate)
+    return cost

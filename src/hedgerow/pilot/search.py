@@ -1,0 +1,105 @@
+"""Searches for a layout that pays, for some files of a table or for all, and decides."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools
+from hedgerow.core.errors import HedgerowWarning
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.pilot.choose import choose
+from hedgerow.pilot.decision import Decision
+from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
+from hedgerow.pipeline.learn import learned_layout
+from hedgerow.pipeline.table_problem import How
+
+_QUICK = {"exact": False, "effort": "quick"}  # longer learning leaves no less to read
+_WAITING = "what a rewrite would pay for was rewritten lately"
+
+
+def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
+    """Return the decision, and the look with the candidate that it is about; None if no layout was learned.
+
+    `begun`: the time of the performance counter at which the look began."""
+    limits = look.request.limits
+    movable, worth_any = look.worth_moving(), look.worth_moving(max_rewrites=np.inf)
+    waiting = (_WAITING,) if worth_any.any() and not movable.any() else ()
+    if not worth_any.any():  # The reasons are then about the whole table, which pays as little.
+        movable = look.files.all
+    best_case = look.figures(movable, 0, 0.0, look.speed.query)
+    if (hopeless := choose(best_case, limits)).action == "nothing":
+        is_small = hopeless.gain < limits.margin * hopeless.cost and not waiting
+        prefix = "too little to gain, even if queries found nothing to read: " if is_small else ""
+        reasons = waiting or (prefix + "; ".join(hopeless.reasons),)
+        return nothing(begun, *reasons, figures=best_case), None
+    candidate = _learn(look, movable if movable.any() else look.files.all)
+    if candidate is not None and movable.any():
+        candidate = _narrow(candidate)
+    if candidate is None:
+        return nothing(begun, NOT_MEASURED), None
+    chosen = candidate.chosen if movable.any() else movable
+    left, items = candidate.seconds_left, candidate.items
+    figures = look.figures(chosen, items, left)
+    # A scan is needed to tell how good new statistics are, so this is looked at only if they might pay.
+    hoped = replace(figures, seconds_described=figures.seconds_then if movable.any() else look.speed.query + left)
+    if look.managed is not None and choose(hoped, limits).action == "statistics":
+        figures = look.figures(chosen, items, left, look.described_seconds())
+    decision = choose(figures, limits)
+    return _finish(decision, (*decision.reasons, *waiting), perf_counter() - begun, look.measured_speed), candidate
+
+
+def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
+    """Return the decision whether new files get the newest layout, as it is too soon to measure or learn.
+
+    They get it if it still leaves little to read."""
+    files = look.files
+    share_left = files.share_opened_of_newest()
+    chosen = look.worth_moving(share_left) & files.is_new
+    opening = look.speed.file * int(files.newest.sum())  # of as many files as the newest layout has
+    share_left *= 1 + opening / max(1e-9, float(look.file_seconds[chosen].sum()))
+    candidate = replace(look, chosen=chosen, share_left=share_left)
+    decision = choose(candidate.candidate_figures(), look.request.limits)
+    return _finish(decision, (reason, *decision.reasons), 0.0, None), candidate
+
+
+def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float, speed: Speed | None) -> Decision:
+    gain, cost, search_seconds = (round(value, 1) for value in (decision.gain, decision.cost, search_seconds))
+    if speed is not None:
+        speed = Speed(speed.query, speed.file, speed.byte, speed.unskipped)
+    return replace(decision, reasons=reasons, gain=gain, cost=cost, search_seconds=search_seconds, speed=speed)
+
+
+def _learn(look: Look, chosen: Bools) -> Look | None:
+    """Return the look with a layout for some files as the candidate; None if its seconds cannot be estimated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
+        how_to_learn = How.of(look.request.learner, {**_QUICK, **look.request.learn_arguments})
+        learned = learned_layout(look.files.part(chosen), look.queries, how_to_learn, speed=look.speed)
+    if learned.estimate is None:
+        return None
+    left, now = learned.estimate.then - look.speed.query, float(look.file_seconds[chosen].sum())
+    return replace(look, chosen=chosen, learned=learned, share_left=max(0.0, left) / max(1e-9, now))
+
+
+def _narrow(candidate: Look) -> Look:
+    """Return the better of the candidate and a smaller one, whose files pay even so.
+
+    They pay although queries still spend `share_left` of their time in them. For far fewer files a layout is learned
+    again: the blocks of this one would be small."""
+    chosen, sizes = candidate.worth_moving(candidate.share_left), candidate.files.sizes
+    if not chosen.any() or (chosen == candidate.chosen).all():
+        return candidate
+    fewer: Look | None = replace(candidate, chosen=chosen)
+    if sizes[chosen].sum() < candidate.request.limits.far_fewer * sizes[candidate.chosen].sum():
+        fewer = _learn(candidate, chosen)
+    return max((candidate, fewer), key=_worth) if fewer is not None else candidate
+
+
+def _worth(candidate: Look) -> tuple[bool, float]:
+    """Return whether the candidate would be carried out, and the seconds that it saves beyond its cost."""
+    decision = choose(candidate.candidate_figures(), candidate.request.limits)
+    return decision.action != "nothing", decision.gain - decision.cost

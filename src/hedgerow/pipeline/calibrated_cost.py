@@ -1,0 +1,35 @@
+"""The cost of a rewrite that `calibrate` measured on a table: kept beside it, for `advise` and the autopilot."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+
+from hedgerow.core.learning.seconds import RewriteCost
+from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
+from hedgerow.tables.known_files import SIDE
+
+_COST = f"{SIDE}/rewrite_cost.json"
+
+
+def save_cost(folder: Folder, cost: RewriteCost) -> None:
+    """Write the cost into the table's folder."""
+    folder.write(_COST, json.dumps(asdict(cost)).encode())
+
+
+def calibrated_cost(folder: Folder) -> RewriteCost | None:
+    """Return the saved cost; None if the table was not calibrated, or the file is damaged."""
+    try:
+        saved = folder.read_json(_COST) if folder.exists(_COST) else {}
+        parts = [float(saved[name]) for name in ("fixed", "byte", "item")]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return RewriteCost(*parts) if all(0 <= part < math.inf for part in parts) else None
+
+
+def count_items(learned: Learned, limit: int = MAX_DESCRIBED_ITEMS) -> int:
+    """Return how many items the index of a table in this layout describes."""
+    return len(items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, limit))
