@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.data import errorlog_data
-from bench.data.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, rows_of
+from bench.data.errorlog_data import EXTERNAL, INTERNAL, QUERIED_COLUMNS, Shape, rows_of
 from bench.data.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import measured
@@ -63,7 +63,7 @@ def test_columns_depend_on_each_other(shape: Shape) -> None:
 def test_selectivity_is_the_papers(shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
     papers = {"errorlog-int": 0.000005, "errorlog-ext": 0.000697}[shape.name]
-    rows = pq.read_table(errorlog_data.table(shape, 100_000), columns=list(ASKED))
+    rows = pq.read_table(errorlog_data.table(shape, 100_000), columns=list(QUERIED_COLUMNS))
     found = fmean(s for seed in (0, ~0) for s in matching(rows, conditions(shape, seed, 300)))
     assert papers / 2 < found < papers * 2
 

@@ -34,7 +34,7 @@ def test_the_generators_are_pinned(name: str) -> None:
     columns = {"contributions": 9, "flights": 21, "taxi": 13, "tweets": 16}
     filtered = {"contributions": 7, "flights": 5, "taxi": 5, "tweets": 10}
     assert table.num_columns == columns[name]
-    assert len({a.column for a in SHAPES[name].asked}) == filtered[name]
+    assert len({a.column for a in SHAPES[name].queried}) == filtered[name]
     assert queries(name, table, 5, ~0) != asked[:5], "unseen queries are others"
 
 
