@@ -19,7 +19,6 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
-from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.pando.forest import Nodes, forest, product
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
@@ -215,9 +214,3 @@ def test_trees_grow_on_a_part_of_a_large_sample(monkeypatch: pytest.MonkeyPatch)
 def test_bad_parameters(wrong: dict) -> None:
     with pytest.raises(LayoutError, match=next(iter(wrong))):
         Pando(**wrong).fit(toy(0)[0])
-
-
-def test_no_query_no_cut() -> None:
-    problem = Problem.build(toy(0)[0].sample, (), 100)
-    assert Pando().fit(problem).blocks == 1
-    assert not (problem.sample.rows.evaluate(Compare(col("x"), "<", lit(-1.0))) == T_BIT).any()

@@ -16,7 +16,6 @@ from bench.suites import fig4
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
@@ -112,18 +111,6 @@ def test_a_copy_that_lacks_a_row_is_never_read(random: Random) -> None:
     for block, cell in found.copied_cells or ():
         assert (cell, ~block) not in bad
     assert all(not (places & {p for c, p in bad if c == cell}) for cell, places in index.cells.whole_places.items())
-
-
-@given(random=st.integers(0, 2**32).map(Random))
-def test_a_layout_like_any_other(random: Random) -> None:
-    table = a_table(random)
-    layout, sample = an_overlap(random, table), sample_of(table)
-    again = layout_from_json(layout_to_json(layout))
-    assert again == layout
-    ids = layout.assign(sample.rows)
-    assert ids.min() >= 0
-    assert ids.max() < layout.blocks
-    assert ids.tolist() == [layout.home[c] for c in layout.tree.assign(sample.rows)]
 
 
 # --- learned ---------------------------------------------------------------------------------------

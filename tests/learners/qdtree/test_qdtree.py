@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from math import e, log2
-from pathlib import Path
 from random import Random
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,8 +18,7 @@ from hypothesis import strategies as st
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_from_json, layout_to_json
-from hedgerow.core.layouts.tree import Node, TreeLayout
+from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
@@ -244,41 +237,6 @@ def test_any_table_gets_dense_blocks_that_are_large_enough(random: Random) -> No
         assert QdTree().fit(found) == QdTree().fit(found)
 
 
-SEEDS = (0, 1, 2, 5)
-PRINTS_LAYOUTS = """
-from tests.learners.qdtree.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
-for seed in SEEDS:
-    for learner in (PLAIN, QdTree()):
-        print(layout_to_json(learner.fit(sampled(seed)[1])))
-"""
-
-
-@pytest.mark.long
-def test_another_process_makes_the_same_layout() -> None:
-    here = [layout_to_json(learner.fit(sampled(seed)[1])) for seed in SEEDS for learner in (PLAIN, QdTree())]
-    assert max(len(json.loads(found)["nodes"]) for found in here) > 10
-    root = Path(__file__).parents[2]
-    paths = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
-    other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    run = subprocess.run(
-        [sys.executable, "-c", PRINTS_LAYOUTS],
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": other},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.splitlines() == here
-
-
-def test_fitting_leaves_the_problem_alone() -> None:
-    _, problem = sampled(1)
-    before = problem.truth.copy(), [a.copy() for a in problem.clauses.arrays]
-    QdTree().fit(problem)
-    PLAIN.fit(problem)
-    assert np.array_equal(before[0], problem.truth)
-    assert all(np.array_equal(a, b) for a, b in zip(before[1], problem.clauses.arrays, strict=True))
-
-
 # --- the paper's example --------------------------------------------------------------------------
 
 
@@ -314,25 +272,6 @@ def test_the_cuts_of_section_3() -> None:
 
 # --- odd corners ----------------------------------------------------------------------------------
 
-ODD = {
-    "one row": pa.table({"x": [1]}),
-    "only NULL": pa.table({"x": pa.array([None] * 9, pa.int64())}),
-    "one value": pa.table({"x": [4] * 9}),
-    "64 rows": pa.table({"x": list(range(64))}),
-    "65 rows": pa.table({"x": list(range(65))}),
-}
-
-
-@pytest.mark.parametrize("learner", [PLAIN, QdTree("gain_ratio", cells=1), QdTree("skip"), QdTree()], ids=str)
-@pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("queries", [(), (Compare(x, "<", lit(4)),), (Compare(col("gone"), "=", lit(1)), Const(None))])
-def test_odd_tables(name: str, learner: QdTree, queries: tuple[Predicate, ...]) -> None:
-    problem = Problem.build(Sample.of_table(ODD[name]), queries, 2)
-    layout = learner.fit(problem)
-    assert layout.blocks == (2 if queries[:1] == (Compare(x, "<", lit(4)),) and "rows" in name else 1)
-    unseen = Rows({x: pa.array([None, -(2**63), 2**63 - 1])})
-    assert ((layout.assign(unseen) >= 0) & (layout.assign(unseen) < layout.blocks)).all()
-
 
 @pytest.mark.parametrize(
     ("learner", "named"),
@@ -349,55 +288,6 @@ def test_bad_parameters_are_one_sentence(learner: QdTree, named: str) -> None:
     assert "\n" not in str(found.value)
     with pytest.raises(LayoutError, match="block_rows=0"):
         Problem.build(problem.sample, (), 0)
-
-
-# --- large trees ----------------------------------------------------------------------------------
-
-
-def balanced(leaves: int) -> TreeLayout:
-    """x < 1, x < 2, ...: block i holds x = i."""
-    nodes: list[list[int]] = []
-    todo = [(0, leaves, -1, 0)]
-    while todo:
-        low, high, parent, side = todo.pop()
-        child = ~low if high - low == 1 else len(nodes)
-        if parent >= 0:
-            nodes[parent][side] = child
-        if child >= 0:
-            middle = (low + high) // 2
-            nodes.append([middle - 1, 0, 0])
-            todo += [(middle, high, child, 2), (low, middle, child, 1)]
-    return TreeLayout(_cuts(leaves), tuple((c, a, b) for c, a, b in nodes))
-
-
-def chain(leaves: int) -> TreeLayout:
-    """The same blocks by leaves - 1 cuts in a row."""
-    last = leaves - 2
-    nodes: list[Node] = [(i, ~i, i + 1 if i < last else ~(i + 1)) for i in range(leaves - 1)]
-    return TreeLayout(_cuts(leaves), tuple(nodes))
-
-
-def _cuts(leaves: int) -> tuple[Predicate, ...]:
-    return tuple(Compare(x, "<", lit(i)) for i in range(1, leaves))
-
-
-@pytest.mark.parametrize("tree", [balanced(10_000), chain(3_000)], ids=["balanced", "chain"])
-def test_large_trees(tree: TreeLayout) -> None:
-    again = layout_from_json(layout_to_json(tree))
-    assert again == tree
-    values = np.random.default_rng(0).integers(-5, tree.blocks + 5, 300)
-    rows = Rows({x: pa.array([*values, None])})
-    expected = [*np.clip(values, 0, tree.blocks - 1).tolist(), tree.blocks - 1]
-    assert again.assign(rows).tolist() == expected
-    assert tree.assign_sql().count("WHEN") == tree.blocks - 1
-
-
-@pytest.mark.parametrize("tree", [chain(3_000), balanced(10_000)], ids=["chain", "balanced"])
-def test_sql_of_large_trees(tree: TreeLayout) -> None:
-    values = np.arange(-50, tree.blocks + 50, 101)
-    given = duckdb.from_arrow(pa.table({"x": [*values, None]}))
-    found = [block for (block,) in given.project(tree.assign_sql()).fetchall()]
-    assert found == tree.assign(Rows({x: pa.array([*values, None])})).tolist()
 
 
 # --- columns of many values -----------------------------------------------------------------------

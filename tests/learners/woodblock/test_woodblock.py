@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +13,6 @@ import pytest
 from bench.options import Options
 from bench.suites import fig3
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.base import layout_to_json
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
@@ -28,7 +23,7 @@ from hedgerow.learners.woodblock import woodblock
 from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
 from hedgerow.learners.woodblock.episodes import OpenNodes, State
 from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
-from tests.learners.qdtree.test_qdtree import ODD, sampled
+from tests.learners.qdtree.test_qdtree import sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
 FORMS = [Woodblock(**SMALL), Woodblock(**{**PAPER, **SMALL})]
@@ -227,37 +222,6 @@ def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.M
     assert len(found.curve) == 2
     assert found.layout.blocks > 1
     assert problem.reads(found.layout) < 1
-
-
-PRINTS_LAYOUTS = """
-from tests.learners.woodblock.test_woodblock import FORMS, layout_to_json, sampled
-for form in FORMS:
-    print(layout_to_json(form.fit(sampled(6)[1])))
-"""
-
-
-@pytest.mark.long
-def test_another_process_makes_the_same_layout() -> None:
-    here = [layout_to_json(form.fit(sampled(6)[1])) for form in FORMS]
-    root = Path(__file__).parents[3]
-    paths = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
-    run = subprocess.run(
-        [sys.executable, "-c", PRINTS_LAYOUTS],
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "3"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.splitlines() == here
-
-
-@pytest.mark.parametrize("form", FORMS, ids=["default", "paper"])
-@pytest.mark.parametrize("name", ODD)
-def test_odd_tables(name: str, form: Woodblock) -> None:
-    sample = Sample.of_table(ODD[name])
-    assert form.fit(Problem.build(sample, (), 2)).blocks == 1
-    layout = form.fit(Problem.build(sample, (Compare(col("x"), "<", lit(4)),), 2))
-    assert layout.blocks == (2 if "rows" in name else 1)
 
 
 @pytest.mark.parametrize(
