@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.learning.cells.kernels import join, move
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, sides, skipped
+from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, part, shortened, skipped
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
@@ -73,45 +73,7 @@ def test_pack_count_and_part(cuts: int, rows: int) -> None:
                 assert np.array_equal(found, pack(truth[kept][:, truth[c] == is_set]))
 
 
-@pytest.mark.parametrize("rows", ROWS)
-def test_sides(rows: int) -> None:
-    random = Random(rows)
-    truth = a_truth(random, 8, rows)
-    cuts = np.array(sorted(random.sample(range(11), 8)))  # others of the problem are not open here
-    asked = np.array([random.random() < 0.7 for _ in range(11)])
-    for c in range(8):
-        before = [np.array([random.random() < 0.5 for _ in range(11)]) for _ in range(4)]
-        found = [a.copy() for a in before]
-        sides(pack(truth), rows, c, cuts, asked, *found)
-        left, right = truth[:, truth[c]], truth[:, ~truth[c]]
-        for after, old, here in zip(found, before, (left, ~left, right, ~right), strict=True):
-            expected = old.copy()
-            expected[cuts] = np.where(asked[cuts], here.any(1), old[cuts])
-            assert after.tolist() == expected.tolist()
-
-
 # --- which queries are open, which cut gains ------------------------------------------------------
-
-
-@given(random=randoms)
-def test_open_queries(random: Random) -> None:
-    cuts = random.randint(1, 6)
-    clauses = some_clauses(random, cuts, random.randint(0, 6))
-    some = np.array([random.random() < 0.7 for _ in range(cuts)])
-    other = ~some | np.array([random.random() < 0.5 for _ in range(cuts)])
-    holds, fails = holding(some, other), holding(other, some)
-    given_ = np.array(sorted(random.sample(range(len(clauses.needs)), random.randint(0, len(clauses.needs)))), np.int64)
-    expected, asks = [], set()
-    for q in given_.tolist():
-        facts = of_query(clauses, q)
-        skipped = any(not holds[clause].any() for clause in facts)
-        sure = all((holds[clause] & ~fails[clause]).any() for clause in facts)
-        if not skipped and not sure:
-            expected.append(q)
-            asks |= {fact // 2 for clause in facts for fact in clause}
-    found, asked = open_queries(given_, clauses.arrays, some, other)
-    assert found.tolist() == expected
-    assert set(np.flatnonzero(asked).tolist()) == asks
 
 
 @given(random=randoms)

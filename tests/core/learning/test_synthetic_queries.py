@@ -200,19 +200,6 @@ def test_recurrence_1_changes_nothing(random: Random) -> None:
 # --- how much the drawn ones weigh ----------------------------------------------------------------
 
 
-def test_a_log_that_repeats_itself_keeps_its_weight() -> None:
-    queries = [Compare(col("city"), "=", lit(city + "town")) for city in "ABCDE"] * 40
-    found, weights, *_ = redrawn(queries, [1.0] * 200, SAMPLE)
-    assert sum(weights[:200]) > 0.95 * 200
-    assert found[:200] == tuple(queries)
-
-
-def test_a_log_that_never_repeats_gives_most_of_it_away() -> None:
-    queries = [Compare(col("key"), "<", lit(k)) for k in range(0, 3000, 30)]
-    _, weights, *_ = redrawn(queries, [1.0] * 100, SAMPLE)
-    assert sum(weights[:100]) == pytest.approx(LEAST_OBSERVED_SHARE * 100)
-
-
 def test_shapes_are_judged_one_by_one() -> None:
     dashboard = [Compare(col("city"), "=", lit(c)) for c in ("Atown", "Btown")] * 20
     analyst = [Compare(col("key"), "<", lit(k)) for k in range(40)]

@@ -12,7 +12,6 @@ import pytest
 
 from bench.options import Options
 from bench.suites import fig3
-from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
@@ -23,7 +22,7 @@ from hedgerow.learners.woodblock import woodblock
 from hedgerow.learners.woodblock.agent import CLIP, ENTROPY, RATE, RATIO_FLOOR, VALUE, Agent, Batch
 from hedgerow.learners.woodblock.episodes import OpenNodes, State
 from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
-from tests.learners.qdtree.test_qdtree import sampled
+from tests.support.tree_problems import sampled
 
 SMALL = {"max_trees": 40, "at_once": 8, "budget_seconds": None}
 FORMS = [Woodblock(**SMALL), Woodblock(**{**PAPER, **SMALL})]
@@ -222,13 +221,3 @@ def test_interrupted_it_has_the_best_tree(form: Woodblock, monkeypatch: pytest.M
     assert len(found.curve) == 2
     assert found.layout.blocks > 1
     assert problem.reads(found.layout) < 1
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"cells": 0}, {"elites": -1}, {"at_once": 0}]
-)
-def test_bad_parameters_are_one_sentence(wrong: dict[str, Any]) -> None:
-    _, problem = sampled(0)
-    with pytest.raises(LayoutError, match=next(iter(wrong))) as found:
-        Woodblock(**wrong).fit(problem)
-    assert "\n" not in str(found.value)

@@ -162,12 +162,6 @@ def test_nothing_to_order_by() -> None:
     assert named.features == (y,)
 
 
-@pytest.mark.parametrize("wrong", [{"search": "luck"}, {"iterations": 0}, {"iterations": 1.5}, {"seconds": 0}])
-def test_parameters_that_mean_nothing(wrong: dict[str, object]) -> None:
-    with pytest.raises(LayoutError, match="zorder_learned"):
-        ZOrderLearned(**wrong).fit(Problem.build(Sample.of_table(GRID), (FIG_1,), 4))  # type: ignore[arg-type]
-
-
 def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bayes_opt", None)
     with pytest.raises(LayoutError, match=r"pip install 'hedgerow\[bo\]'"):
