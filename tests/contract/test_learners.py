@@ -22,20 +22,7 @@ from hedgerow.core.layouts.base import Layout, layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import (
-    And,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-    col,
-    lit,
-)
+from hedgerow.core.predicates.nodes import And, Compare, Expr, In, IsNull, Like, Not, Or, Predicate, Prefix, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.learner_names import LEARNERS, make_learner

@@ -18,7 +18,7 @@ from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.sql.workload import Workload
 from tests.support.needed_rows import only_needed_rows, rows_of
-from tests.support.random_queries import SHAPES, Ground, Shape
+from tests.support.random_queries import SHAPES, Ground, Shape, conditions_of
 from tests.support.workload_conditions import where
 
 if TYPE_CHECKING:
@@ -47,15 +47,7 @@ ATOMS: list[Callable[[random.Random, str], str]] = [
     lambda r, e: f"{e}a = (SELECT count(*) FROM v WHERE d < {r.randrange(6)})",
     lambda r, e: f"{r.randrange(-1, 6)} < {r.randrange(-1, 6)}",
 ]
-
-
-def condition(r: random.Random, of: str, size: int = 2) -> str:
-    if size == 0 or r.random() < 0.35:
-        return r.choice(ATOMS)(r, of)
-    joined = f" {r.choice(['AND', 'AND', 'OR'])} ".join(
-        f"({condition(r, of, size - 1)})" for _ in range(r.randint(1, 3))
-    )
-    return f"NOT ({joined})" if r.random() < 0.2 else joined
+condition = conditions_of(ATOMS, 0.35, ["AND", "AND", "OR"], 0.2)
 
 
 GROUND = Ground(

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-Condition = Callable[[random.Random, str], str]  # the second: what stands before a column, nothing or `e.`
+Condition = Callable[..., str]  # of a random source, and of what stands before a column: nothing or `e.`
+
+
+def conditions_of(atoms: Sequence[Condition], leaf: float, words: Sequence[str], negated: float) -> Condition:
+    """Return a function that draws ANDs and ORs of atoms, at most two deep; `leaf` and `negated` are probabilities."""
+
+    def condition(r: random.Random, of: str = "", size: int = 2) -> str:
+        if size == 0 or r.random() < leaf:
+            return r.choice(atoms)(r, of)
+        parts = [f"({condition(r, of, size - 1)})" for _ in range(r.randrange(1, 4))]
+        joined = f" {r.choice(words)} ".join(parts)
+        return f"NOT ({joined})" if r.random() < negated else joined
+
+    return condition
 
 
 @dataclass(frozen=True)
