@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -18,15 +17,12 @@ from bench.matching import matching
 from bench.memory import measured
 from bench.options import Options
 from bench.suites import errorlog
+from tests.support.digest import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHAPES = pytest.mark.parametrize("shape", [INTERNAL, EXTERNAL], ids=lambda shape: shape.name)
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +33,8 @@ def _hash(value: object) -> str:
 def test_rows_and_queries_are_the_same_everywhere(shape: Shape, rows: str, asked: str) -> None:
     table = rows_of(shape, 1000, 0, 1000)
     assert (table.num_columns, table.num_rows) == (shape.columns, 1000)
-    assert _hash(table.slice(0, 5).to_pylist()) == rows
-    assert _hash(queries(shape, 0, 20)) == asked
+    assert digest(table.slice(0, 5).to_pylist()) == rows
+    assert digest(queries(shape, 0, 20)) == asked
     assert queries(shape, 0, 5) == queries(shape, 0, 20)[:5]
     assert not set(queries(shape, 0, 50)) >= set(queries(shape, ~0, 50))
 

@@ -330,16 +330,6 @@ def test_the_neighbour_is_not_the_value_again() -> None:
             assert bound(p, "n", "<") == low + 2
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_in_lists_keep_their_length(size: int) -> None:
-    random = Random(0)
-    queries = [In(col("city"), tuple(map(lit, sorted(random.sample(sorted(VALUES["city"]), size))))) for _ in range(6)]
-    found = [p for drawn in draws(queries) for p in drawn]
-    assert all(isinstance(p, In) and len({x.value for x in p.literals}) == size for p in found)
-    assert {x.value for p in found for x in p.literals} <= VALUES["city"]
-    assert len(set(found)) > 3
-
-
 def test_long_in_lists_on_many_values_stay_lists() -> None:
     random = Random(0)
     queries = [In(col("key"), tuple(map(lit, random.sample(sorted(VALUES["key"]), 5)))) for _ in range(5)]
@@ -348,14 +338,6 @@ def test_long_in_lists_on_many_values_stay_lists() -> None:
         assert {x.value for x in p.literals} <= VALUES["key"]
     few = [In(col("key"), tuple(map(lit, random.sample(sorted(VALUES["key"]), 2)))) for _ in range(5)]
     assert all(isinstance(p, Or | Compare | And) for drawn in draws(few) for p in drawn)
-
-
-def test_prefixes_are_those_of_the_column() -> None:
-    queries = [Prefix(col("city"), town[:1]) for town in sorted(VALUES["city"])]
-    starts = {town[:1] for town in VALUES["city"]}
-    found = [p for drawn in draws(queries) for p in drawn]
-    assert all(isinstance(p, Prefix) and p.prefix in starts for p in found)
-    assert len(set(found)) > 2
 
 
 def test_prefixes_of_many_values_are_ranges() -> None:
@@ -369,12 +351,6 @@ def test_prefixes_of_many_values_are_ranges() -> None:
         assert low in starts and not any(isinstance(a, Prefix) for a in atoms_of(p))
         holds = SAMPLE.rows.evaluate(p) == T_BIT
         assert holds.tolist() == (SAMPLE.rows.evaluate(Prefix(col("note"), str(low))) == T_BIT).tolist()
-
-
-def test_booleans() -> None:
-    queries = [Compare(col("open"), "=", lit(value)) for value in (True, False, False)]
-    found = {p for drawn in draws(queries, times=20) for p in drawn}
-    assert found == set(queries)
 
 
 # --- LIKE -----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import pytest
 
 from bench.options import Options
 from bench.suites import fig3
-from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
@@ -150,19 +149,6 @@ def test_parts_that_are_grown_again(seed: int, cells: int, monkeypatch: pytest.M
     Woodblock(**{**SMALL, "cells": cells, "max_trees": 200, "greedy": False}).fit(problem)
     assert len(worth) > 2
     assert all(a < b for a, b in pairwise(worth))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_blocks_hold_enough_of_all_rows(seed: int) -> None:
-    """Where the sample is a tenth of the table, too."""
-    r = np.random.default_rng(seed)
-    table = pa.table({"x": r.integers(0, 1000, 20_000), "y": r.integers(0, 1000, 20_000)})
-    whole = Sample.of_table(table)
-    asked = tuple(Compare(col(c), "<", lit(int(v))) for c in "xy" for v in r.integers(0, 1000, 12))
-    sample = replace(Sample.of_table(table.take(np.sort(r.choice(20_000, 2_000, False)))), table_rows=20_000)
-    problem = replace(Problem.build(sample, asked, 1000), counter=RowCounter(whole.rows))
-    layout = FORMS[0].fit(problem)
-    assert np.bincount(layout.assign(whole.rows)).min() >= 1000
 
 
 def test_queries_that_weigh_nothing() -> None:
