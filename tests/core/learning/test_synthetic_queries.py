@@ -340,6 +340,14 @@ def test_long_in_lists_on_many_values_stay_lists() -> None:
     assert all(isinstance(p, Or | Compare | And) for drawn in draws(few) for p in drawn)
 
 
+def test_prefixes_are_those_of_the_column() -> None:
+    queries = [Prefix(col("city"), town[:1]) for town in sorted(VALUES["city"])]
+    starts = {town[:1] for town in VALUES["city"]}
+    found = [p for drawn in draws(queries) for p in drawn]
+    assert all(isinstance(p, Prefix) and p.prefix in starts for p in found)
+    assert len(set(found)) > 2
+
+
 def test_prefixes_of_many_values_are_ranges() -> None:
     """As an equality there: an index has their bounds."""
     queries = [Prefix(col("note"), word[:2]) for word in WORDS]
