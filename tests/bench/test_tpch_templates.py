@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from bench.data import tpch_templates
+from bench.data.duck import texts
 from bench.data.tpch_templates import TEMPLATES, conditions, queries
 from bench.data.tpch_wide import WIDE
 from tests.support import tpc_data as duck
@@ -79,7 +80,7 @@ def test_the_wide_table_has_every_line_once(con: duckdb.DuckDBPyConnection) -> N
 
 @pytest.mark.parametrize("n", VALIDATION)
 def test_answers_of_the_validation_run(con: duckdb.DuckDBPyConnection, n: int) -> None:
-    text = re.sub(r"(?i)\blimit\s+\d+", "", duck.queries(con, "tpch")[n])
+    text = re.sub(r"(?i)\blimit\s+\d+", "", texts("tpch")[n])
     assert _sorted(con, TEMPLATES[n].text(VALIDATION[n])) == _sorted(con, text)
 
 

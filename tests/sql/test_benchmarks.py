@@ -10,6 +10,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from bench.data.duck import texts
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.sql.workload import Workload
 from tests.support import tpc_data as duck
@@ -22,7 +23,7 @@ COUNTS = {"tpch": 22, "tpcds": 99}
 @pytest.fixture(scope="module", params=["tpch", "tpcds"])
 def bench(request: pytest.FixtureRequest) -> Iterator[tuple[str, duckdb.DuckDBPyConnection, dict[int, str]]]:
     con = duck.with_data(request.param, 0.01)
-    yield request.param, con, duck.queries(con, request.param)
+    yield request.param, con, texts(request.param)
     con.close()
 
 
