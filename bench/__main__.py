@@ -24,32 +24,32 @@ READERS = {"compare": compare.main, "report": report.main}
 def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] in READERS:
         return READERS[sys.argv[1]](sys.argv[2:])
-    given = _parser().parse_args()
-    if given.params and not given.learners:
-        raise SystemExit("--param says something of a learner: name it with --learner")
-    if given.suite == "quick":
+    arguments = _parser().parse_args()
+    if arguments.params and not arguments.learners:
+        raise SystemExit("--param sets a parameter of a learner: name the learner with --learner")
+    if arguments.suite == "quick":
         return _each(sys.argv[1:])
     options = Options(
-        form="quick" if given.quick else "full",
-        learners=tuple(given.learners),
-        params=dict(given.params),
-        sf=given.sf,
-        months=tuple(given.months),
+        form="quick" if arguments.quick else "full",
+        learners=tuple(arguments.learners),
+        params=dict(arguments.params),
+        sf=arguments.sf,
+        months=tuple(arguments.months),
     )
-    if given.physical and f"{given.suite}{PHYSICAL}" not in WRITTEN:
+    if arguments.physical and f"{arguments.suite}{PHYSICAL}" not in WRITTEN:
         able = ", ".join(name.removesuffix(PHYSICAL) for name in WRITTEN)
-        raise SystemExit(f"{given.suite} writes no tables: --physical is for {able}")
-    suite = EVERY[f"{given.suite}{PHYSICAL}" if given.physical else given.suite]
-    for seed in range(given.seed, given.seed + given.seeds):
+        raise SystemExit(f"{arguments.suite} writes no tables: --physical is for {able}")
+    suite = EVERY[f"{arguments.suite}{PHYSICAL}" if arguments.physical else arguments.suite]
+    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         started = time.perf_counter()
         for record in suite.run(replace(options, seed=seed)):
             ended = time.perf_counter()
-            emit({**record, "run_seconds": round(ended - started, 1)}, given.json)
+            emit({**record, "run_seconds": round(ended - started, 1)}, arguments.json)
             started = ended
 
 
 def _each(arguments: list[str]) -> None:
-    """In a process of its own: what a suite takes of memory, and the session that it starts, are its own too."""
+    """Run the quick form of each suite in a process of its own, so that memory and Spark session are not shared."""
     arguments.remove("quick")
     for name in SUITES:
         ended = subprocess.run([sys.executable, "-m", "bench", name, "--quick", *arguments])
@@ -68,7 +68,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", type=Path, metavar="FILE", help="also append the lines to this file")
     learning = parser.add_argument_group("suites that learn (fig3, fig8, errorlog-..., tpch-month, zcurves)")
     add = learning.add_argument
-    add("--learner", action="append", default=[], dest="learners", metavar="NAME", help="this one; may be repeated")
+    add(
+        "--learner",
+        action="append",
+        default=[],
+        dest="learners",
+        metavar="NAME",
+        help="a learner to run; may be repeated",
+    )
     add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")
     add("--sf", type=float, help="scale factor of TPC-H")
     add("--month", action="append", default=[], dest="months", type=_month, metavar="YYYY-MM", help="may be repeated")
@@ -80,7 +87,7 @@ def _month(text: str) -> str:
 
 
 def _param(text: str) -> tuple[str, Any]:
-    """A value is JSON if it can be, else a string.
+    """Return name and value of KEY=VALUE; the value is parsed as JSON if it is JSON, else it is a string.
 
     >>> _param("cells=8"), _param("criterion=skip")
     (('cells', 8), ('criterion', 'skip'))

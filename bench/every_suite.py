@@ -1,4 +1,4 @@
-"""The suites: how each is run, what it asks, and how long its full form takes."""
+"""The suites: the function that runs each, a title, and how long its full form takes."""
 
 from __future__ import annotations
 
@@ -39,19 +39,21 @@ from bench.suites import (
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`figure` is the field of a line that the page compares, `called` what it calls it, if not as in other suites;
-    `minutes` an estimate of what the full form takes."""
+    """A benchmark: the function that runs it, and how the page of results shows its lines.
+
+    `minutes` estimates how long the full form takes. `figure` is the field of a line that the page compares.
+    """
 
     run: Callable[[Options], Iterator[dict[str, Any]]]
-    what: str
+    title: str
     minutes: float
     figure: str = "rows_read"
     options: str = ""  # of the full form's command
-    called: str = ""
-    is_study: bool = False  # of one table in many sizes, which the page's first table leaves to another suite
+    figure_name: str = ""  # where the page names the figure otherwise than in other suites
+    is_study: bool = False  # True: one table in many sizes, left out of the page's first table
 
 
-TOLD = "estimated, of what was measured"
+ESTIMATED_SHARE = "estimated, of what was measured"
 SUITES: dict[str, Suite] = {
     "fig3": Suite(fig3.run, "An OR that no single cut helps", 1),
     "fig4": Suite(fig4.run, "Four queries that share one row, without overlap and with it", 1),
@@ -77,21 +79,29 @@ SUITES: dict[str, Suite] = {
     "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
     "object-store": Suite(object_store.run, "lineitem in an object store with 30 ms a request", 5, "ratio"),
     "advise": Suite(
-        advise.run, "What advise says of each learner, beside what its layout then reads", 8, "ratio", called=TOLD
+        advise.run,
+        "What advise says of each learner, beside what its layout then reads",
+        8,
+        "ratio",
+        figure_name=ESTIMATED_SHARE,
     ),
     "estimates": Suite(
-        estimates.run, "Estimated seconds of rewrites and queries, beside measured ones", 18, "ratio", called=TOLD
+        estimates.run,
+        "Estimated seconds of rewrites and queries, beside measured ones",
+        18,
+        "ratio",
+        figure_name=ESTIMATED_SHARE,
     ),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),
 }
 
 PHYSICAL = "-physical"
-# What `--physical` runs of a suite; these are not part of the quick form of everything.
+# The suites that `--physical` runs; `quick` does not run them.
 WRITTEN: dict[str, Suite] = {
     f"{name}{PHYSICAL}": Suite(
         run,
-        f"{SUITES[name].what}: seconds on written tables, caches warmed for all alike",
+        f"{SUITES[name].title}: seconds on written tables, caches warmed for all alike",
         minutes,
         "ratio",
         "--physical",

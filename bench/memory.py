@@ -1,9 +1,8 @@
-"""Learn from a table in memory and score what would be written: what `hedgerow.learn`, `apply` and `score` do, without
-Spark.
+"""Learn from a table in memory and score the layout, as `hedgerow.learn`, `apply` and `score` do, without Spark.
 
-As there, a learner sees a sample, what it cuts off is counted on all rows, and the index knows what a written table's
-would: bounds and few values of each column, and the outcomes of the conditions learned from that only Spark could
-evaluate, LIKE among them. Here DuckDB evaluates those.
+The learner sees a sample, and candidate blocks are counted on all rows. The index holds the same as that of a written
+table: bounds and few values of each column, and the outcomes of learned conditions that only Spark could evaluate, such
+as LIKE. Here DuckDB evaluates those.
 """
 
 from __future__ import annotations
@@ -43,17 +42,23 @@ from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.spark.compute.sample import sample_size
 from hedgerow.sql.workload import Workload
 
-MOST_FEATURES = 200  # of a tree's cuts, as many as `apply` notes
+MOST_FEATURES = 200  # cuts of a tree whose outcomes are noted, as in `apply`
 AT_ONCE = 250_000
-NOT_ITS_OWN = ("recurrence", "exact", "cuts", "index", "effort")  # all other parameters are the learner's
+NOT_THE_LEARNERS = (
+    "recurrence",
+    "exact",
+    "cuts",
+    "index",
+    "effort",
+)  # parameters of a run; all others are the learner's
 AS_IT_CAME = "default"  # no learner: blocks of the rows in the order they have
 
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """The columns of a table that queries ask about, and two bound workloads, with the mean share of rows that match.
+    """The columns of a table that queries filter on, and two bound workloads, with the mean share of rows that match.
 
-    `fields` and `params` are what a line says besides. `expressions`: what the index knows beside columns.
+    `fields` and `params` are added to every line. `expressions` are indexed beside columns.
     """
 
     suite: str
@@ -65,7 +70,7 @@ class InMemory:
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     expressions: Sequence[Expr] = ()
-    known: dict[Predicate, Bits] = field(default_factory=dict)  # what was asked of DuckDB so far
+    evaluated: dict[Predicate, Bits] = field(default_factory=dict)  # by DuckDB, so far
 
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
@@ -73,20 +78,20 @@ class InMemory:
 
     @cached_property
     def all_rows(self) -> Sample:
-        """Every row, with the outcomes of what only an engine evaluates of the queries learned from."""
-        found = Sample.of_table(self.table)
-        ranked = {**found.rows.ranked, **Rows(computed(self.table, self.expressions)).ranked}
-        return replace(found, rows=Rows(ranked, self.opaque(self.predicates)))
+        """Every row, with the outcomes of the learned conditions that only an engine evaluates."""
+        sample = Sample.of_table(self.table)
+        ranked = {**sample.rows.ranked, **Rows(computed(self.table, self.expressions)).ranked}
+        return replace(sample, rows=Rows(ranked, self.opaque(self.predicates)))
 
     def opaque(self, predicates: Iterable[Predicate]) -> dict[Predicate, Bits]:
-        """What the parts of these that only an engine evaluates say of all rows."""
+        """Return the outcomes, on all rows, of those parts of the predicates that only an engine evaluates."""
         parts = sorted({a for p in predicates for a in atoms_of(p) if is_evaluated_by_spark(a)}, key=predicate_text)
-        self.known.update(outcomes(self.table, [p for p in parts if p not in self.known]))
-        return {p: self.known[p] for p in parts}
+        self.evaluated.update(outcomes(self.table, [p for p in parts if p not in self.evaluated]))
+        return {p: self.evaluated[p] for p in parts}
 
     @cached_property
     def noted(self) -> dict[Predicate, Bits]:
-        """The outcomes that an index notes besides, whatever the layout."""
+        """The outcomes that an index notes with any layout."""
         rows = self.all_rows.rows
         return {p: rows.evaluate(p) for p in conditions_to_note(self.predicates, self.all_rows.rows.distinct)}
 
@@ -97,16 +102,16 @@ class InMemory:
 
 
 def bound(texts: Sequence[str], table: pa.Table) -> Workload:
-    """The queries, which ask about this table alone, with the types of its columns."""
-    found = Workload.from_sql(texts)
-    (name,) = found.tables()
-    found = found.bind({name: table.schema})
-    assert not found.skipped, found.skipped
-    return found
+    """Parse queries that read only this table, and bind them to the types of its columns."""
+    workload = Workload.from_sql(texts)
+    (name,) = workload.tables()
+    workload = workload.bind({name: table.schema})
+    assert not workload.skipped, workload.skipped
+    return workload
 
 
 def predicates_of(workload: Workload) -> tuple[Predicate, ...]:
-    """What the queries ask of their only table."""
+    """Return the condition of each query on the only table that they read."""
     (name,) = workload.tables()
     return tuple(q.predicate(name) for q in workload)
 
@@ -115,7 +120,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     learner, params = case
     shown = ", ".join(f"{name}={value}" for name, value in {**data.params, **params}.items())
     progress(f"{data.suite}: seed {seed}, {learner}({shown})")
-    _ = data.noted  # reading the table is not learning
+    _ = data.noted  # computed before the clock starts
     curve: tuple[Point, ...] = ()
     seconds = 0.0
     if learner == AS_IT_CAME:
@@ -156,7 +161,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     )
 
 
-@lru_cache(maxsize=2)  # of one table: the queries as they are, and redrawn ones
+@lru_cache(maxsize=2)  # for one table: the queries as they are, and redrawn ones
 def problem_of(
     data: InMemory,
     recurrence: Recurrence = "auto",
@@ -165,7 +170,7 @@ def problem_of(
     effort: Effort = "normal",
     each: int | None = None,
 ) -> Problem:
-    """A sample of the table, by default of the effort's size, and the queries to learn from; `each`: rows a block."""
+    """Return a sample of the table with the queries to learn from; `each`: rows a block, by default the effort's."""
     weights = [q.weight for q in data.learned]
     amounts = amounts_of(effort)
     sample = data.sample(seed, each or amounts.rows)
@@ -174,7 +179,7 @@ def problem_of(
 
 @dataclass(frozen=True)
 class _TableCounter:
-    """Counts blocks over all rows, as the pipeline's counter does with Spark."""
+    """A counter of blocks over all rows, as the pipeline's counter does with Spark."""
 
     data: InMemory
 
@@ -183,20 +188,20 @@ class _TableCounter:
 
 
 def counted(data: InMemory, problem: Problem) -> Problem:
-    """The problem with cells counted in all rows."""
+    """Return the problem with a counter of cells over all rows."""
     return replace(problem, counter=_TableCounter(data))
 
 
 def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
-    """What a learner makes of the problem, and how it came there where it tells."""
+    """Return the layout that a learner finds, and its learning curve if it has one."""
     learner, params = case
     problem = counted(data, problem) if params.get("exact", True) else replace(problem, counter=None)
-    made = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_ITS_OWN})
-    return made.search(problem) if isinstance(made, Woodblock) else (made.fit(problem), ())
+    model = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_THE_LEARNERS})
+    return model.search(problem) if isinstance(model, Woodblock) else (model.fit(problem), ())
 
 
 def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> BlockIndex:
-    """The index of the table, written in a layout; `loads`: the rows of each append, which have blocks of their own."""
+    """Return the index of the table in a layout; `loads`: the rows of each append, which has blocks of its own."""
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
         cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
@@ -207,7 +212,7 @@ def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> Block
 
 
 def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
-    """The index with the words of searched columns, which a written table's has from the dictionaries of its files."""
+    """Add the words of searched columns to the index; a written table has them from the dictionaries of its files."""
     stats, terms = index.blocks, dict(index.blocks.terms)
     for column in searched_for_words(data.predicates):
         ranked = data.all_rows.rows.ranks(Column((column,)))
@@ -223,9 +228,9 @@ def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockInd
 
 
 def bounds_of(layout: Layout, data: InMemory) -> BlockIndex:
-    """The index that any Parquet reader has: each column's least and greatest value in a block."""
-    found = collect(data.all_rows.rows.ranked, None, blocks_of(layout, data), layout.blocks, max_distinct=0)
-    return BlockIndex(found)
+    """Return the index that any Parquet reader has: each column's least and greatest value in a block."""
+    stats = collect(data.all_rows.rows.ranked, None, blocks_of(layout, data), layout.blocks, max_distinct=0)
+    return BlockIndex(stats)
 
 
 def as_it_came(data: InMemory) -> BlockIndex:
@@ -234,25 +239,25 @@ def as_it_came(data: InMemory) -> BlockIndex:
 
 
 def _noted(features: Sequence[Feature], data: InMemory) -> Rows:
-    """All rows, with the outcomes that the index of a layout by these features would note."""
+    """Return all rows, with the outcomes that the index of a layout by these features would note."""
     cuts = [f for f in features[:MOST_FEATURES] if isinstance(f, Predicate)]
     rows = data.all_rows.rows
     return Rows(rows.columns, {**data.opaque(cuts), **rows.truths, **data.noted})
 
 
 def blocks_of(layout: Layout, data: InMemory) -> BlockIds:
-    """The block of each row, some rows after the others: a tree has many cuts, each with a truth of each row."""
+    """Return the block of each row, in chunks: the outcomes of many cuts on all rows would need much memory."""
     r = np.random.default_rng(0)
     rows = data.all_rows.rows
     rows = Rows(rows.columns, {**data.opaque(f for f in layout.features if isinstance(f, Predicate)), **rows.truths})
-    found = []
+    assigned = []
     for start in range(0, len(rows), AT_ONCE):
-        some = rows.take(np.arange(start, min(len(rows), start + AT_ONCE)))
-        # Of expressions there is only a hash of the row, and any even draw is as good.
-        columns = dict(some.columns)
-        columns |= {f: pa.array(_evenly(r, len(some))) for f in layout.features if isinstance(f, Expr)}
-        found.append(layout.assign(Rows(columns, some.truths)))
-    return np.concatenate(found)
+        chunk = rows.take(np.arange(start, min(len(rows), start + AT_ONCE)))
+        # An expression of a layout is a hash of the row, so a random number serves as well.
+        columns = dict(chunk.columns)
+        columns |= {f: pa.array(_evenly(r, len(chunk))) for f in layout.features if isinstance(f, Expr)}
+        assigned.append(layout.assign(Rows(columns, chunk.truths)))
+    return np.concatenate(assigned)
 
 
 def _evenly(r: np.random.Generator, n: int) -> Ints:
@@ -260,12 +265,12 @@ def _evenly(r: np.random.Generator, n: int) -> Ints:
 
 
 def reads_of(index: BlockIndex, workload: Workload) -> tuple[float, float]:
-    """The shares of rows and of blocks that the queries open, on average."""
+    """Return the shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
     opened = np.array([index.to_open(p) for p in predicates_of(workload)])
     return float((opened @ rows).mean() / rows[index.home_blocks].sum()), float(opened.mean(0).sum() / (rows > 0).sum())
 
 
 def _rounded(share: float, digits: int = 3) -> float:
-    """So many digits that count: these shares may be tiny."""
+    """Round to so many significant digits, because a share may be tiny."""
     return float(f"{share:.{digits}g}")

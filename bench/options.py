@@ -1,4 +1,4 @@
-"""What a run of a suite is asked to do; a suite looks at what concerns it."""
+"""The options of a run, for all suites; a suite reads only some of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 Form = Literal["quick", "full"]
 Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
 
-# What the papers did, in our words; `recurrence=1` is to learn from the queries as they are.
+# The papers' methods as parameters of ours; `recurrence=1` learns from the queries as they are.
 ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1})
 BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
 TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
@@ -30,7 +30,7 @@ LEARNED_BITS: Case = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """None or nothing: what the suite's form has by default."""
+    """The options of a run; None or empty stands for the default of the suite's form."""
 
     form: Form = "full"
     seed: int = 0
@@ -40,12 +40,12 @@ class Options:
     months: tuple[str, ...] = ()
 
     def cases(self, default: tuple[Case, ...]) -> tuple[Case, ...]:
-        """The learners to run, each with the parameters given."""
+        """Return the learners to run, each with the given parameters, or the default cases."""
         return tuple((name, self.params) for name in self.learners) or default
 
 
 def rotated(items: Sequence[T], turn: int) -> list[T]:
-    """Another one first in each turn: who comes first pays for what the others find in caches.
+    """Rotate the items, so that each turn starts with another one: the first fills the caches for the others.
 
     >>> rotated("abc", 4)
     ['b', 'c', 'a']

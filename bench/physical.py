@@ -1,10 +1,11 @@
-"""Layouts as tables of their own, and what queries take on them: beside the source as it came, Parquet sorted by one
+"""Write layouts as tables and time queries on them, beside four baselines: the source as it came, Parquet sorted by one
 column, Delta's OPTIMIZE ZORDER BY and Delta's liquid clustering.
 
-Every table has about as many files; Delta sorts inside of them too. Queries are unseen ones. Each runs once on every
-table, which warms the caches of all alike and shows that the answers are equal; then three times, each time in another
-order of the tables, and the median counts. What is learned is read in three ways: `route`, an attached session, and
-like any Parquet table; and as a Delta table in an attached session, for Delta's planning is paid by its peers too.
+All tables have about the same number of files; Delta sorts inside of them too. The queries are unseen ones. Each runs
+once on every table: this warms the caches and checks that the answers are equal. Then it runs three times, each time in
+another order of the tables, and the median counts. The learned table is read in four ways: by `route`, in an attached
+session, like any Parquet table, and as a Delta table in an attached session, since the baselines pay for Delta's
+planning too.
 """
 
 from __future__ import annotations
@@ -36,23 +37,24 @@ if TYPE_CHECKING:
 TURNS = 3
 FILES = {"quick": 20, "full": 40}
 LEAST_FILES, LEAST_FILE_BYTES = 8, 2_000_000  # a small table has fewer files: they cost more than their rows
-QUANTILES = range(0, 101, 5)  # evenly apart from 0 to 100: a reader of the line needs no more than its list
+QUANTILES = range(0, 101, 5)  # evenly spaced from 0 to 100, so a line needs to hold only the values
 PEERS = ("source", "sorted", "zorder", "clustering")
 
 
 @dataclass(frozen=True)
 class Physical:
-    """`name` is what the queries call the table; `asked` has the template of each query that is timed, and its text.
+    """A table on disk, with queries to learn from and queries to time.
 
-    `fields` and `params` are what a line says besides. `files`: of every written table, where it is not the form's.
-    `clustered_by`: what an expert would have Delta cluster by; without one, the columns that most queries filter by.
+    Queries call the table `name`. `timed` has the template and the text of each timed query. `fields` and `params` are
+    added to every line. `files`: how many each written table has, if not as many as the form says. `clustered_by`: the
+    columns that an expert would choose for Delta; by default those that most queries filter on.
     """
 
     suite: str
     name: str
     source: Path
     learned: Workload
-    asked: Sequence[tuple[str, str]]
+    timed: Sequence[tuple[str, str]]
     sorted_by: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Physical:
 
 @dataclass(frozen=True)
 class Way:
-    """A table, how to make a query of a text once its view is there, and the seconds that writing took."""
+    """A way to run queries: a table, a function from SQL text to a query, and the seconds that writing took."""
 
     name: str
     table: Callable[[], DataFrame]
@@ -110,25 +112,25 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
     in_order.write.parquet(path)
     yield Way("sorted", parquet(path), spark.sql, time.perf_counter() - begun)
     able = {f.name for f in source.schema if f.dataType.typeName() != "boolean"}  # Delta clusters by no others
-    often = data.clustered_by or [c for c in filtered_most(data.learned, data.name) if c in able][:3]
+    columns = data.clustered_by or [c for c in filtered_most(data.learned, data.name) if c in able][:3]
     size = str(max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files))
     for key in ("maxFileSize", "minFileSize"):
         spark.conf.set(f"spark.databricks.delta.optimize.{key}", size)
     spark.conf.set("spark.databricks.io.skipping.mdc.sortWithinPartitions", "true")
     for name in ("zorder", "clustering"):
-        progress(f"{data.suite}: Delta's {name} by {', '.join(often)}")
+        progress(f"{data.suite}: Delta's {name} by {', '.join(columns)}")
         path, begun = str(folder / name), time.perf_counter()
         schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in source.schema)
-        by = f"CLUSTER BY ({', '.join(often)})" if name == "clustering" else ""
+        by = f"CLUSTER BY ({', '.join(columns)})" if name == "clustering" else ""
         every = "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '-1')"
         spark.sql(f"CREATE TABLE delta.`{path}` ({schema}) USING delta {by} {every}")
         source.write.format("delta").mode("append").save(path)
-        spark.sql(f"OPTIMIZE delta.`{path}`" + ("" if by else f" ZORDER BY ({', '.join(often)})"))
+        spark.sql(f"OPTIMIZE delta.`{path}`" + ("" if by else f" ZORDER BY ({', '.join(columns)})"))
         yield Way(name, delta(path), spark.sql, time.perf_counter() - begun)
 
 
 def filtered_most(workload: Workload, table: str) -> list[str]:
-    """The columns that queries have conditions on, those of the most queries first."""
+    """Return the columns that queries have conditions on, the most frequent first."""
     from hedgerow.core.predicates.nodes import columns_of
 
     counts: dict[str, int] = {}
@@ -148,7 +150,7 @@ def measured(
     rows = ds.dataset(data.source).count_rows()
     block_rows = max(1, rows // files_of(data, options))
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         layout = hedgerow.learn(
             spark,
@@ -160,7 +162,7 @@ def measured(
             table=data.name,
             **params,
         )
-    for warning in told:
+    for warning in messages:
         progress(str(warning.message))
     learned_at = time.perf_counter()
     path = str(folder / "learned")
@@ -186,14 +188,14 @@ def measured(
     sizes = {name: [file.stat().st_size for file in own] for name, own in files.items()}
     took, deciding = timed(spark, data, ways)
     progress(f"{data.suite}: the same files in DuckDB")
-    texts = [text for _, text in data.asked]
+    texts = [text for _, text in data.timed]
     second = {name: [str(file) for file in files[name]] for name in (*PEERS, "attached")}
     in_duckdb = seconds_in_duckdb(data.name, texts, second, TURNS)
     middle = {name: [median(own[1:]) for own in of] for name, of in took.items()}
     total = {name: sum(of) for name, of in middle.items()}
     faster = {name: np.percentile(np.divide(middle["source"], of), QUANTILES) for name, of in middle.items()}
     of_template: dict[str, list[int]] = {}
-    for i, (template, _) in enumerate(data.asked):
+    for i, (template, _) in enumerate(data.timed):
         of_template.setdefault(template, []).append(i)
     return line(
         suite=data.suite,
@@ -204,7 +206,7 @@ def measured(
         blocks=len(table.files()),
         block_rows=block_rows,
         queries=len(data.learned),
-        queries_unseen=len(data.asked),
+        queries_unseen=len(data.timed),
         ratio=round(total["attached"] / min(total[name] for name in PEERS), 3),
         learn_seconds=round(learned_at - start, 1),
         apply_seconds=round(applied_at - learned_at, 1),
@@ -214,10 +216,10 @@ def measured(
             "written_seconds": {way.name: round(way.seconds, 1) for way in ways if way.seconds},
             "seconds": {name: round(of, 2) for name, of in total.items()},
             "duckdb_seconds": {name: round(of, 2) for name, of in in_duckdb.items()},
-            # So many queries save what learning and rewriting took; None: never.
-            "break_even": _break_even(applied_at - start, total["source"] - total["attached"], len(data.asked)),
+            # After so many queries, learning and rewriting have paid off; None: never.
+            "break_even": _break_even(applied_at - start, total["source"] - total["attached"], len(data.timed)),
             "estimated": None if layout.estimate is None else [layout.estimate.now, layout.estimate.then],
-            "advised_against": any("little is to be gained" in str(w.message) for w in told),
+            "advised_against": any("little is to be gained" in str(w.message) for w in messages),
             "faster_than_source": {name: _digits(of) for name, of in faster.items()},
             "decisions_ms": _digits(1000 * np.percentile(deciding, QUANTILES)),
             "template_ms": {
@@ -230,25 +232,25 @@ def measured(
 
 
 def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dict[str, list[list[float]]], list[float]]:
-    """By way and query the seconds of each turn, and those that decisions in the attached session took.
+    """Return the seconds of each turn by way and query, and the seconds of decisions in the attached session.
 
-    The first turn is slower: it compares the answers.
+    The first turn is slower, because it compares the answers.
     """
     import hedgerow
 
-    took: dict[str, list[list[float]]] = {way.name: [[] for _ in data.asked] for way in ways}
+    took: dict[str, list[list[float]]] = {way.name: [[] for _ in data.timed] for way in ways}
     deciding: list[float] = []
     answers: dict[int, list[str]] = {}
     for turn in range(TURNS + 1):
-        progress(f"{data.suite}: {len(data.asked)} queries, turn {turn} of {TURNS}")
+        progress(f"{data.suite}: {len(data.timed)} queries, turn {turn} of {TURNS}")
         for way in rotated(ways, turn):
             way.table().createOrReplaceTempView(data.name)
             if way.attached:
                 hedgerow.attach(spark)
-            for q, (_, sql) in enumerate(data.asked):
+            for q, (_, sql) in enumerate(data.timed):
                 if not turn:
-                    found = sorted(map(comparable, way.frame(sql).collect()))
-                    assert answers.setdefault(q, found) == found, f"{way.name} gives another answer: {sql}"
+                    rows = sorted(map(comparable, way.frame(sql).collect()))
+                    assert answers.setdefault(q, rows) == rows, f"{way.name} gives another answer: {sql}"
                 start = time.perf_counter()
                 way.frame(sql)._jdf.queryExecution().toRdd().count()
                 took[way.name][q].append(time.perf_counter() - start)
@@ -264,5 +266,5 @@ def _break_even(spent: float, saved: float, queries: int) -> int | None:
 
 
 def _digits(values: Iterable[float]) -> list[float]:
-    """Three that count."""
+    """Round each to three significant digits."""
     return [float(f"{v:.3g}") for v in values]

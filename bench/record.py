@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-# The names that stay the same from suite to suite; a line has those that the suite measures. What is particular to one
-# suite is in `details`; `params` say only what was asked for, so that the same lines of two runs find each other.
+# The fields that all suites share; a line has some of them. Figures of a single suite are in `details`. `params` hold
+# only options of the run and no results, so that `compare` can match the lines of two runs.
 FIELDS = (
     *("suite", "learner", "params", "sf", "month", "rows", "blocks", "block_rows", "least_block", "queries"),
     *("queries_unseen", "bound", "bound_unseen", "rows_read", "rows_read_unseen", "blocks_read", "blocks_read_unseen"),
@@ -32,12 +32,12 @@ FIELDS = (
         "versions",
     ),
 )
-LEFT = ("bench/results", "docs/results.md", "docs/results.html")
+WRITTEN_BY_RUNS = ("bench/results", "docs/results.md", "docs/results.html")
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb", "jax", "optax")
 
 
 def line(**measured: Any) -> dict[str, Any]:
-    """A record with the commit, the versions and the peak memory filled in."""
+    """Return a record with the commit, the versions and the peak memory filled in."""
     unknown = set(measured) - set(FIELDS)
     if unknown:
         raise ValueError(f"a line of a benchmark has no field {', '.join(sorted(unknown))}")
@@ -63,9 +63,9 @@ def _peak_mb() -> float:
 
 
 def _commit() -> str:
-    """The checkout's commit, with a + where the code differs from it; what runs leave behind is no code."""
+    """Return the checkout's commit, with a + if the code differs from it; files that runs write do not count."""
     try:
-        code = (":/", *(f":(top,exclude){path}" for path in LEFT))
+        code = (":/", *(f":(top,exclude){path}" for path in WRITTEN_BY_RUNS))
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", *code)
         return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
@@ -78,10 +78,10 @@ def _git(*arguments: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

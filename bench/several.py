@@ -1,9 +1,9 @@
-"""Several tables and queries that join them: all are learned and written, and all reads are added up.
+"""Learn and write several tables that queries join, and add up what queries read of all tables.
 
-Tables of less than two blocks are one file. The learners `mto` and `pando` look at joins; every other learns each table
-by itself. Rows and blocks are first counted by the conditions of each query. Then the unseen queries are planned in an
-attached session, and the files that it opens are counted: with all that joins tell (`attached`), without the ranges of
-keys that other tables' open files have (`without_partners`), and without joins at all (`without_joins`).
+A table of less than two blocks is one file. The learners `mto` and `pando` use the joins; every other learner looks at
+one table at a time. First, rows and blocks are counted by the conditions of each query. Then an attached session plans
+the unseen queries, and the files that it opens are counted in three ways: with all conditions from joins (`attached`),
+without the ranges of keys in the open files of other tables (`without_partners`), without joins (`without_joins`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.several_tables import LearnedTables
     from hedgerow.sql.workload import Workload
 
-SHARES = 1.0, 1.0  # of what tables read that are sorted by hand, on learned and on unseen queries
+SHARES = 1.0, 1.0  # most rows read, as shares of those read of tables sorted by hand: learned and unseen queries
 
 
 @dataclass(frozen=True)
 class Several:
-    """`folder` has a folder of Parquet files for each table; `sorted_by` is by what people sort each by hand."""
+    """Several tables with two workloads.
+
+    `folder` has a folder of Parquet files for each table. `sorted_by`: the usual sort column of each table.
+    """
 
     suite: str
     folder: Path
@@ -43,20 +46,20 @@ class Several:
     unseen: Workload
     sorted_by: Mapping[str, str]
     block_rows: int
-    asked: Sequence[tuple[int, str]] = ()  # the unseen queries in Spark's SQL, each with its template
+    unseen_sql: Sequence[tuple[int, str]] = ()  # template and Spark SQL of each unseen query
 
     def rows(self) -> dict[str, int]:
         return {f.name: ds.dataset(f).count_rows() for f in sorted(self.folder.iterdir())}
 
 
 def schemas_of(folder: Path) -> dict[str, Any]:
-    """Of the tables whose files lie in folders of their names."""
+    """Return the schema of each table of a folder, which has a folder of files for each."""
     return {f.name: ds.dataset(f).schema for f in sorted(folder.iterdir())}
 
 
 @dataclass
 class Reads:
-    """What queries read of tables, in rows and in blocks, and what they would read if nothing was skipped."""
+    """The rows and blocks that queries read, and how many they would read without skipping."""
 
     rows: float = 0.0
     blocks: float = 0.0
@@ -85,11 +88,11 @@ def run(data: Several, cases: Sequence[Case], options: Options) -> Iterator[dict
     spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        found = []
+        lines = []
         for case in options.cases(tuple(cases)):
-            found.append(measured(spark, data, case, options, folder / "table"))
-            yield found[-1]
-        better(found, "range", *SHARES)
+            lines.append(measured(spark, data, case, options, folder / "table"))
+            yield lines[-1]
+        better(lines, "range", *SHARES)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,21 +110,21 @@ def measured(spark: SparkSession, data: Several, case: Case, options: Options, t
     if learner == "range":
         learned = _sorted_by_hand(spark, data, sources, options)
     else:
-        how = {"block_rows": data.block_rows, "seed": options.seed, **params}
-        learned = hedgerow.learn(spark, sources, data.learned, learner, **how)
+        learn_options = {"block_rows": data.block_rows, "seed": options.seed, **params}
+        learned = hedgerow.learn(spark, sources, data.learned, learner, **learn_options)
     learned_at = time.perf_counter()
-    made = hedgerow.apply(spark, sources, learned, str(to), overwrite=True)
+    tables = hedgerow.apply(spark, sources, learned, str(to), overwrite=True)
     learning, applying = learned_at - start, time.perf_counter() - learned_at
-    written = sum(len(table.known) for table in made.values())
+    written = sum(len(table.known) for table in tables.values())
     for table, rows in sizes.items():
-        blocks = len(made[table].known)
+        blocks = len(tables[table].known)
         for workload, reads in ((data.learned, learned_reads), (data.unseen, unseen_reads)):
             readers = [q.id for q in workload if q.reads(table)]
             if blocks == 1:
                 reads.whole(rows, 1, readers)
             elif readers:
-                reads.add(made[table].score(workload), rows, blocks)
-    attached = _attached(spark, data, {name: table.path for name, table in made.items()}) if data.asked else {}
+                reads.add(tables[table].score(workload), rows, blocks)
+    attached = _attached(spark, data, {name: table.path for name, table in tables.items()}) if data.unseen_sql else {}
     return line(
         suite=data.suite,
         learner=learner,
@@ -152,8 +155,8 @@ def _sorted_by_hand(spark: SparkSession, data: Several, sources: Mapping[str, st
         if rows < 2 * data.block_rows or not any(query.reads(table) for query in data.learned):
             layouts[table] = whole(table, [])
             continue
-        how = {"block_rows": data.block_rows, "seed": options.seed, "columns": data.sorted_by[table]}
-        layouts[table] = hedgerow.learn(spark, sources[table], data.learned, "range", table=table, **how)
+        learn_options = {"block_rows": data.block_rows, "seed": options.seed, "columns": data.sorted_by[table]}
+        layouts[table] = hedgerow.learn(spark, sources[table], data.learned, "range", table=table, **learn_options)
     return LearnedTables(layouts)
 
 
@@ -165,30 +168,30 @@ _SETTINGS = {
 
 
 def _attached(spark: SparkSession, data: Several, places: Mapping[str, str]) -> dict[str, Any]:
-    """The share of files that an attached session opens for the unseen queries, and how many by template."""
+    """Return the share of files that an attached session opens for the unseen queries, and their number by template."""
     import hedgerow
 
     for name, path in places.items():
         spark.read.parquet(path).createOrReplaceTempView(name)
-    found: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
     hedgerow.attach(spark)
     try:
         for way, settings in _SETTINGS.items():
             for key, value in settings.items():
                 spark.conf.set(key, value)
             by_template: dict[int, list[int]] = {}
-            for template, sql in data.asked:
+            for template, sql in data.unseen_sql:
                 spark.sql(sql)._jdf.queryExecution().optimizedPlan()
                 counts = by_template.setdefault(template, [0, 0])
                 for scan in hedgerow.last_query(spark):
                     counts[0] += scan.files_opened
                     counts[1] += scan.files
             total = [sum(counts) for counts in zip(*by_template.values(), strict=True)]
-            found[way] = round(total[0] / total[1], 4)
+            shares[way] = round(total[0] / total[1], 4)
             if way == "attached":
-                found["files_by_template"] = by_template
+                shares["files_by_template"] = by_template
             for key in settings:
                 spark.conf.unset(key)
     finally:
         hedgerow.detach(spark)
-    return found
+    return shares

@@ -1,7 +1,7 @@
-"""What whole queries over several tables take: attached, beside the source and beside tables sorted by hand.
+"""Time whole queries over several tables: attached, beside the source and beside tables sorted by hand.
 
-One unseen query of each template. Each runs once on all tables, which warms their caches and shows that the answers are
-equal; then some more times, each time in another order of the tables, and the median counts.
+One unseen query of each template is timed. It runs once on all tables: this warms the caches and checks that the
+answers are equal. Then it runs some more times, each time in another order of the tables, and the median counts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(data: Several, options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _sorted(spark: SparkSession, data: Several, folder: Path) -> dict[str, str]:
-    """Every table sorted as people do it, in files of a block's size."""
+    """Write every table sorted by its usual column, in files of a block's size."""
     for table, rows in data.rows().items():
         progress(f"{data.suite}: {table} sorted by {data.sorted_by[table]}")
         files = max(1, rows // data.block_rows)
@@ -67,8 +67,8 @@ def _measured(
     sources = {table: str(data.folder / table) for table in data.rows()}
     progress(f"{data.suite}: {learner} {dict(params)}")
     start = time.perf_counter()
-    how = {"block_rows": data.block_rows, "seed": options.seed, **params}
-    learned = hedgerow.learn(spark, sources, data.learned, learner, **how)
+    learn_options = {"block_rows": data.block_rows, "seed": options.seed, **params}
+    learned = hedgerow.learn(spark, sources, data.learned, learner, **learn_options)
     learned_at = time.perf_counter()
     tables = hedgerow.apply(spark, sources, learned, str(folder), overwrite=True)
     applied_at = time.perf_counter()
@@ -85,7 +85,7 @@ def _measured(
         blocks=sum(len(table.known) for table in tables.values()),
         block_rows=data.block_rows,
         queries=len(data.learned),
-        queries_unseen=len(data.asked),
+        queries_unseen=len(data.unseen_sql),
         ratio=round(total["attached"] / min(total["source"], total["sorted"]), 3),
         learn_seconds=round(learned_at - start, 1),
         apply_seconds=round(applied_at - learned_at, 1),
@@ -102,7 +102,7 @@ def _measured(
 def _timed(
     spark: SparkSession, data: Several, ways: Mapping[str, Mapping[str, str]], turns: int
 ) -> tuple[dict[str, dict[int, list[float]]], dict[int, tuple[int, int]]]:
-    """By way and template the seconds of each turn, and the files that attached queries open, of all."""
+    """Return the seconds of each turn by way and template, and how many of how many files attached queries open."""
     import hedgerow
 
     sessions = {way: spark.newSession() for way in ways}
@@ -110,9 +110,9 @@ def _timed(
     for way, session in sessions.items():
         for name, path in ways[way].items():
             session.read.parquet(path).createOrReplaceTempView(name)
-    took: dict[str, dict[int, list[float]]] = {way: {t: [] for t, _ in data.asked} for way in ways}
+    took: dict[str, dict[int, list[float]]] = {way: {t: [] for t, _ in data.unseen_sql} for way in ways}
     files: dict[int, tuple[int, int]] = {}
-    for template, sql in data.asked:
+    for template, sql in data.unseen_sql:
         progress(f"{data.suite}: template {template}")
         answers = {way: sorted(map(comparable, session.sql(sql).collect())) for way, session in sessions.items()}
         different = [way for way in ways if answers[way] != answers["source"]]

@@ -1,4 +1,4 @@
-"""Makes .venv with all that the Makefile's targets need, and finds a Java for Spark.
+"""Make .venv with all that the Makefile's targets need, and find a Java for Spark.
 
 Standard library only, since it runs before anything is installed. What is done already is not done again.
 """
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def fingerprint() -> str:
-    """What the environment depends on; the folder is part of it, because an editable install points there."""
+    """Return a digest of all that the environment depends on; an editable install also depends on the folder."""
     content = (ROOT / "pyproject.toml").read_bytes() + f"{ROOT} {EXTRAS}".encode()
     return hashlib.sha256(content).hexdigest()
 
@@ -51,7 +51,7 @@ def make_venv() -> None:
 
 
 def venv_command() -> list[str] | None:
-    # Debian ships venv without ensurepip, and then it cannot finish.
+    # Debian ships venv without ensurepip, and such a venv fails half-way.
     if has_module("venv") and has_module("ensurepip"):
         return [sys.executable, "-m", "venv"]
     if has_module("virtualenv"):
@@ -72,17 +72,17 @@ def java_is_known() -> bool:
 
 
 def look_for_java() -> None:
-    """Write down where Java is; without one go on all the same, most of the tests need none."""
-    found = ask_for_java()
-    if found.returncode:
+    """Write the path of Java to a file; without a Java only warn, because most tests need none."""
+    answer = ask_for_java()
+    if answer.returncode:
         say("no Java for Spark on this machine, getting one from PyPI")
-        # What pip has to say about it is left out: the warning below tells what to do.
+        # Hide pip's output: the warning below says what to do.
         subprocess.run(pip_install(".[jre]"), cwd=ROOT, capture_output=True)
-        found = ask_for_java()
-    if found.returncode:
-        say(f"warning: {last_line(found.stderr)} What needs Spark is skipped until then.")
+        answer = ask_for_java()
+    if answer.returncode:
+        say(f"warning: {last_line(answer.stderr)} What needs Spark is skipped until then.")
     else:
-        JAVA_HOME.write_text(found.stdout)
+        JAVA_HOME.write_text(answer.stdout)
 
 
 def ask_for_java() -> subprocess.CompletedProcess[str]:
@@ -90,9 +90,9 @@ def ask_for_java() -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def pip_install(what: str) -> list[str]:
+def pip_install(requirement: str) -> list[str]:
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    return [*pip, "install", "--use-pep517", "--editable", what]  # older pips warn about Spark without it
+    return [*pip, "install", "--use-pep517", "--editable", requirement]  # older pips warn about Spark without it
 
 
 def has_module(name: str) -> bool:

@@ -1,8 +1,8 @@
-"""Runs the Spark tests with each pair of Python and Spark that people may have, and prints a table for the docs.
+"""Run the Spark tests with each supported pair of Python and Spark, and print a table for the docs.
 
     python scripts/try_versions.py FOLDER [4.1 4.3 ...]
 
-An environment for each pair is made in the folder and kept, and a log of its tests beside it.
+Each pair gets an environment in the folder, which is kept, and a log of its tests beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TESTS = (
 
 @dataclass(frozen=True)
 class Versions:
-    """`delta` is None where Delta has no release for that Spark."""
+    """Versions to try together; `delta` is None if Delta has no release for that Spark."""
 
     python: str
     spark: str
@@ -56,7 +56,7 @@ def main(folder: Path, only: list[str]) -> None:
 
 
 def tried(folder: Path, versions: Versions) -> str:
-    """Passed, failed and skipped tests, or why there are none."""
+    """Return the numbers of passed, failed and skipped tests as cells of a row, or the reason why there are none."""
     python = shutil.which(f"python{versions.python}")
     if python is None:
         return f"no Python {versions.python} here | |"
@@ -95,7 +95,7 @@ def tried(folder: Path, versions: Versions) -> str:
 
 
 def wanted(versions: Versions) -> list[str]:
-    """What the project needs, with this Spark in place of its own."""
+    """Return the project's requirements, with this Spark in place of its own."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -103,8 +103,8 @@ def wanted(versions: Versions) -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     named = [*project["dependencies"], *extras["bench"], *extras["dev"], *extras["bo"], *extras["rl"]]
-    kept = [name for name in named if not name.startswith(("pyspark", "hedgerow"))]
-    return [*kept, f"pyspark=={versions.spark}"]
+    others = [name for name in named if not name.startswith(("pyspark", "hedgerow"))]
+    return [*others, f"pyspark=={versions.spark}"]
 
 
 if __name__ == "__main__":

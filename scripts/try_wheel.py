@@ -1,4 +1,4 @@
-"""Builds the wheel, installs it into an empty environment, and runs `hedgerow demo` there, on a small table."""
+"""Build the wheel, install it into an empty environment, and run `hedgerow demo` there on a small table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main() -> None:
         call(sys.executable, "-m", "venv", folder / "env")
         programs = folder / "env" / "bin"
         call(programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[{EXTRAS}]")
-        # Nothing of this checkout is seen.
+        # The environment must not see this checkout.
         environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYTHONPATH")}
         for words in (["--version"], ["doctor"], ["--master", "local[2]", "demo", "--scale", SCALE]):
             call(programs / "hedgerow", *words, cwd=folder, env=environment)
@@ -29,8 +29,8 @@ def main() -> None:
             raise SystemExit("the demo has not written its report")
 
 
-def call(*command: str | Path, **how: object) -> None:
-    if subprocess.run(command, **how).returncode:  # type: ignore[call-overload]
+def call(*command: str | Path, **options: object) -> None:
+    if subprocess.run(command, **options).returncode:  # type: ignore[call-overload]
         raise SystemExit(f"{' '.join(map(str, command))} failed")
 
 

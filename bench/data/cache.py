@@ -1,4 +1,4 @@
-"""Where generated data is kept between runs: outside the checkout, whole or not at all."""
+"""Keep generated data between runs: outside the checkout, and only when it is complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def partial(near: Path) -> Iterator[Path]:
-    """A folder to work in beside `near`, gone in the end: what is ready is moved out of it by `publish`."""
+    """Make a temporary folder beside `near`; `publish` moves finished data out of it."""
     folder = near.with_name(f"{near.name}.partial-{uuid4().hex[:8]}")
     folder.mkdir(parents=True)
     try:
@@ -36,7 +36,7 @@ def partial(near: Path) -> Iterator[Path]:
 
 
 def publish(made: Path, target: Path) -> None:
-    """Give it its name; if another run was faster, what that one made is the same."""
+    """Move finished data to its place; if another run was faster, its data is the same and stays."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         made.rename(target)
@@ -46,9 +46,9 @@ def publish(made: Path, target: Path) -> None:
 
 
 def generated(name: str, rows: int, rows_of: Callable[[int, int], pa.Table]) -> Path:
-    """The folder of a table's Parquet files, made once; `rows_of` makes some rows, from one to below another.
+    """Return the folder of a table's Parquet files, made once; `rows_of` makes the rows from a number to below another.
 
-    Another text of the module that makes the rows is another table.
+    A change in the module of `rows_of` makes a new table.
     """
     module = inspect.getmodule(rows_of)
     assert module is not None

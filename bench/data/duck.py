@@ -9,13 +9,13 @@ from typing import Any
 
 
 def connection(benchmark: str) -> Any:
-    """A database with the extension for `tpch` or `tpcds`."""
+    """Open a database with the extension for `tpch` or `tpcds`."""
     import duckdb
 
-    found = importlib.util.find_spec(f"duckdb_extension_{benchmark}")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(f"duckdb_extension_{benchmark}")
+    if spec is None or spec.origin is None:
         raise SystemExit(f"the texts of {benchmark} need: pip install duckdb-extension-{benchmark}")
-    file = next(Path(found.origin).parent.rglob(f"{benchmark}.duckdb_extension"))
+    file = next(Path(spec.origin).parent.rglob(f"{benchmark}.duckdb_extension"))
     con = duckdb.connect()
     con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
     con.execute(f"LOAD '{file}'")
@@ -24,6 +24,6 @@ def connection(benchmark: str) -> Any:
 
 @cache
 def texts(benchmark: str) -> dict[int, str]:
-    """The queries by the number of their template, with the literals of the specification's validation run."""
+    """Return the queries by the number of their template, with the literals of the specification's validation run."""
     con = connection(benchmark)
     return dict(con.execute(f"SELECT query_nr, query FROM {benchmark}_queries() ORDER BY 1").fetchall())

@@ -25,17 +25,17 @@ import pyarrow as pa
 from bench.data.cache import generated
 
 FIRST_DAY = date(2019, 3, 4)  # of the log
-ASKED = ("event_type", "os_build_date", "os_version", "client_ingest_date", "is_valid")
+QUERIED_COLUMNS = ("event_type", "os_build_date", "os_version", "client_ingest_date", "is_valid")
 KINDS = (
     *("user_crash", "app_hang", "live_kernel_event", "device_crash", "blue_screen", "boot_failure", "update_rollback"),
     "firmware_fault",
 )
-# What machines are: the same in all their reports.
+# Properties of a machine: the same in all its reports.
 OF_MACHINE = (
     *("memory_mb", "cores", "disk_gb", "model_id", "vendor_id", "bios_id", "gpu_id", "driver_id", "locale_id"),
     *("region_id", "ring_id", "edition_id", "firmware_id", "tenant_id", "screen_id", "battery_id", "dock_id"),
 )
-# What happened: another each time, small numbers far more often than large ones.
+# Properties of a report: drawn anew each time, small numbers far more often than large ones.
 OF_REPORT = (
     *("bucket_id", "module_id", "offset", "exception_code", "thread_count", "handle_count", "uptime_s", "dump_kb"),
     *("stack_depth", "process_id", "parent_id", "session_id", "retry_count", "queue_ms", "upload_ms", "cpu_permille"),
@@ -47,7 +47,7 @@ OF_REPORT = (
 
 @dataclass(frozen=True)
 class Shape:
-    """`history` days of builds come before the log, one every `cadence` days in each branch."""
+    """The shape of a log. Its builds begin `history` days before it, one every `cadence` days in each branch."""
 
     name: str
     columns: int
@@ -57,7 +57,7 @@ class Shape:
     cadence: int
     history: int
     half_life: int  # days until half of the machines have a newer build
-    skew: float  # of branches: the k-th has a share of about 1 / k ** skew
+    skew: float  # the k-th branch has a share of about 1 / k ** skew
 
     @cached_property
     def world(self) -> World:
@@ -70,13 +70,13 @@ EXTERNAL = Shape("errorlog-ext", 58, 3600, 15, 12, 30, 720, 120, 1.0)
 
 @dataclass(frozen=True)
 class World:
-    """What is the same for all rows and all queries: names, and how likely each is; cumulated, for drawing."""
+    """Names of branches and events, and cumulated probabilities to draw them by: the same for all rows and queries."""
 
     branches: list[str]
     events: list[str]
     branch_up_to: npt.NDArray[np.float64]
     event_up_to: npt.NDArray[np.float64]  # branch x event
-    valid: npt.NDArray[np.float64]  # branch x event: the share of reports that are
+    valid: npt.NDArray[np.float64]  # branch x event: the share of valid reports
 
     @staticmethod
     def of(shape: Shape) -> World:
@@ -86,7 +86,7 @@ class World:
         popular = 1.0 / np.arange(1, shape.branches + 1) ** shape.skew
         frequent = 1.0 / np.arange(1, shape.events + 1) ** 1.1
         mix = r.permutation(frequent) * r.lognormal(0, 1.5, (shape.branches, shape.events))
-        # Most reports are valid; of some events in some branches hardly any is.
+        # Most reports are valid, but for one in ten pairs of branch and event hardly any is.
         valid = np.where(r.random(mix.shape) < 0.1, 0.1, 0.98)
         up_to = np.cumsum(mix, axis=1)
         return World(branches, events, _cumulated(popular), up_to / up_to[:, -1:], valid)
@@ -94,8 +94,8 @@ class World:
 
 def _cumulated(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
     up_to = np.cumsum(weights)
-    found: npt.NDArray[np.float64] = up_to / up_to[-1]
-    return found
+    shares: npt.NDArray[np.float64] = up_to / up_to[-1]
+    return shares
 
 
 _AREAS = ("shell", "kernel", "net", "media", "store", "print", "input", "graphics", "power", "sync")
@@ -115,18 +115,18 @@ def _event(i: int) -> str:
 
 
 def version(shape: Shape, branch: int, day: int) -> str:
-    """The version string of what a branch built on a day, counted from the first of the log."""
+    """Return the version string of a branch's build on a day, counted from the first day of the log."""
     built = FIRST_DAY + timedelta(days=day)
     return f"10.0.{18000 + day}.{1000 + branch}.{shape.world.branches[branch]}.{built:%y%m%d}"
 
 
 def built_on(shape: Shape, day: Any) -> Any:
-    """The last day with a build, up to this one."""
+    """Return the last day with a build, up to this one."""
     return np.maximum(day // shape.cadence * shape.cadence, -shape.history)
 
 
 def rows_of(shape: Shape, rows: int, start: int, end: int) -> pa.Table:
-    """Rows `start` to `end` of a table of so many, with all columns."""
+    """Return rows `start` to `end` of a table of `rows` rows, with all columns."""
     r, n, world = np.random.default_rng([7, rows, start]), end - start, shape.world
     ingested = (np.arange(start, end) + r.random(n)) / rows * shape.days
     delay = np.where(r.random(n) < 0.6, 0, r.geometric(0.2, n))
@@ -173,7 +173,7 @@ def _versions(shape: Shape, branch: npt.NDArray[np.int64], day: npt.NDArray[np.i
 
 
 def table(shape: Shape, rows: int) -> Path:
-    """The folder of the table's Parquet files."""
+    """Return the folder of the table's Parquet files."""
 
     def some(start: int, end: int) -> pa.Table:
         return rows_of(shape, rows, start, end)

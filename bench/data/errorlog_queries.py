@@ -1,9 +1,8 @@
-"""What is asked of the crash-report logs: teams that watch their own events in their own branches, day after day.
+"""Queries on the crash-report logs, by teams that watch their own events in their own branches, day after day.
 
 A team always asks for the same events of one branch, in one of three forms; builds and dates move on. Some teams ask
-far more often than others. So event lists and branches come back, in the queries learned from and in unseen ones, and
-exact versions and dates less often. All teams ask about the days before theirs, which is the log's last if none is
-named; most look back farther than the log goes.
+far more often than others. So event lists and branches repeat, in learned and in unseen queries; exact versions and
+dates repeat less often. A query reads the days before it was asked, and most look back farther than the log goes.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ TEAMS = 250
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How wide teams ask; each pair is the least and the most. Developers watch their own branch, however small;
-    support watches what customers report most (`popular`)."""
+    """How much a team's queries select; each pair is the least and the most. Developers watch their own branch, however
+    small; support watches the most frequent events (`popular`)."""
 
     events: tuple[int, int]
     builds: tuple[int, int]  # days of builds
@@ -43,7 +42,7 @@ class Team:
 
 
 def teams(shape: Shape) -> list[Team]:
-    """The same for every seed of queries."""
+    """Return the teams, the same for every seed of queries."""
     r = random.Random(f"{shape.name}, teams")
     return [_team(shape, r) for _ in range(TEAMS)]
 
@@ -66,15 +65,15 @@ def _habits(shape: Shape) -> Habits:
 
 
 def conditions(shape: Shape, seed: int, n: int, today: int | None = None) -> list[str]:
-    """What a row must satisfy to matter, query by query; more of a seed begin with the same ones.
+    """Return the condition of each query; a larger `n` with the same seed begins with the same queries.
 
-    `today` is the day of the log on which they are asked, the last by default.
+    `today` is the day of the log on which the queries run, by default the last.
     """
     r = random.Random(f"{shape.name}, {seed}" if today is None else f"{shape.name}, {seed}, day {today}")
     today = shape.days - 1 if today is None else today
-    known = teams(shape)
-    often = list(accumulate(1 / (k + 10) for k in range(len(known))))
-    return [_condition(shape, r.choices(known, cum_weights=often)[0], today, r) for _ in range(n)]
+    every_team = teams(shape)
+    often = list(accumulate(1 / (k + 10) for k in range(len(every_team))))
+    return [_condition(shape, r.choices(every_team, cum_weights=often)[0], today, r) for _ in range(n)]
 
 
 def queries(shape: Shape, seed: int, n: int) -> list[str]:
@@ -87,7 +86,7 @@ def _condition(shape: Shape, team: Team, today: int, r: random.Random) -> str:
     text = version(shape, team.branch, build)
     wide = r.randint(*_habits(shape).builds)
     last = min(today, build + r.randrange(wide))
-    about = {
+    version_condition = {
         "equal": f"os_version = '{text}'",
         "prefix": f"os_version LIKE '{'.'.join(text.split('.')[:4])}.%'",
         "word": f"os_version LIKE '%.{shape.world.branches[team.branch]}.%'",
@@ -95,7 +94,7 @@ def _condition(shape: Shape, team: Team, today: int, r: random.Random) -> str:
     listed = ", ".join(f"'{e}'" for e in team.events)
     end = today - r.randrange(2)
     return (
-        f"event_type IN ({listed}) AND {about} "
+        f"event_type IN ({listed}) AND {version_condition} "
         f"AND os_build_date BETWEEN DATE '{_day(last - wide + 1)}' AND DATE '{_day(last)}' "
         f"AND client_ingest_date BETWEEN DATE '{_day(end - team.back + 1)}' AND DATE '{_day(end)}' AND is_valid = TRUE"
     )

@@ -1,4 +1,4 @@
-"""An object store on this machine: `moto`'s S3, which counts its requests and answers as late as it is told to."""
+"""An object store on this machine: `moto`'s S3, which counts its requests and delays its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTS = ("s3", "s3-transfer-manager", "sts")  # instead of the SDK's bundle of 
 
 
 class ObjectStore:
-    """A server of one bucket, which lives as long as the process."""
+    """A server of one bucket that lives as long as the process; `delay` is the seconds before each answer."""
 
     def __init__(self, delay: float = 0.0) -> None:
         import boto3
@@ -42,7 +42,7 @@ class ObjectStore:
             self._client.put_object(Bucket=BUCKET, Key=f"{to}/{file.name}", Body=file.read_bytes())
 
     def counted(self) -> Counter[str]:
-        """The requests since this was last asked, by kind."""
+        """Return the number of requests since the last call, by kind."""
         counted, self.requests = self.requests, Counter()
         return counted
 
@@ -59,7 +59,7 @@ def _kind(environ: dict[str, Any]) -> str:
 
 
 def settings(url: str) -> dict[str, str]:
-    """The settings of a session that reads `s3a://lake`."""
+    """Return the settings of a session that reads `s3a://lake`."""
     parts = (f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS)
     s3a = {
         "endpoint": url,

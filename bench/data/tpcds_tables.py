@@ -19,7 +19,10 @@ from bench.several import Several, run, schemas_of
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 1, "full": 2}  # to learn from, and as many unseen
-BLOCK_ROWS = {"quick": 40_000, "full": 10_000}  # Pando: a million at scale factor 100, and ours grow like it
+BLOCK_ROWS = {
+    "quick": 40_000,
+    "full": 10_000,
+}  # Pando has a million at scale factor 100; ours grow in the same proportion
 
 
 def tables(scale: float) -> Path:
@@ -37,15 +40,17 @@ def tables(scale: float) -> Path:
 
 
 def values_of(folder: Path) -> Values:
-    """Of every column some values, the same each time."""
-    found = {}
+    """Return some values of every column, the same in every run."""
+    values = {}
     with connection("tpcds") as con:
         for table in sorted(folder.iterdir()):
-            asked = f"FROM '{table}/*.parquet' {f'WHERE {SOLD}' if table.name == 'date_dim' else ''}"
-            for column in con.execute(f"SELECT * {asked} LIMIT 0").to_arrow_table().column_names:
-                some = f"(SELECT {column} AS v {asked}) WHERE v IS NOT NULL GROUP BY v ORDER BY hash(v), v LIMIT {MOST}"
-                found[column] = [v for (v,) in con.execute(f"SELECT v FROM {some}").fetchall()]
-    return {column: some for column, some in found.items() if some}
+            source = f"FROM '{table}/*.parquet' {f'WHERE {SOLD}' if table.name == 'date_dim' else ''}"
+            for column in con.execute(f"SELECT * {source} LIMIT 0").to_arrow_table().column_names:
+                chosen = (
+                    f"(SELECT {column} AS v {source}) WHERE v IS NOT NULL GROUP BY v ORDER BY hash(v), v LIMIT {MOST}"
+                )
+                values[column] = [v for (v,) in con.execute(f"SELECT v FROM {chosen}").fetchall()]
+    return {column: occurring for column, occurring in values.items() if occurring}
 
 
 def measure(options: Options) -> Iterator[dict[str, Any]]:
@@ -56,13 +61,13 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
     folder = tables(scale)
     schemas = schemas_of(folder)
     values = values_of(folder)
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     seeds = (options.seed, ~options.seed)
     texts = [queries(values, seed, PER_TEMPLATE[form]) for seed in seeds]
     learned, unseen = (Workload.from_sql(sql, schemas, "duckdb") for sql in texts)
     in_spark = (sqlglot.transpile(sql, read="duckdb", write="spark")[0] for sql in texts[1])
-    asked = tuple(zip(cycle(TEMPLATES), in_spark, strict=False))
+    unseen_sql = tuple(zip(cycle(TEMPLATES), in_spark, strict=False))
     by_key = {name: schema.names[0] for name, schema in schemas.items()}  # a day of sale, or the key
     block_rows = round(BLOCK_ROWS[form] * max(1.0, scale))
-    data = Several("tpcds", folder, scale, learned, unseen, by_key, block_rows, asked)
+    data = Several("tpcds", folder, scale, learned, unseen, by_key, block_rows, unseen_sql)
     return run(data, CASES[form], options)

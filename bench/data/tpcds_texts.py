@@ -29,11 +29,11 @@ MOST = 1000  # values of a column to draw from
 SOLD = "d_year BETWEEN 1998 AND 2002"
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
-Values = Mapping[str, Sequence[Any]]  # of a column, some of those that occur
+Values = Mapping[str, Sequence[Any]]  # by column, some values that occur in it
 
 
 def queries(values: Values, seed: int, per_template: int) -> list[str]:
-    """As many of each template; the first of each, then the second of each, and so on."""
+    """Return `per_template` queries of each template: the first of each, then the second of each, and so on."""
     return [drawn(n, values, random.Random(f"{n} {seed} {i}")) for i in range(per_template) for n in TEMPLATES]
 
 
@@ -55,7 +55,7 @@ def _tree(template: int) -> exp.Expr:
 
 
 def _compared(tree: exp.Expr, values: Values) -> Iterator[tuple[str, exp.Literal]]:
-    """The literals that a column of a table is compared with, but for those inside of a function."""
+    """Yield the literals that a column of a table is compared with, except those inside of a function."""
     for node in tree.find_all(*COMPARED):
         sides = [*node.iter_expressions()]
         columns = {s.name.lower() for s in sides if isinstance(s, exp.Column)} & values.keys()
@@ -68,14 +68,14 @@ def _compared(tree: exp.Expr, values: Values) -> Iterator[tuple[str, exp.Literal
 
 
 def _of_the_kind(literal: exp.Literal, values: Sequence[Any]) -> bool:
-    """A text for texts and dates, a number for numbers; neither the 1 of `2000 + 1` nor the 30 of 30 days."""
+    """True if the literal has the column's type and is no operand, as the 1 of `2000 + 1` or the 30 of 30 days."""
     added = isinstance(literal.parent, exp.Add | exp.Sub | exp.Mul | exp.Div) and literal.arg_key == "expression"
     apart = added or literal.find_ancestor(exp.Interval)
     return literal.is_string == isinstance(values[0], str | date) and not apart
 
 
 def _others(old: Sequence[str], values: Sequence[Any], r: random.Random) -> dict[str, str]:
-    """What is written in place of each of a column's literals."""
+    """Return the text to put in place of each literal of a column."""
     if isinstance(values[0], date):
         by_days = r.choice(values) - date.fromisoformat(old[0])
         return {x: str(date.fromisoformat(x) + by_days) for x in old}

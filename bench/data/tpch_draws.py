@@ -1,4 +1,4 @@
-"""The fifteen templates with literals drawn in other ways than TPC-H's: what suits one way may fail in another.
+"""The fifteen templates with literals drawn in four ways: a learner that suits one way may fail in another.
 
 uniform    as the specification says: every value of a list is as likely as the others
 other      another program: periods of any length that begin on any day, bounds and steps of its own
@@ -16,15 +16,15 @@ from typing import Any
 from bench.data.tpch_templates import BRANDS, MODES, NATIONS, REGIONS, SEGMENTS, TEMPLATES, TYPES, Literals
 
 WAYS = ("uniform", "other", "skewed", "drifting")
-ZIPF = 1.1
-WINDOW = 0.4  # of a list, from which drifting literals come
-LEARNED_UNTIL = 0.6  # of the time: the unseen queries come later
+ZIPF_EXPONENT = 1.1
+WINDOW = 0.4  # share of a list from which drifting literals come at a time
+LEARNED_UNTIL = 0.6  # share of the time; the unseen queries come later
 Place = Callable[["_FromLists", int, str], int]  # which of n items to take; the text names the list
 
 
 def queries(way: str, seed: int, per_template: int, unseen: bool = False) -> list[tuple[str, str]]:
-    """SQL text and condition, one of each template after the other."""
-    found = []
+    """Return SQL text and condition of queries, one of each template after the other."""
+    drawn = []
     sources = {n: random.Random(f"{way}, {seed}, template {n}") for n in TEMPLATES}
     for i in range(per_template):
         share = i / per_template
@@ -33,12 +33,12 @@ def queries(way: str, seed: int, per_template: int, unseen: bool = False) -> lis
         for n, template in TEMPLATES.items():
             r = _FromLists(sources[n].random(), places[way]) if way in places else sources[n]
             literals = (_OTHER if way == "other" else {}).get(n, template.draw)(r)
-            found.append((template.text(literals), template.condition(literals)))
-    return found
+            drawn.append((template.text(literals), template.condition(literals)))
+    return drawn
 
 
 class _FromLists(random.Random):
-    """All that it draws from a list or a range comes from the `place` of it that a function chooses."""
+    """A random source whose draws from lists and ranges take the item at the place that a function chooses."""
 
     def __init__(self, seed: float, place: Place) -> None:
         super().__init__(seed)
@@ -52,17 +52,17 @@ class _FromLists(random.Random):
         return int(low) + self._place(self, high - low, f"{low} {high}")
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> list[Any]:
-        found: list[Any] = []
-        while len(found) < k:
+        sampled: list[Any] = []
+        while len(sampled) < k:
             item = self.choice(population)
-            found += [] if item in found else [item]
-        return found
+            sampled += [] if item in sampled else [item]
+        return sampled
 
 
 def _skewed(r: _FromLists, n: int, name: str) -> int:
     order = list(range(n))
     random.Random(name).shuffle(order)
-    return r.choices(order, [1 / (rank + 1) ** ZIPF for rank in range(n)])[0]
+    return r.choices(order, [1 / (rank + 1) ** ZIPF_EXPONENT for rank in range(n)])[0]
 
 
 def _drifting(now: float) -> Place:
@@ -91,16 +91,16 @@ def _q6(r: random.Random) -> Literals:
 
 
 def _q12(r: random.Random) -> Literals:
-    one, other = r.sample(MODES, 2)
-    return {"one": one, "other": other, **_period(30, 250)(r)}
+    first, second = r.sample(MODES, 2)
+    return {"one": first, "other": second, **_period(30, 250)(r)}
 
 
 def _q19(r: random.Random) -> Literals:
-    found: dict[str, object] = {}
+    literals: dict[str, object] = {}
     for i in (1, 2, 3):
         least = r.randrange(1, 35)
-        found |= {f"brand{i}": r.choice(BRANDS), f"low{i}": least, f"high{i}": least + r.randrange(5, 20)}
-    return found
+        literals |= {f"brand{i}": r.choice(BRANDS), f"low{i}": least, f"high{i}": least + r.randrange(5, 20)}
+    return literals
 
 
 _OTHER: dict[int, Callable[[random.Random], Literals]] = {

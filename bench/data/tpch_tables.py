@@ -19,7 +19,7 @@ from hedgerow.demo import generate
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen
-BLOCK_ROWS = 10_000  # Pando: a million at scale factor 100, and ours grow like it
+BLOCK_ROWS = 10_000  # a unit of scale; Pando has a million at scale factor 100
 PHYSICAL_SCALE = {"quick": 0.1, "full": 10.0}
 PHYSICAL_BLOCK_ROWS_PER_SF, LEAST_PHYSICAL_BLOCK = 100_000, 50_000  # about 60 files of lineitem
 SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all else by its key
@@ -51,20 +51,20 @@ def measure(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
-    """What whole queries take on tables that are written; one query of each template."""
+    """Time whole queries on written tables, one query of each template."""
     scale = options.sf or PHYSICAL_SCALE[options.form]
     data = _data(options, scale, max(LEAST_PHYSICAL_BLOCK, round(PHYSICAL_BLOCK_ROWS_PER_SF * scale)))
-    return whole_queries.run(replace(data, asked=data.asked[: len(PLACES)]), options)
+    return whole_queries.run(replace(data, unseen_sql=data.unseen_sql[: len(PLACES)]), options)
 
 
 def _data(options: Options, scale: float, block_rows: int) -> Several:
     from hedgerow.sql.workload import Workload
 
     form = options.form
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     folder = tables(scale)
     schemas = schemas_of(folder)
     texts = [queries(seed, PER_TEMPLATE[form]) for seed in (options.seed, ~options.seed)]
     learned, unseen = (Workload.from_sql(sql, schemas) for sql in texts)
-    asked = tuple(zip(cycle(PLACES), texts[1], strict=False))
-    return Several("tpch", folder, scale, learned, unseen, SORTED_BY, block_rows, asked)
+    unseen_sql = tuple(zip(cycle(PLACES), texts[1], strict=False))
+    return Several("tpch", folder, scale, learned, unseen, SORTED_BY, block_rows, unseen_sql)

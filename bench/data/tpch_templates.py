@@ -71,7 +71,7 @@ class Template:
 
 
 def months(first: date, last: date, length: int) -> Callable[[random.Random], Literals]:
-    """So many whole months, the first of them from `first` to `last`: `start`, and `end`, which is no longer in it."""
+    """Return a function that draws `length` whole months, the first between `first` and `last`; `end` is exclusive."""
 
     def drawn(r: random.Random) -> Literals:
         start = r.randrange(_month(first), _month(last) + 1)
@@ -104,8 +104,8 @@ def _q6(r: random.Random) -> Literals:
 
 
 def _q7(r: random.Random) -> Literals:
-    one, other = r.sample(list(NATIONS), 2)
-    return {"one": one, "other": other}
+    first, second = r.sample(list(NATIONS), 2)
+    return {"one": first, "other": second}
 
 
 def _q8(r: random.Random) -> Literals:
@@ -114,20 +114,20 @@ def _q8(r: random.Random) -> Literals:
 
 
 def _q12(r: random.Random) -> Literals:
-    one, other = r.sample(MODES, 2)
-    return {"one": one, "other": other, **_year(r)}
+    first, second = r.sample(MODES, 2)
+    return {"one": first, "other": second, **_year(r)}
 
 
 def _q19(r: random.Random) -> Literals:
-    found: dict[str, object] = {}
+    literals: dict[str, object] = {}
     for i, (low, high) in enumerate(((1, 10), (10, 20), (20, 30)), 1):
         least = r.randrange(low, high + 1)
-        found |= {f"brand{i}": r.choice(BRANDS), f"low{i}": least, f"high{i}": least + 10}
-    return found
+        literals |= {f"brand{i}": r.choice(BRANDS), f"low{i}": least, f"high{i}": least + 10}
+    return literals
 
 
 def _part(i: int, containers: str, size: int) -> str:
-    """One of the three kinds of parts that template 19 asks for."""
+    """Return the condition for one of the three kinds of parts in template 19."""
     listed = ", ".join(f"'{c}'" for c in containers.split(", "))
     return (
         f"(p_brand = '{{brand{i}}}' AND p_container IN ({listed}) AND l_quantity >= {{low{i}}} "
@@ -242,12 +242,15 @@ TEMPLATES: dict[int, Template] = {
 
 
 def queries(seed: int, per_template: int) -> list[tuple[str, str]]:
-    """Template and SQL text, one of each template after the other; more of a seed begin with the same ones."""
+    """Return template and SQL text of queries, one of each template after the other.
+
+    A larger `per_template` with the same seed begins with the same queries.
+    """
     return [(str(n), TEMPLATES[n].text(literals)) for n, literals in _drawn(seed, per_template)]
 
 
 def conditions(seed: int, per_template: int) -> list[str]:
-    """What a row must satisfy to matter in each of the `queries`."""
+    """Return the condition of each of the `queries`."""
     return [TEMPLATES[n].condition(literals) for n, literals in _drawn(seed, per_template)]
 
 

@@ -1,7 +1,7 @@
 """The 22 queries of TPC-H over its eight tables, with literals drawn by the specification's rules (2.4).
 
-The texts are DuckDB's, which have the literals of the validation run; these are replaced by places. What is drawn for
-templates that ask the wide table too is drawn in `tpch_templates`; colours stand there, so do nations and the rest.
+The texts are DuckDB's, with the literals of the validation run; these are replaced by placeholders. For the templates
+that also exist on the wide table, `tpch_templates` draws the literals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from bench.data.duck import texts
 from bench.data.tpch_templates import BRANDS, COLOURS, NATIONS, REGIONS, TEMPLATES, TYPES, Literals, months
 
-# What stands in the validation text, and which drawn literal takes its place.
+# For each template: texts of the validation run, and the drawn literals that replace them.
 _YEAR = {"1994-01-01": "start", "1995-01-01": "end"}
 PLACES: dict[int, dict[str, str]] = {
     1: {"1998-09-02": "day"},
@@ -86,7 +86,7 @@ DRAWS: dict[int, Callable[[random.Random], Literals]] = {
 
 @cache
 def template(n: int) -> str:
-    """The text with places; a literal that the text does not have is an error, so a new DuckDB cannot go unnoticed."""
+    """Return the text with placeholders; raise if a literal is missing, so that changed texts of DuckDB are noticed."""
     text = " ".join(texts("tpch")[n].split()).rstrip(";").replace("{", "{{").replace("}", "}}")
     for literal, place in PLACES[n].items():
         if literal not in text:
@@ -96,6 +96,6 @@ def template(n: int) -> str:
 
 
 def queries(seed: int, per_template: int) -> list[str]:
-    """One of each template after the other; more of a seed begin with the same ones."""
+    """Return queries, one of each template after the other; a larger `per_template` begins with the same ones."""
     sources = {n: random.Random(f"{seed}, template {n} of tables") for n in PLACES}
     return [template(n).format(**DRAWS[n](sources[n])) for _ in range(per_template) for n in PLACES]

@@ -20,13 +20,13 @@ FILES = 4
 TABLES = ("lineitem", "orders", "customer", "part", "supplier", "partsupp", "nation", "region")
 
 
-def _of_place(one: str) -> str:
-    """The columns of the nation and the region of a customer (c) or a supplier (s)."""
-    n, r = f"{one}n", f"{one}r"
+def _of_place(prefix: str) -> str:
+    """Return the columns of the nation and the region of a customer (c) or a supplier (s)."""
+    n, r = f"{prefix}n", f"{prefix}r"
     return (
-        f"{n}.n_nationkey AS {one}_n_nationkey, {n}.n_name AS {one}_nation, "
-        f"{n}.n_regionkey AS {one}_n_regionkey, {n}.n_comment AS {one}_n_comment, "
-        f"{r}.r_regionkey AS {one}_r_regionkey, {r}.r_name AS {one}_region, {r}.r_comment AS {one}_r_comment"
+        f"{n}.n_nationkey AS {prefix}_n_nationkey, {n}.n_name AS {prefix}_nation, "
+        f"{n}.n_regionkey AS {prefix}_n_regionkey, {n}.n_comment AS {prefix}_n_comment, "
+        f"{r}.r_regionkey AS {prefix}_r_regionkey, {r}.r_name AS {prefix}_region, {r}.r_comment AS {prefix}_r_comment"
     )
 
 
@@ -46,7 +46,7 @@ JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey
 
 
 def wide(scale: float, month: str) -> Path:
-    """The folder of the month's Parquet files; whichever of the usual months is missing is made along with it."""
+    """Return the folder of the month's Parquet files; missing ones of the usual months are made along with it."""
     version = hashlib.sha256(WIDE.encode()).hexdigest()[:8]  # another table is kept under another name
     folder = cache_folder() / f"tpch-wide-{version}" / f"sf{scale:g}"
     if not (folder / month).exists():
@@ -54,8 +54,8 @@ def wide(scale: float, month: str) -> Path:
         progress(f"tpch-month: making {', '.join(missing)} of scale factor {scale:g}, once")
         with partial(folder) as here:
             generate(here / "tables", scale, TABLES, 4)
-            for made in _months(here, missing):
-                publish(made, folder / made.name)
+            for month_folder in _months(here, missing):
+                publish(month_folder, folder / month_folder.name)
     return folder / month
 
 
@@ -66,7 +66,7 @@ def _months(here: Path, months: list[str]) -> list[Path]:
     con.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
     for name in TABLES:
         con.execute(f"CREATE VIEW {name} AS FROM read_parquet('{here}/tables/{name}/*.parquet')")
-    # One look at lineitem for all months.
+    # lineitem is scanned once for all months.
     inside = " OR ".join(_shipped_in(m) for m in months)
     con.execute(f"CREATE TABLE wide AS {WIDE} WHERE {inside} ORDER BY l_orderkey, l_linenumber")
     return [_written(con, here, m) for m in months]
@@ -79,8 +79,8 @@ def _written(con: Any, here: Path, month: str) -> Path:
     ((rows,),) = con.sql("SELECT count(*) FROM month").fetchall()
     edges = [rows * i // FILES for i in range(FILES + 1)]
     for i, (start, end) in enumerate(pairwise(edges)):
-        some = f"FROM month WHERE rowid >= {start} AND rowid < {end}"
-        con.execute(f"COPY ({some}) TO '{folder}/part-{i}.parquet' (FORMAT parquet, COMPRESSION zstd)")
+        rows_sql = f"FROM month WHERE rowid >= {start} AND rowid < {end}"
+        con.execute(f"COPY ({rows_sql}) TO '{folder}/part-{i}.parquet' (FORMAT parquet, COMPRESSION zstd)")
     return folder
 
 

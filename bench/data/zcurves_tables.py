@@ -1,9 +1,9 @@
-"""Tables and queries with the shapes of the Z-order paper's four, which nobody may hand out: generated from a seed.
+"""Tables and queries with the shapes of the Z-order paper's four, which are not public: generated from a seed.
 
-What the paper tells of each is built in: rows and columns, which columns queries ask about and how many at once, that
-a query lets one row in a hundred through or fewer, the order in which flights came, the one column that most queries
-on tweets begin with. Values have the skew and the correlations that such data has: places lie in cities, fares follow
-distances, delays have long tails. How wide the ranges are is a guess, made once: it was not fitted to any learner.
+The generator follows all that the paper states: rows and columns, the columns that queries filter on and how many at
+once, at most one matching row in a hundred, the order of flights, the column that most queries on tweets begin with.
+Values have the skew and the correlations of such data: places lie in cities, fares follow distances, delays have long
+tails. The widths of ranges are a guess, made once and not fitted to any learner.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 
 Generator = np.random.Generator
 Numbers = npt.NDArray[Any]
-MOST = 0.01  # of the rows that a query may match
-FILES = 8  # of the table as it comes
-LOOKED_AT = 50_000  # rows that say how many that is
+MOST = 0.01  # largest share of the rows that a query may match
+FILES = 8  # of the source table
+SAMPLE_ROWS = 50_000  # on which matching rows are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How often a query asks about a column, beside others; the share of rows that its range spans; None: one value."""
+class QueriedColumn:
+    """A column, its relative frequency in queries, and bounds for the share of rows in its range; None: one value."""
 
     column: str
     often: float
@@ -37,65 +37,66 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`columns_asked[i]` of the queries ask about i + 1 columns; `first`: how many begin with the first of `asked`.
+    """The shape of a table and its queries.
 
-    `reads` is Table 1 of the paper, the millions of rows scanned: default, range, equal, learned.
+    `counts[i]`: the share of queries on i + 1 columns. `first`: the share of queries that filter on the first of
+    `queried`. `reads` is Table 1 of the paper, the millions of rows scanned: default, range, equal, learned.
     """
 
     make: Callable[[int, Generator], dict[str, Any]]
     paper_mrows: int
-    asked: tuple[Asked, ...]
-    columns_asked: tuple[float, ...]
+    queried: tuple[QueriedColumn, ...]
+    counts: tuple[float, ...]
     first: float
     reads: tuple[float, float, float, float]
 
 
 def table_of(name: str, rows: int, seed: int = 0) -> pa.Table:
-    made = SHAPES[name].make(rows, np.random.default_rng([seed, list(SHAPES).index(name)]))
-    return pa.table(made)
+    columns = SHAPES[name].make(rows, np.random.default_rng([seed, list(SHAPES).index(name)]))
+    return pa.table(columns)
 
 
 def write(table: pa.Table, folder: Path) -> None:
-    """Writes the table into a new folder, as the files that it comes in."""
+    """Write the table into a new folder, in `FILES` files."""
     folder.mkdir()
     for i, start in enumerate(range(0, len(table), len(table) // FILES)):
         pq.write_table(table.slice(start, len(table) // FILES), folder / f"part-{i}.parquet", compression="zstd")
 
 
 def queries(name: str, table: pa.Table, n: int, seed: int) -> list[str]:
-    """Ranges around the values of rows drawn at random, narrowed until few enough rows match."""
+    """Return queries with ranges around the values of rows drawn at random, narrowed until few enough rows match."""
     shape = SHAPES[name]
     r = np.random.default_rng([abs(seed), seed < 0, list(SHAPES).index(name)])
-    some = table.take(np.arange(0, table.num_rows, max(1, table.num_rows // LOOKED_AT)))
-    values = {a.column: some[a.column].to_numpy() for a in shape.asked}
+    sample = table.take(np.arange(0, table.num_rows, max(1, table.num_rows // SAMPLE_ROWS)))
+    values = {a.column: sample[a.column].to_numpy() for a in shape.queried}
     ranked = {column: np.sort(own) for column, own in values.items()}
-    found: list[str] = []
-    while len(found) < n:
-        about = _about(shape, r)
-        row = r.integers(len(some))
-        spans = {a.column: np.exp(r.uniform(*np.log(a.wide))) if a.wide else 0.0 for a in about}
+    texts: list[str] = []
+    while len(texts) < n:
+        columns = _about(shape, r)
+        row = r.integers(len(sample))
+        spans = {a.column: np.exp(r.uniform(*np.log(a.wide))) if a.wide else 0.0 for a in columns}
         for _ in range(12):
             bounds = {c: _bounds(ranked[c], values[c][row], span) for c, span in spans.items()}
             matching = np.logical_and.reduce([(values[c] >= a) & (values[c] <= b) for c, (a, b) in bounds.items()])
             if matching.mean() <= MOST:
                 conditions = " AND ".join(_condition(c, a, b) for c, (a, b) in bounds.items())
-                found.append(f"SELECT * FROM {name} WHERE {conditions}")
+                texts.append(f"SELECT * FROM {name} WHERE {conditions}")
                 break
             spans = {c: 0.7 * span for c, span in spans.items()}
-    return found
+    return texts
 
 
-def _about(shape: Shape, r: Generator) -> list[Asked]:
-    n = 1 + r.choice(len(shape.columns_asked), p=shape.columns_asked)
-    begun = [shape.asked[0]] if r.random() < shape.first else []
-    others = shape.asked[1:]
+def _about(shape: Shape, r: Generator) -> list[QueriedColumn]:
+    n = 1 + r.choice(len(shape.counts), p=shape.counts)
+    begun = [shape.queried[0]] if r.random() < shape.first else []
+    others = shape.queried[1:]
     often = np.array([a.often for a in others])
     picked = r.choice(len(others), n - len(begun), replace=False, p=often / often.sum())
     return begun + [others[i] for i in sorted(picked)]
 
 
 def _bounds(ranked: Numbers, value: Any, span: float) -> tuple[Any, Any]:
-    """The values at the ends of a range that spans this share of the rows, about half of it on either side."""
+    """Return the ends of a range around a value that spans this share of the rows, about half of it on either side."""
     if not span:
         return value, value
     at, half = np.searchsorted(ranked, value), span / 2 * len(ranked)
@@ -114,11 +115,11 @@ def _literal(value: Any) -> str:
     return f"DATE '{value}'" if isinstance(value, np.datetime64 | date) else f"{value:.10g}"
 
 
-# --- what the tables hold ---------------------------------------------------------------------------
+# --- the tables -----------------------------------------------------------------------------------
 
 
 def _zipf(r: Generator, n: int, rows: int, power: float = 1.0) -> Numbers:
-    """Numbers below n, the first ones the most frequent."""
+    """Draw numbers below n, small ones the most frequent."""
     share = 1 / np.arange(1, n + 1) ** power
     return r.choice(n, rows, p=share / share.sum())
 
@@ -129,7 +130,7 @@ def _names(prefix: str, numbers: Numbers) -> pa.Array:
 
 
 def _places(r: Generator, rows: int, cities: int) -> tuple[Numbers, Numbers, Numbers]:
-    """City, longitude and latitude, somewhere in the United States."""
+    """Draw city, longitude and latitude, somewhere in the United States."""
     city = _zipf(r, cities, rows)
     lon, lat = r.uniform(-124, -68, cities)[city], r.uniform(26, 48, cities)[city]
     return city, np.round(lon + r.normal(0, 0.15, rows), 4), np.round(lat + r.normal(0, 0.12, rows), 4)
@@ -267,13 +268,13 @@ SHAPES = {
         contributions,
         86,
         (
-            Asked("contribution_date", 0, (0.02, 0.15)),
-            Asked("amount", 3, (0.05, 0.4)),
-            Asked("lon", 3, (0.03, 0.3)),
-            Asked("lat", 3, (0.03, 0.3)),
-            Asked("recipient", 2, (0.02, 0.3)),
-            Asked("state", 1, None),
-            Asked("party", 1, None),
+            QueriedColumn("contribution_date", 0, (0.02, 0.15)),
+            QueriedColumn("amount", 3, (0.05, 0.4)),
+            QueriedColumn("lon", 3, (0.03, 0.3)),
+            QueriedColumn("lat", 3, (0.03, 0.3)),
+            QueriedColumn("recipient", 2, (0.02, 0.3)),
+            QueriedColumn("state", 1, None),
+            QueriedColumn("party", 1, None),
         ),
         (0, 0.1, 0.25, 0.35, 0.2, 0.1),
         0.85,
@@ -283,11 +284,11 @@ SHAPES = {
         flights,
         120,
         (
-            Asked("flight_date", 0, (0.01, 0.1)),
-            Asked("dep_minute", 2, (0.03, 0.3)),
-            Asked("arr_delay", 2, (0.03, 0.3)),
-            Asked("distance", 2, (0.03, 0.3)),
-            Asked("origin", 1, None),
+            QueriedColumn("flight_date", 0, (0.01, 0.1)),
+            QueriedColumn("dep_minute", 2, (0.03, 0.3)),
+            QueriedColumn("arr_delay", 2, (0.03, 0.3)),
+            QueriedColumn("distance", 2, (0.03, 0.3)),
+            QueriedColumn("origin", 1, None),
         ),
         (0, 0.3, 0.4, 0.3),
         0.9,
@@ -297,11 +298,11 @@ SHAPES = {
         taxi,
         175,
         (
-            Asked("pickup_minute", 0, (0.01, 0.2)),
-            Asked("pickup_lon", 3, (0.02, 0.2)),
-            Asked("pickup_lat", 3, (0.02, 0.2)),
-            Asked("miles", 2, (0.02, 0.3)),
-            Asked("total_cents", 2, (0.02, 0.3)),
+            QueriedColumn("pickup_minute", 0, (0.01, 0.2)),
+            QueriedColumn("pickup_lon", 3, (0.02, 0.2)),
+            QueriedColumn("pickup_lat", 3, (0.02, 0.2)),
+            QueriedColumn("miles", 2, (0.02, 0.3)),
+            QueriedColumn("total_cents", 2, (0.02, 0.3)),
         ),
         (0, 0.35, 0.4, 0.25),
         0.6,
@@ -311,16 +312,16 @@ SHAPES = {
         tweets,
         15,
         (
-            Asked("created", 0, (0.002, 0.04)),
-            Asked("lon", 1, (0.05, 0.5)),
-            Asked("lat", 1, (0.05, 0.5)),
-            Asked("country", 1, None),
-            Asked("language", 1, None),
-            Asked("followers", 1, (0.05, 0.5)),
-            Asked("friends", 1, (0.05, 0.5)),
-            Asked("posts", 1, (0.05, 0.5)),
-            Asked("favourites", 1, (0.05, 0.5)),
-            Asked("app", 1, None),
+            QueriedColumn("created", 0, (0.002, 0.04)),
+            QueriedColumn("lon", 1, (0.05, 0.5)),
+            QueriedColumn("lat", 1, (0.05, 0.5)),
+            QueriedColumn("country", 1, None),
+            QueriedColumn("language", 1, None),
+            QueriedColumn("followers", 1, (0.05, 0.5)),
+            QueriedColumn("friends", 1, (0.05, 0.5)),
+            QueriedColumn("posts", 1, (0.05, 0.5)),
+            QueriedColumn("favourites", 1, (0.05, 0.5)),
+            QueriedColumn("app", 1, None),
         ),
         (0.1, 0.3, 0.35, 0.25),
         0.95,

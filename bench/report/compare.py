@@ -1,7 +1,7 @@
-"""`python -m bench compare A B`: how the lines of two files differ, or those of two learners in one file.
+"""`python -m bench compare A B`: compare the lines of two files, or those of two learners in one file.
 
-Lines are compared that agree in suite, form, parameters, size and seed; of learners, in all but learner and parameters.
-Each figure is the median over the seeds that both have, and each ratio the median of the seeds' ratios, B to A.
+Two lines are compared if they agree in suite, form, parameters, size and seed; lines of two learners may differ in
+learner and parameters. Each figure is the median over the common seeds, each ratio the median of the ratios B to A.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from bench.report.lines import FIGURES, Line, form, grouped, label, read, size, 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    what: str
+    """Medians of a figure in both sets of lines."""
+
+    compared: str
     figure: str
     a: float
     b: float
@@ -33,74 +35,77 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench compare", description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one or two files of JSON lines")
     learners = parser.add_mutually_exclusive_group()
-    learners.add_argument("--learners", nargs=2, metavar=("A", "B"), help="of one file: name, or name(key=value, ...)")
-    given = parser.parse_args(arguments)
-    if len(given.files) != (1 if given.learners else 2):
+    learners.add_argument(
+        "--learners", nargs=2, metavar=("A", "B"), help="two learners of one file: name, or name(key=value, ...)"
+    )
+    options = parser.parse_args(arguments)
+    if len(options.files) != (1 if options.learners else 2):
         parser.error("compare takes two files, or one and --learners A B")
-    if given.learners:
-        lines = read(given.files)
-        a, b = ([line for line in lines if name in (line.get("learner"), label(line))] for name in given.learners)
-        found, alone = by_learner(a, b)
+    if options.learners:
+        lines = read(options.files)
+        a, b = ([line for line in lines if name in (line.get("learner"), label(line))] for name in options.learners)
+        matched, unmatched = by_learner(a, b)
     else:
-        a, b = (read([file]) for file in given.files)
-        found, alone = differences(a, b, lambda line: (line["suite"], form(line), label(line), size(line)))
-    _show(found, alone)
+        a, b = (read([file]) for file in options.files)
+        matched, unmatched = differences(a, b, lambda line: (line["suite"], form(line), label(line), size(line)))
+    _show(matched, unmatched)
 
 
 def by_learner(a: Sequence[Line], b: Sequence[Line]) -> tuple[list[Difference], int]:
-    """Each line of one learner beside each of the other's at the same place."""
-    found: list[Difference] = []
-    alone = 0
-    for one in grouped(a):
-        for other in grouped(b):
-            more, _ = differences(one, other, lambda line: (line["suite"], form(line), size(line)))
-            name = f"{label(one[0])} : {label(other[0])}"
-            found += [Difference(f"{d.what} {name}", d.figure, d.a, d.b, d.ratio, d.seeds) for d in more]
+    """Compare each line of A with each of B of the same suite, form and size; also return the number of unmatched."""
+    matched: list[Difference] = []
+    for lines_of_a in grouped(a):
+        for lines_of_b in grouped(b):
+            of_pair, _ = differences(lines_of_a, lines_of_b, lambda line: (line["suite"], form(line), size(line)))
+            name = f"{label(lines_of_a[0])} : {label(lines_of_b[0])}"
+            matched += [Difference(f"{d.compared} {name}", d.figure, d.a, d.b, d.ratio, d.seeds) for d in of_pair]
     places = [{(x["suite"], form(x), size(x), x.get("seed")) for x in lines} for lines in (a, b)]
-    alone = len(places[0] ^ places[1])
-    return found, alone
+    unmatched = len(places[0] ^ places[1])
+    return matched, unmatched
 
 
 def differences(
     a: Sequence[Line], b: Sequence[Line], key: Callable[[Line], tuple[Any, ...]]
 ) -> tuple[list[Difference], int]:
-    """The figures of the lines that both have, and how many lines only one of them has; of lines repeated, the last."""
+    """Compare lines with equal keys; also return the number of unmatched lines. Of repeated lines the last counts."""
     first, second = ({(key(line), line.get("seed")): line for line in lines} for lines in (a, b))
     common: dict[Any, list[tuple[Line, Line]]] = {}
     for place, line in first.items():
         if place in second:
             common.setdefault(place[0], []).append((line, second[place]))
-    found = [d for pairs in common.values() for d in _of(pairs)]
-    return found, len(first.keys() ^ second.keys())
+    matched = [d for pairs in common.values() for d in _differences_of(pairs)]
+    return matched, len(first.keys() ^ second.keys())
 
 
-def _of(pairs: Sequence[tuple[Line, Line]]) -> list[Difference]:
+def _differences_of(pairs: Sequence[tuple[Line, Line]]) -> list[Difference]:
     x, y = pairs[0]
-    what = " ".join(filter(None, (x["suite"], form(x), label(x) if label(x) == label(y) else "")))
-    found = []
+    compared = " ".join(filter(None, (x["suite"], form(x), label(x) if label(x) == label(y) else "")))
+    rows = []
     for figure in FIGURES:
         both = [(value(p, figure), value(q, figure)) for p, q in pairs]
-        known = [(p, q) for p, q in both if p is not None and q is not None]
-        if known:
-            ratios = [q / p for p, q in known if p]
-            ps, qs = zip(*known, strict=True)
+        values = [(p, q) for p, q in both if p is not None and q is not None]
+        if values:
+            ratios = [q / p for p, q in values if p]
+            ps, qs = zip(*values, strict=True)
             ratio = median(ratios) if ratios else None
-            found.append(Difference(what, figure, median(ps), median(qs), ratio, len(known)))
-    return found
+            rows.append(Difference(compared, figure, median(ps), median(qs), ratio, len(values)))
+    return rows
 
 
-def _show(found: Sequence[Difference], alone: int) -> None:
+def _show(matched: Sequence[Difference], unmatched: int) -> None:
     console = Console()
     table = Table("", "figure", box=None)
     for name in ("A", "B", "B / A", "seeds"):
         table.add_column(name, justify="right")
     before = ""
-    for d in found:
+    for d in matched:
         ratio = "" if d.ratio is None else f"{d.ratio:.3f}"
-        table.add_row("" if d.what == before else d.what, d.figure, f"{d.a:.6g}", f"{d.b:.6g}", ratio, str(d.seeds))
-        before = d.what
+        table.add_row(
+            "" if d.compared == before else d.compared, d.figure, f"{d.a:.6g}", f"{d.b:.6g}", ratio, str(d.seeds)
+        )
+        before = d.compared
     console.print(table)
-    if alone:
-        console.print(f"{alone} lines have no partner")
-    if not found:
+    if unmatched:
+        console.print(f"{unmatched} lines have no partner")
+    if not matched:
         raise SystemExit("no line has a partner: they differ in suite, form, parameters, size or seed")

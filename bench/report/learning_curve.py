@@ -1,4 +1,4 @@
-"""How a learner by trial gets better: Fig. 8 of the qd-tree paper as text."""
+"""The learning curve of Woodblock as text, as in Fig. 8 of the qd-tree paper."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hedgerow.learners.woodblock.woodblock import Point
 
 
 def few(curve: Sequence[Point], most: int = 60) -> list[Point]:
-    """Points at about equal distances on a logarithmic axis, the first and the last among them."""
+    """Return at most `most` points at about equal distances on a logarithmic axis, with the first and the last."""
     if len(curve) <= most:
         return list(curve)
     return [curve[i] for i in sorted(set(np.geomspace(1, len(curve), most).astype(int) - 1))]
 
 
 def drawn(curve: Sequence[Point], width: int = 50) -> list[str]:
-    """The curve as text: # is what the best tree reads, - what new trees read on average."""
+    """Draw the curve as text: # is the share read by the best tree, - the mean share read by new trees."""
     rows = []
     for point in few(curve, 16):
         best, mean = (min(width, round(width * share)) for share in (point.best, point.mean))

@@ -1,4 +1,4 @@
-"""The lines that runs left behind: which of them measure the same, and the medians over seeds."""
+"""Read the lines of runs, group repeated measurements, and take medians over seeds."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ FIGURES = tuple(name for name in FIELDS if name not in (*SIZE, *_OTHER))
 
 
 def read(files: Iterable[Path]) -> list[Line]:
-    """All lines of the files, in their order."""
-    found = []
+    """Return all lines of the files, in their order."""
+    lines = []
     for file in files:
         for n, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             try:
-                found.append(json.loads(text))
-                assert isinstance(found[-1]["suite"], str)
+                lines.append(json.loads(text))
+                assert isinstance(lines[-1]["suite"], str)
             except (ValueError, KeyError, TypeError, AssertionError) as error:
-                raise SystemExit(f"{file}, line {n}: this is no line of a benchmark") from error
-    return found
+                raise SystemExit(f"{file}, line {n}: not a line of a benchmark") from error
+    return lines
 
 
 def form(line: Line) -> str:
-    found: str = line.get("params", {}).get("form", "full")
-    return found
+    name: str = line.get("params", {}).get("form", "full")
+    return name
 
 
 def label(line: Line) -> str:
-    """The learner with its parameters.
+    """Return the learner with its parameters.
 
     >>> label({"learner": "qdtree", "params": {"form": "quick", "cells": 1}})
     'qdtree(cells=1)'
@@ -51,25 +51,25 @@ def size(line: Line) -> tuple[Any, ...]:
 
 
 def same(line: Line) -> tuple[Any, ...]:
-    """Equal for lines that differ in their seed only."""
+    """Return a key that is equal for lines that differ in their seed only."""
     return line["suite"], form(line), label(line), size(line)
 
 
 def grouped(lines: Iterable[Line]) -> list[list[Line]]:
-    """Lines that differ in their seed only, in the order in which the first of each came."""
-    found: dict[Any, list[Line]] = {}
+    """Group lines that differ in their seed only, in the order of each group's first line."""
+    groups: dict[Any, list[Line]] = {}
     for line in lines:
-        found.setdefault(same(line), []).append(line)
-    return list(found.values())
+        groups.setdefault(same(line), []).append(line)
+    return list(groups.values())
 
 
 def value(line: Line, figure: str) -> float | None:
-    """A list of turns counts by its median."""
-    found = line.get(figure)
-    return float(median(found)) if isinstance(found, list) else None if found is None else float(found)
+    """Return a figure of a line; of a list of turns, the median."""
+    measured = line.get(figure)
+    return float(median(measured)) if isinstance(measured, list) else None if measured is None else float(measured)
 
 
 def middle(lines: Sequence[Line], figure: str) -> float | None:
-    """The median over seeds."""
-    found = [v for v in (value(line, figure) for line in lines) if v is not None]
-    return median(found) if found else None
+    """Return the median over seeds."""
+    values = [v for v in (value(line, figure) for line in lines) if v is not None]
+    return median(values) if values else None

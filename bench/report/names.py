@@ -1,4 +1,4 @@
-"""Names for people, of the methods that lines hold by learner and parameters."""
+"""Readable names of methods, made from the learner and the parameters in a line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, PANDO, TUNED, WOODBLOCK, Case
 
-PLAIN = {  # what people do without learning
+PLAIN = {  # methods without learning
     **{"default": "as it came", "none": "as it came", "random": "random rows", "range": "sorted"},
     **{"zorder": "Z-order, equal bits", "hilbert": "Hilbert curve"},
 }
@@ -34,7 +34,8 @@ _UNSAID = ("form", "recurrence", "budget_seconds", "target")
 
 
 def table_of(params: Mapping[str, Any]) -> str:
-    """
+    """Return the name of the table or data from the parameters of a line.
+
     >>> table_of({"form": "full", "shape": "taxi"})
     'taxi'
     """
@@ -42,7 +43,8 @@ def table_of(params: Mapping[str, Any]) -> str:
 
 
 def method(learner: str, params: Mapping[str, Any]) -> str:
-    """
+    """Return the readable name of a learner with its parameters.
+
     >>> method("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1, "shape": "taxi"})
     'greedy qd-tree, as published'
     >>> method("qdtree", {}), method("qdtree", {"recurrence": 1}), method("range", {"recurrence": 1})
@@ -56,8 +58,8 @@ def method(learner: str, params: Mapping[str, Any]) -> str:
     name = PLAIN.get(learner) or _OURS.get(learner, learner)
     if params.get("recurrence") == 1 and learner not in PLAIN:
         name += ", of these queries only"
-    said = ", ".join(f"{key}={value}" for key, value in own.items())
-    return f"{name}: {said}" if name and said else name or said
+    parameters = ", ".join(f"{key}={value}" for key, value in own.items())
+    return f"{name}: {parameters}" if name and parameters else name or parameters
 
 
 def is_published(learner: str, params: Mapping[str, Any]) -> bool:
@@ -65,10 +67,10 @@ def is_published(learner: str, params: Mapping[str, Any]) -> bool:
 
 
 def is_default(learner: str, params: Mapping[str, Any]) -> bool:
-    """Whether it is what a user gets who asks for a learner of ours, and for nothing else."""
+    """True if this is one of our learners with its default parameters."""
     return learner in _OURS and method(learner, params) == _OURS[learner]
 
 
 def _own(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes it another method."""
+    """Return the parameters that distinguish methods."""
     return {name: v for name, v in params.items() if name not in (*_TABLES, *_UNSAID)}

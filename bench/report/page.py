@@ -1,6 +1,6 @@
-"""What the page of results says, as plain values: ours, the papers' and the peers' figures of each suite.
+"""The page of results as plain values: our figures of each suite, beside those of the papers and of peers.
 
-The medians are over seeds. A suite shows its full form where lines of it are held, else its quick form, and says which.
+Medians are over seeds. A suite shows its full form if there are lines of it, else its quick form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One of our methods: medians over `seeds` runs, with the least and the most where there are several."""
+    """One of our methods: medians over `seeds` runs, and the least and the most if there are several runs."""
 
     name: str
     size: str
@@ -37,7 +37,7 @@ class Row:
     bound: float | None
     bound_unseen: float | None
     blocks: float | None
-    blocks_unseen: float | None  # the share of them that unseen queries read
+    blocks_unseen: float | None  # share of the blocks that unseen queries read
     learn_seconds: float | None
     trees_per_s: float | None
     seeds: int
@@ -45,24 +45,24 @@ class Row:
     params: Mapping[str, object]
     learner: str
     details: Mapping[str, Any]  # of the first seed
-    curves: tuple[Any, ...]  # of learning, where it tells: of each seed lists of seconds, trees, best and mean
+    curves: tuple[Any, ...]  # learning curves, one a seed, if there are any: points of seconds, trees, best and mean
 
     @property
     def read(self) -> float:
-        """What unseen queries read; where there are none, those that it learned from."""
-        found = self.value if self.unseen is None else self.unseen
-        assert found is not None
-        return found
+        """The share that unseen queries read; in suites without unseen queries, that of the learned ones."""
+        share = self.value if self.unseen is None else self.unseen
+        assert share is not None
+        return share
 
     @property
     def matching(self) -> float | None:
-        """The rows that match the same queries."""
+        """The share of rows that match the same queries."""
         return self.bound if self.unseen is None else self.bound_unseen
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A figure of others and ours; `worse`: by how much of it, 0 where we are not."""
+    """A published or peer's figure beside ours; `worse`: how much worse ours is, as a share of theirs, or 0."""
 
     theirs: Theirs
     ours: Row | None
@@ -72,18 +72,22 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """A suite's part of the page."""
+
     suite: str
     about: Suite
     form: str
     rows: tuple[Row, ...]
     beside: tuple[Beside, ...]
-    seconds: float | None  # what the runs took, a seed
+    seconds: float | None  # of all runs of one seed
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """On the same rows and queries: the best that people do without learning, the best of the papers' methods as
-    published, and the best of our defaults. Either of the first two may be missing."""
+    """The best methods on the same rows and queries: without learning, as published, and our default learners.
+
+    One of the first two may be missing.
+    """
 
     suite: str
     table: str
@@ -92,14 +96,14 @@ class Gain:
     ours: Row
 
     @property
-    def other(self) -> Row:
-        """The best of the others."""
+    def best_other(self) -> Row:
+        """The better one of the methods that are not ours."""
         return min((row for row in (self.plain, self.published) if row is not None), key=lambda row: row.read)
 
     @property
     def times(self) -> float:
-        """How many times less than by the best of the others is read."""
-        return self.other.read / self.ours.read
+        """How many times more the best other method reads."""
+        return self.best_other.read / self.ours.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +113,20 @@ class Page:
     @property
     def gains(self) -> list[Gain]:
         """The largest first."""
-        found = [gain for section in self.sections for gain in _gains(section)]
-        return sorted(found, key=lambda gain: -gain.times)
+        unsorted = [gain for section in self.sections for gain in _gains(section)]
+        return sorted(unsorted, key=lambda gain: -gain.times)
 
     @property
     def slower(self) -> list[tuple[Section, Beside]]:
-        """Where a peer of the same run was better, the farthest first."""
-        found = [(s, b) for s in self.sections for b in s.beside if b.worse > 0 and b.theirs in PEERS]
-        return sorted(found, key=lambda pair: -pair[1].worse)
+        """Figures that are worse than those of a peer in the same run, the worst first."""
+        pairs = [(s, b) for s in self.sections for b in s.beside if b.worse > 0 and b.theirs in PEERS]
+        return sorted(pairs, key=lambda pair: -pair[1].worse)
 
     @property
     def papers(self) -> list[tuple[Section, Beside]]:
-        """The papers' figures, which are of other data: first those that are better than ours, the farthest first."""
-        found = [(s, b) for s in self.sections for b in s.beside if b.theirs not in PEERS]
-        return sorted(found, key=lambda pair: -pair[1].worse)
+        """The papers' figures, which are of other data, the one farthest ahead of ours first."""
+        pairs = [(s, b) for s in self.sections for b in s.beside if b.theirs not in PEERS]
+        return sorted(pairs, key=lambda pair: -pair[1].worse)
 
     @property
     def missing(self) -> list[str]:
@@ -133,23 +137,23 @@ def page(lines: Sequence[Line]) -> Page:
     unknown = {line["suite"] for line in lines} - set(EVERY)
     if unknown:
         raise SystemExit(f"there are lines of suites that do not exist: {', '.join(sorted(unknown))}")
-    found = []
+    sections = []
     for name, suite in EVERY.items():
         own = [line for line in lines if line["suite"] == name]
         full = [line for line in own if form(line) == "full"]
         if own:
-            found.append(_section(name, suite, full or own))
-    return Page(tuple(found))
+            sections.append(_section(name, suite, full or own))
+    return Page(tuple(sections))
 
 
 def _section(name: str, suite: Suite, lines: Sequence[Line]) -> Section:
-    of_size: dict[str, list[Row]] = {}
+    by_size: dict[str, list[Row]] = {}
     for row in (_row(group, suite.figure) for group in grouped(lines)):
-        of_size.setdefault(row.size, []).append(row)
-    rows = tuple(row for of in of_size.values() for row in of)
-    known = [t for t in (*THEIRS, *PEERS) if t.suite == name]
+        by_size.setdefault(row.size, []).append(row)
+    rows = tuple(row for of in by_size.values() for row in of)
+    compared = [t for t in (*THEIRS, *PEERS) if t.suite == name]
     seconds = sum(middle(g, "run_seconds") or 0.0 for g in grouped(lines))
-    return Section(name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in known), seconds)
+    return Section(name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in compared), seconds)
 
 
 def _row(group: Sequence[Line], figure: str) -> Row:
@@ -182,48 +186,51 @@ def _size(line: Line) -> str:
 
 
 def _beside(theirs: Theirs, rows: Sequence[Row], figure: str) -> Beside:
-    """The best of our lines of the same method, or of all where there is none; of several sizes the one where we stand
-    worst, and beside a peer, which every line was measured with, the worst line."""
+    """Set our best line of the same method beside a figure; without a method, the best of all lines.
+
+    If there are several sizes, the size counts in which we are worst. A peer was measured with every line: beside it
+    the worst line counts.
+    """
     if theirs.figure == "bound":
         return Beside(theirs, rows[0], rows[0].bound, 0.0)
     less = figure not in MORE_IS_BETTER
     best, worst = (min, max) if less else (max, min)
-    of_size: dict[object, list[tuple[float, int]]] = {}
+    by_size: dict[object, list[tuple[float, int]]] = {}
     for i, row in enumerate(rows):
-        value = _of_range(row, rows) if theirs.figure == OF_RANGE else row.value
-        if value is not None and _is(theirs, row):
-            of_size.setdefault(i if theirs in PEERS else row.size, []).append((value, i))
-    if not of_size:
+        value = _share_of_range(row, rows) if theirs.figure == OF_RANGE else row.value
+        if value is not None and _is_same_method(theirs, row):
+            by_size.setdefault(i if theirs in PEERS else row.size, []).append((value, i))
+    if not by_size:
         return Beside(theirs, None, None, 0.0)
-    value, at = worst(map(best, of_size.values()))
+    value, at = worst(map(best, by_size.values()))
     by = value / theirs.value - 1 if less else theirs.value / value - 1
     return Beside(theirs, rows[at], value, by if by > NEAR else 0.0)
 
 
 def _gains(section: Section) -> list[Gain]:
-    """Of each of the section's tables, if it compares rows read and holds a default of ours and another's."""
-    of_table: dict[str, list[Row]] = {}
+    """Return the gain on each table where rows read are compared, and both a default of ours and another method ran."""
+    by_table: dict[str, list[Row]] = {}
     for row in section.rows if section.about.figure == "rows_read" and not section.about.is_study else ():
         if row.value is not None:
-            of_table.setdefault(", ".join(filter(None, (table_of(row.params), row.size))), []).append(row)
-    found = []
-    for table, rows in of_table.items():
+            by_table.setdefault(", ".join(filter(None, (table_of(row.params), row.size))), []).append(row)
+    gains = []
+    for table, rows in by_table.items():
         plain = [row for row in rows if row.learner in PLAIN]
         published = [row for row in rows if is_published(row.learner, row.params)]
         ours = [row for row in rows if is_default(row.learner, row.params)]
         if ours and (plain or published):
             best = (min(some, key=lambda row: row.read, default=None) for some in (plain, published, ours))
-            found.append(Gain(section.suite, table, *best))  # type: ignore[arg-type]
-    return found
+            gains.append(Gain(section.suite, table, *best))  # type: ignore[arg-type]
+    return gains
 
 
-def _of_range(row: Row, rows: Sequence[Row]) -> float | None:
-    """The blocks that unseen queries read, beside those they read where tables of this size are sorted by hand."""
+def _share_of_range(row: Row, rows: Sequence[Row]) -> float | None:
+    """Return the blocks that unseen queries read, divided by the number they read of sorted tables of this size."""
     of_sorted = next((r.blocks_unseen for r in rows if r.learner == "range" and r.size == row.size), None)
     return row.blocks_unseen / of_sorted if row.blocks_unseen is not None and of_sorted else None
 
 
-def _is(theirs: Theirs, row: Row) -> bool:
+def _is_same_method(theirs: Theirs, row: Row) -> bool:
     def own(params: Mapping[str, object]) -> dict[str, object]:
         return {name: v for name, v in params.items() if name not in ("form", "recurrence", "budget_seconds")}
 

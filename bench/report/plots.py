@@ -49,14 +49,14 @@ def bars(title: str, given: Sequence[Bar]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points have a place on the axis, a share there, and where there are two a second one that is drawn pale."""
+    """A curve; each point has a place on the axis, a share, and optionally a second share that is drawn pale."""
 
     name: str  # curves of one name have one colour
     points: Sequence[tuple[float, ...]]
 
 
 def curves(title: str, given: Sequence[Curve], unit: str = " s") -> str:
-    """Over a logarithmic axis, shares from 0 to the highest."""
+    """Draw curves over a logarithmic axis, with shares from 0 to the highest."""
     points = [point for curve in given for point in curve.points]
     first, last = min(p[0] for p in points), max(p[0] for p in points)
     high = max(share for p in points for share in p[1:]) or 1.0

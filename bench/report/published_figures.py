@@ -1,4 +1,4 @@
-"""What the papers measured, and which line of ours to set beside it: the only place where their figures stand."""
+"""The figures that the papers published, each with the line of ours to compare; no other module has such figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, TUNED, WOODBLOCK, Case
 
-NEAR = 0.02  # others give two digits; what is nearer than that counts as equal
+NEAR = 0.02  # relative difference up to which figures count as equal, because papers give two digits
 QDTREE = "Qd-tree, SIGMOD 2020"
 ZORDER = "Learned bits, NeurIPS workshop 2023"
 PANDO = "Pando, PVLDB 2023"
@@ -92,7 +92,7 @@ THEIRS = (
     Theirs("route-rows", "on 64 threads", 0.4, f"{QDTREE}, Fig. 6a", note="in Python; ours on 2 cores"),
 )
 
-# What we ran ourselves in the same run, as a ratio: above 1 we are slower.
+# Baselines that we ran ourselves in the same run, as ratios: above 1, Hedgerow is slower.
 PEERS = (
     Theirs("apply", "Spark: repartitionByRange, sort, write", 1.0, "the same run"),
     Theirs("attach", "Spark without `attach`", 1.0, "the same run"),

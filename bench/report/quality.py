@@ -1,4 +1,4 @@
-"""What must hold of a suite's lines, whatever the machine: quality, never time."""
+"""Checks of a suite's lines that must hold on any machine: of quality, never of time."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 
 def sound(lines: Sequence[dict[str, Any]]) -> None:
-    """No one reads less than what matches."""
-    for found in lines:
+    """Assert that no learner reads fewer rows than match."""
+    for line in lines:
         for read, bound in (("rows_read", "bound"), ("rows_read_unseen", "bound_unseen")):
-            assert found[read] >= found[bound], f"{found['learner']} reads {found[read]}, but {found[bound]} match"
+            assert line[read] >= line[bound], f"{line['learner']} reads {line[read]}, but {line[bound]} match"
 
 
 def check(lines: Sequence[dict[str, Any]], beside: str, learned: float, unseen: float) -> None:
-    """Sound, and a qd-tree better than what stands beside it."""
+    """Assert that the lines are sound, and that a qd-tree is better than `beside`."""
     sound(lines)
     better(lines, beside, learned, unseen)
 
 
 def better(lines: Sequence[dict[str, Any]], beside: str, learned: float, unseen: float) -> None:
-    """A qd-tree reads less than these shares of what `beside` reads."""
+    """Assert that a qd-tree reads less than these shares of the rows that `beside` reads."""
     for read, share in (("rows_read", learned), ("rows_read_unseen", unseen)):
-        theirs = [found[read] for found in lines if found["learner"] == beside]
-        for found in lines:
-            if theirs and found["learner"] == "qdtree":
-                assert found[read] < share * min(theirs), f"{read}: {found[read]}, {beside}: {min(theirs)}"
+        peers = [line[read] for line in lines if line["learner"] == beside]
+        for line in lines:
+            if peers and line["learner"] == "qdtree":
+                assert line[read] < share * min(peers), f"{read}: {line[read]}, {beside}: {min(peers)}"

@@ -1,6 +1,6 @@
-"""`python -m bench report`: docs/results.md and docs/results.html, made from nothing but the lines in bench/results.
+"""`python -m bench report`: write docs/results.md and docs/results.html from the lines in bench/results.
 
-`--check` writes nothing and fails where the pages are not what the lines say.
+`--check` writes nothing, and fails if the pages do not agree with the lines.
 """
 
 from __future__ import annotations
@@ -55,16 +55,22 @@ OTHER_DATA = (
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="only say whether the pages are what the lines say")
-    parser.add_argument("--lines", type=Path, default=LINES, metavar="FOLDER", help="of *.jsonl (bench/results)")
-    parser.add_argument("--to", type=Path, default=PAGES, metavar="FOLDER", help="of the pages (docs)")
-    given = parser.parse_args(arguments)
-    found = page(read(sorted(given.lines.glob("*.jsonl"))))
-    pages = {given.to / "results.md": markdown(found), given.to / "results.html": html(found)}
-    if given.check:
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the pages do not agree with the lines"
+    )
+    parser.add_argument(
+        "--lines", type=Path, default=LINES, metavar="FOLDER", help="the folder of *.jsonl files (bench/results)"
+    )
+    parser.add_argument("--to", type=Path, default=PAGES, metavar="FOLDER", help="the folder of the pages (docs)")
+    options = parser.parse_args(arguments)
+    contents = page(read(sorted(options.lines.glob("*.jsonl"))))
+    pages = {options.to / "results.md": markdown(contents), options.to / "results.html": html(contents)}
+    if options.check:
         stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
         if stale:
-            raise SystemExit(f"not what the lines say: {', '.join(map(str, stale))}; run python -m bench report")
+            raise SystemExit(
+                f"the lines in bench/results say otherwise: {', '.join(map(str, stale))}; run python -m bench report"
+            )
         return
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
@@ -74,7 +80,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def shown(figure: str, value: float | None) -> str:
-    """A value as people read it, a share with as many digits as it needs.
+    """Format a value for readers, a share with as many digits as it needs.
 
     >>> shown("rows_read", 0.50482), shown("rows_read", 0.0000045), shown("ratio", 1.5), shown("p99_ms", 2.5)
     ('50.5 %', '0.00045 %', '1.50×', '2.5 ms')
@@ -93,9 +99,9 @@ def shown(figure: str, value: float | None) -> str:
     return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
 
 
-def gains(found: Page) -> list[tuple[str, ...]]:
-    """A row for each table on which others stand beside us, those with the largest gain first."""
-    return [_gain(gain) for gain in found.gains]
+def gains(contents: Page) -> list[tuple[str, ...]]:
+    """Return a row for each table with other methods beside ours, the largest gain first."""
+    return [_gain(gain) for gain in contents.gains]
 
 
 def _gain(gain: Gain) -> tuple[str, ...]:
@@ -111,33 +117,37 @@ def _read(row: Row | None, suite: str) -> str:
     return "" if row is None else f"{shown('rows_read', row.read)} ({method(row.learner, row.params) or suite})"
 
 
-def seconds(found: Page) -> list[tuple[str, ...]]:
-    """A row for each table that was written beside peers."""
+def seconds(contents: Page) -> list[tuple[str, ...]]:
+    """Return a row for each table that was written beside peers."""
     rows: list[tuple[str, ...]] = []
-    for section in found.sections:
+    for section in contents.sections:
         for row in section.rows if section.suite.endswith(PHYSICAL) else ():
             took = row.details.get("seconds", {})
             peers = {way: s for way, s in took.items() if way not in (*OF_OURS, "source")}
             if "source" in took and "attached" in took and peers:
                 best = min(peers, key=peers.__getitem__)
-                said = f"{took['source']:.1f} s", f"{peers[best]:.1f} s ({best})", f"**{took['attached']:.1f} s**"
+                shown_seconds = (
+                    f"{took['source']:.1f} s",
+                    f"{peers[best]:.1f} s ({best})",
+                    f"**{took['attached']:.1f} s**",
+                )
                 table = ", ".join(filter(None, (section.suite.removesuffix(PHYSICAL), table_of(row.params), row.size)))
-                rows.append((table, *said, ", ".join(row.commits)))
+                rows.append((table, *shown_seconds, ", ".join(row.commits)))
     return rows
 
 
-def slower(found: Page) -> list[str]:
-    """A sentence for each peer of the same run that was better, the farthest first."""
-    return [_sentence(section, beside) for section, beside in found.slower]
+def slower(contents: Page) -> list[str]:
+    """Return a sentence for each peer of the same run that was better, the largest distance first."""
+    return [_sentence(section, beside) for section, beside in contents.slower]
 
 
 def _sentence(section: Section, beside: Beside) -> str:
     theirs, ours = beside.theirs, beside.ours
     assert ours is not None
     figure = theirs.figure or section.about.figure
-    how = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
+    comparison = f"{shown(figure, beside.value)} ({ours.name}) against {shown(figure, theirs.value)} ({theirs.who})"
     quick = ", in the quick form" if section.form == "quick" else ""
-    return f"{section.suite}: {FIGURES[figure]} {how}{quick}"
+    return f"{section.suite}: {FIGURES[figure]} {comparison}{quick}"
 
 
 def cells(section: Section, row: Row) -> tuple[str, ...]:
@@ -145,7 +155,7 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
     spread = "" if row.spread is None else " [{}, {}]".format(*(shown(figure, v).split(" ")[0] for v in row.spread))
     return (
         row.name,
-        row.size + kept(row),
+        row.size + storage(row),
         shown(figure, row.value) + spread,
         shown(figure, row.unseen),
         shown("rows_read", row.bound),
@@ -156,8 +166,8 @@ def cells(section: Section, row: Row) -> tuple[str, ...]:
     )
 
 
-def kept(row: Row) -> str:
-    """What is stored for each row of the table, and the size of the index, where that is compared."""
+def storage(row: Row) -> str:
+    """Return the rows stored for each row of the table and the size of the index, in suites that compare these."""
     stored = row.details.get("stored")
     return "" if stored is None else f", stored {stored:.2f}×, index {row.details['index_mb']:.2g} MB"
 
@@ -170,26 +180,26 @@ def learning(row: Row) -> str:
 
 
 def ways(section: Section) -> list[tuple[str, ...]]:
-    """What queries took, table by table, where tables were written."""
-    found: list[tuple[str, ...]] = []
+    """Return the seconds of queries on each written table."""
+    rows: list[tuple[str, ...]] = []
     for row in section.rows:
         for way, shares in row.details.get("faster_than_source", {}).items():
             name = f"{row.name}, {way}" if way in OF_OURS else way
             faster = ", ".join(f"{shares[round(share * (len(shares) - 1))]:.2f}×" for share in (0.1, 0.5, 0.9))
             in_duckdb = row.details.get("duckdb_seconds", {}).get(way)
             seconds = f"{row.details['seconds'][way]:.1f} s", "" if in_duckdb is None else f"{in_duckdb:.2f} s"
-            told = "yes" if way in OF_OURS and row.details.get("advised_against") else ""
-            found.append((name, f"{row.details['files'][way]:,}", *seconds, faster, told))
-    return found
+            advised_against = "yes" if way in OF_OURS and row.details.get("advised_against") else ""
+            rows.append((name, f"{row.details['files'][way]:,}", *seconds, faster, advised_against))
+    return rows
 
 
 def by_condition(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Heads and rows: what unseen queries read by each kind of condition and learner; none where kinds are not told."""
+    """Return heads and rows: the share that unseen queries read, by kind of condition and learner."""
     rows = [row for row in section.rows if "conditions" in row.params]
     learners = dict.fromkeys(row.learner for row in rows)
-    found: dict[str, dict[str, Row]] = {}
+    by_kind: dict[str, dict[str, Row]] = {}
     for row in rows:
-        found.setdefault(str(row.params["conditions"]), {})[row.learner] = row
+        by_kind.setdefault(str(row.params["conditions"]), {})[row.learner] = row
     heads = ("conditions, all unseen", *(method(name, {}) for name in learners), "rows that match")
     lines = [
         (
@@ -197,13 +207,13 @@ def by_condition(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str
             *(shown("rows_read", own[name].unseen) if name in own else "" for name in learners),
             shown("rows_read", next(iter(own.values())).matching),
         )
-        for kind, own in found.items()
+        for kind, own in by_kind.items()
     ]
     return [(heads, lines)] if lines else []
 
 
 def resources(section: Section) -> list[tuple[str, ...]]:
-    """Seconds and the most memory that a step and Spark alone took, where both were watched."""
+    """Return seconds and peak memory of each step and of Spark alone, in suites that measure both."""
     names = "seconds", "plain_seconds", "python_mb", "worker_mb", "jvm_mb", "plain_jvm_mb"
     return [
         (row.name, row.size, *(f"{row.details[name]:,}" for name in names))
@@ -213,18 +223,18 @@ def resources(section: Section) -> list[tuple[str, ...]]:
 
 
 def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """For each of our tables heads and rows: the median milliseconds of every template's queries, way by way."""
-    found = []
+    """Return heads and rows for each table: the median milliseconds of every template's queries, by way."""
+    tables = []
     for row in section.rows:
         took = row.details.get("template_ms", {})
         if len(took) > 1:
             heads = ("template, ms", *next(iter(took.values())))
-            found.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
-    return found
+            tables.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
+    return tables
 
 
 def by_day(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Heads and rows, of days in the order of time: what each part took, and each day's queries."""
+    """Return heads and rows of histories: the seconds of each part, and of each day's queries."""
     rows = [row for row in section.rows if "scan_seconds_by_day" in row.details]
     if not rows:
         return []
@@ -243,30 +253,30 @@ def by_day(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]
 
 
 def estimated(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Heads and rows, where seconds were estimated: these and the measured ones."""
+    """Return heads and rows of estimated seconds beside measured ones."""
     heads = ("estimated / measured seconds", "the rewrite", "a query before", "a query after")
-    found = []
+    rows = []
     for row in section.rows:
         if "query_estimated" in row.details:
             rewrite = row.details["estimated_seconds"], row.details["seconds"]
             queries = zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
-            found.append((row.name, *(f"{told:.2f} / {real:.2f}" for told, real in (rewrite, *queries))))
-    return [(heads, found)] if found else []
+            rows.append((row.name, *(f"{estimate:.2f} / {real:.2f}" for estimate, real in (rewrite, *queries))))
+    return [(heads, rows)] if rows else []
 
 
-def others(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Heads and rows of the tables that few suites have."""
+def further_tables(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Return heads and rows of the tables that few suites have."""
     return [*templates(section), *by_day(section), *estimated(section)]
 
 
-def called(section: Section) -> str:
-    """What the page calls a suite's figure."""
-    return section.about.called or FIGURES[section.about.figure]
+def figure_name(section: Section) -> str:
+    """Return the name of a suite's figure."""
+    return section.about.figure_name or FIGURES[section.about.figure]
 
 
 def about(section: Section) -> str:
     took = f", and took {section.seconds:,.0f} s a seed" if section.seconds else ""
-    return f"{section.about.what}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
+    return f"{section.about.title}. These are lines of the {section.form} form{took}. {full_form(section.suite)}"
 
 
 def full_form(name: str) -> str:
@@ -275,22 +285,22 @@ def full_form(name: str) -> str:
     return f"The full form: `{command}`, by estimate {suite.minutes:g} min a seed on two cores."
 
 
-def missing(found: Page) -> list[str]:
-    return [f"`{name}`: {EVERY[name].what}. {full_form(name)}" for name in found.missing]
+def missing(contents: Page) -> list[str]:
+    return [f"`{name}`: {EVERY[name].title}. {full_form(name)}" for name in contents.missing]
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def markdown(found: Page) -> str:
+def markdown(contents: Page) -> str:
     parts = ["# Results", INTRO, "The same with pictures: `docs/results.html`."]
-    if gains(found):
-        parts += ["## Rows read, beside the best of the same run", GAINED, _table(GAINS, gains(found))]
-    if seconds(found):
-        parts += ["## Seconds, beside the best of the same run", TOOK, _table(SECONDS, seconds(found))]
-    parts += ["## Where a peer of the same run is better", _listed(found)]
-    for section in found.sections:
-        heads = [h.format(figure=called(section)) for h in HEADS]
+    if gains(contents):
+        parts += ["## Rows read, beside the best of the same run", GAINED, _table(GAINS, gains(contents))]
+    if seconds(contents):
+        parts += ["## Seconds, beside the best of the same run", TOOK, _table(SECONDS, seconds(contents))]
+    parts += ["## Where a peer of the same run is better", _listed(contents)]
+    for section in contents.sections:
+        heads = [h.format(figure=figure_name(section)) for h in HEADS]
         rows = [cells(section, row) for row in section.rows]
         parts += [f"## {section.suite}", about(section)]
         parts += [_table(*table) for table in by_condition(section)] or [_table(heads, rows)]
@@ -298,33 +308,33 @@ def markdown(found: Page) -> str:
             parts.append(_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_table(RESOURCES, resources(section)))
-        parts += [_table(*table) for table in others(section)]
-    if found.papers:
-        pairs = [_pair(section, beside) for section, beside in found.papers]
+        parts += [_table(*table) for table in further_tables(section)]
+    if contents.papers:
+        pairs = [_pair(section, beside) for section, beside in contents.papers]
         parts += ["## Beside the papers, on other data", OTHER_DATA, _table(PAPERS, pairs)]
-    if found.missing:
-        parts += ["## Not measured yet", "\n".join(f"* {said}" for said in missing(found))]
+    if contents.missing:
+        parts += ["## Not measured yet", "\n".join(f"* {sentence}" for sentence in missing(contents))]
     return "\n\n".join(parts) + "\n"
 
 
-def _listed(found: Page) -> str:
-    said = slower(found)
-    return "\n".join(f"* {s}" for s in said) if said else "Nowhere, by the lines held."
+def _listed(contents: Page) -> str:
+    sentences = slower(contents)
+    return "\n".join(f"* {sentence}" for sentence in sentences) if sentences else "Nowhere, by the lines held."
 
 
 def _pair(section: Section, beside: Beside) -> tuple[str, ...]:
-    theirs, figure = beside.theirs, section.about.figure
-    ours = "not run" if beside.ours is None else beside.ours.name if theirs.figure != "bound" else "rows that match"
-    said = f"{theirs.place}; {theirs.note}" if theirs.note else theirs.place
-    if theirs.figure == OF_RANGE:
-        said = f"{said}: {FIGURES[OF_RANGE]}"
+    published, figure = beside.theirs, section.about.figure
+    ours = "not run" if beside.ours is None else beside.ours.name if published.figure != "bound" else "rows that match"
+    place = f"{published.place}; {published.note}" if published.note else published.place
+    if published.figure == OF_RANGE:
+        place = f"{place}: {FIGURES[OF_RANGE]}"
     return (
         section.suite,
-        theirs.who,
-        shown(theirs.figure or figure, theirs.value),
+        published.who,
+        shown(published.figure or figure, published.value),
         ours,
-        shown(theirs.figure or figure, beside.value),
-        said,
+        shown(published.figure or figure, beside.value),
+        place,
     )
 
 
@@ -351,20 +361,22 @@ LEGEND = (
 )
 
 
-def html(found: Page) -> str:
+def html(contents: Page) -> str:
     parts = [f"<h1>Results</h1><p>{_code(INTRO)}</p>"]
-    if found.gains:
-        parts += ["<h2>Rows read, beside the best of the same run</h2>", f"<p>{GAINED} {PAIRS}</p>", _glance(found)]
-        parts.append(_html_table(GAINS, gains(found)))
-    if seconds(found):
+    if contents.gains:
+        parts += ["<h2>Rows read, beside the best of the same run</h2>", f"<p>{GAINED} {PAIRS}</p>", _glance(contents)]
+        parts.append(_html_table(GAINS, gains(contents)))
+    if seconds(contents):
         parts += ["<h2>Seconds, beside the best of the same run</h2>", f"<p>{TOOK}</p>"]
-        parts.append(_html_table(SECONDS, seconds(found)))
-    said = slower(found)
+        parts.append(_html_table(SECONDS, seconds(contents)))
+    sentences = slower(contents)
     parts.append("<h2>Where a peer of the same run is better</h2>")
-    parts.append("<ul>" + "".join(f"<li>{_code(s)}</li>" for s in said) + "</ul>" if said else _listed(found))
+    parts.append(
+        "<ul>" + "".join(f"<li>{_code(s)}</li>" for s in sentences) + "</ul>" if sentences else _listed(contents)
+    )
     parts.append(f"<h2>Each suite</h2><p>{LEGEND}</p>")
-    for section in found.sections:
-        heads = [h.format(figure=called(section)) for h in HEADS]
+    for section in contents.sections:
+        heads = [h.format(figure=figure_name(section)) for h in HEADS]
         parts.append(f"<h2>{section.suite}</h2><p>{_code(about(section))}</p>")
         if by_condition(section):
             parts += [_html_table(*table) for table in by_condition(section)]
@@ -375,60 +387,63 @@ def html(found: Page) -> str:
             parts.append(_html_table(WAYS, ways(section)))
         if resources(section):
             parts.append(_html_table(RESOURCES, resources(section)))
-        parts += [_html_table(*table) for table in others(section)]
-    if found.papers:
+        parts += [_html_table(*table) for table in further_tables(section)]
+    if contents.papers:
         parts += ["<h2>Beside the papers, on other data</h2>", f"<p>{OTHER_DATA}</p>"]
-        parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in found.papers]))
-    if found.missing:
+        parts.append(_html_table(PAPERS, [_pair(section, beside) for section, beside in contents.papers]))
+    if contents.missing:
         parts.append(
-            "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(found)) + "</ul>"
+            "<h2>Not measured yet</h2><ul>" + "".join(f"<li>{_code(m)}</li>" for m in missing(contents)) + "</ul>"
         )
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Results</title><style>{STYLE}</style>'
     return head + "\n".join(parts) + "</html>\n"
 
 
-def _glance(found: Page) -> str:
-    """The best of the others and ours, a pair of bars a table."""
-    given = []
-    for gain in found.gains:
-        other = gain.other
+def _glance(contents: Page) -> str:
+    """Draw a pair of bars for each table: the best other method, and ours."""
+    drawn = []
+    for gain in contents.gains:
+        best_other = gain.best_other
         table = f"{gain.suite}, {gain.table}"
-        given.append(Bar(table, other.read, shown("rows_read", other.read), "peer", gain.ours.matching))
-        given.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.matching))
-    return bars("rows read: the best of the others, and Hedgerow", given)
+        drawn.append(Bar(table, best_other.read, shown("rows_read", best_other.read), "peer", gain.ours.matching))
+        drawn.append(Bar("Hedgerow", gain.ours.read, shown("rows_read", gain.ours.read), "ours", gain.ours.matching))
+    return bars("rows read: the best of the others, and Hedgerow", drawn)
 
 
 def pictures(section: Section) -> list[str]:
-    """One, or one of each table where there are several; how learning went, where it told; how queries went."""
+    """Draw a picture of each table's rows, the learning curves, and how the seconds of queries are distributed."""
     tables = dict.fromkeys((row.params.get("shape"), row.size) for row in section.rows)
-    found = [_picture(section, *table) for table in tables]
+    drawn = [_picture(section, *table) for table in tables]
     for size in dict.fromkeys(row.size for row in section.rows if row.curves):
-        given = [
+        learning_curves = [
             Curve(row.name, [(seconds, best, mean) for seconds, _, best, mean in curve])
             for row in section.rows
             for curve in row.curves
             if row.size == size
         ]
-        found.append(curves(f"{section.suite}, {size}: rows of the sample that the best tree reads", given))
+        drawn.append(curves(f"{section.suite}, {size}: rows of the sample that the best tree reads", learning_curves))
     for row in section.rows:
-        of = {way: s for way, s in row.details.get("faster_than_source", {}).items() if way != "source"}
-        if of:
+        shares = {way: s for way, s in row.details.get("faster_than_source", {}).items() if way != "source"}
+        if shares:
             title = f"{section.suite}, {row.name}: queries that are at most so many times faster than on the source"
-            found.append(curves(title, _shares(of), "×"))
+            drawn.append(curves(title, _shares(shares), "×"))
     deciding = {row.name: row.details["decisions_ms"] for row in section.rows if "decisions_ms" in row.details}
     if deciding:
-        found.append(curves(f"{section.suite}: scans that were decided within so long", _shares(deciding), " ms"))
-    return found
+        drawn.append(curves(f"{section.suite}: scans that were decided within so long", _shares(deciding), " ms"))
+    return drawn
 
 
-def _shares(given: Mapping[str, Sequence[float]]) -> list[Curve]:
-    """How many lie below each value, of values that are evenly many apart."""
-    return [Curve(name, [(v, i / (len(of) - 1)) for i, v in enumerate(of)]) for name, of in given.items()]
+def _shares(values_by_name: Mapping[str, Sequence[float]]) -> list[Curve]:
+    """Return cumulative curves of quantiles: each value with the share of values below it."""
+    return [
+        Curve(name, [(v, i / (len(values) - 1)) for i, v in enumerate(values)])
+        for name, values in values_by_name.items()
+    ]
 
 
 def _picture(section: Section, shape: object, size: str) -> str:
     figure = section.about.figure
-    given = []
+    drawn = []
     for beside in section.beside:
         theirs = beside.theirs
         if theirs.params.get("shape") != shape:
@@ -436,7 +451,7 @@ def _picture(section: Section, shape: object, size: str) -> str:
         kind = "peer" if theirs.place == "the same run" else "theirs"
         name = f"{theirs.who} ({theirs.place})"
         if not theirs.figure:
-            given.append(
+            drawn.append(
                 Bar(name, theirs.value, shown(figure, theirs.value), kind, _match(section) if kind != "peer" else None)
             )
     for row in section.rows:
@@ -444,15 +459,15 @@ def _picture(section: Section, shape: object, size: str) -> str:
             continue
         if row.value is not None:
             name = method(row.learner, row.params) or section.suite
-            given.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
+            drawn.append(Bar(name, row.value, shown(figure, row.value), "ours", row.bound))
         if row.unseen is not None:
-            given.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
-    of = ", ".join(filter(None, (section.suite, str(shape or ""), size)))
-    return bars(f"{of}: {called(section)}", given)
+            drawn.append(Bar("on unseen queries", row.unseen, shown(figure, row.unseen), "unseen"))
+    title = ", ".join(filter(None, (section.suite, str(shape or ""), size)))
+    return bars(f"{title}: {figure_name(section)}", drawn)
 
 
 def _match(section: Section) -> float | None:
-    """The rows that match in the paper's own data, if it says so."""
+    """Return the share of rows that match in the paper's own data, if it says so."""
     return next((b.theirs.value for b in section.beside if b.theirs.figure == "bound"), None)
 
 
@@ -464,10 +479,10 @@ def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _bold(text: str) -> str:
-    """Escaped, with **what stands so** in bold."""
+    """Escape HTML and set text between ** in bold."""
     return "".join(f"<b>{p}</b>" if i % 2 else p for i, p in enumerate(escape(text).split("**")))
 
 
 def _code(text: str) -> str:
-    """Escaped, with `what stands so` as code."""
+    """Escape HTML and set text between backticks as code."""
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(escape(text, quote=False).split("`")))

@@ -1,4 +1,4 @@
-"""What `advise` says of each learner on lineitem, beside what its layout then reads: the estimate over the truth."""
+"""Compare the share of rows that `advise` estimates for each learner on lineitem with the share then read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 continue
             progress(f"advise: writing {option.name}")
             table = hr.apply(spark, source, option.learned, str(folder / "table"), overwrite=True)
-            found = table.score(workload).rows_read
+            rows_read = table.score(workload).rows_read
             yield line(
                 suite="advise",
                 learner=option.name,
@@ -45,8 +45,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 sf=scale,
                 blocks=len(table.known),
                 queries=QUERIES,
-                rows_read=round(found, 4),
-                ratio=round(option.score.rows_read / found, 3),
+                rows_read=round(rows_read, 4),
+                ratio=round(option.score.rows_read / rows_read, 3),
                 learn_seconds=round(option.learned.fit_seconds or 0.0, 1),
                 details={"estimated": round(option.score.rows_read, 4), "advise_seconds": seconds},
                 seed=options.seed,

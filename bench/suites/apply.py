@@ -1,7 +1,7 @@
-"""How long it takes to rewrite a table, beside a plain Spark read, sort and write of the same rows in the same run.
+"""Time the rewrite of a table, beside a plain Spark read, sort and write of the same rows in the same run.
 
-The plain way is what one would do without us: `repartitionByRange(files, column).sortWithinPartitions(column)`, into
-as many files as the layout has blocks. Each layout and its plain way take turns, several times; the medians count.
+The plain way is `repartitionByRange(files, column).sortWithinPartitions(column)`, into as many files as the layout has
+blocks. Each layout and its plain way take turns, several times; the medians count.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bench.record import line, progress
 from bench.suites import tpch
 
 SCALE, TURNS = {"quick": 0.03, "full": 1.34}, {"quick": 1, "full": 2}
-FEWER = {"quick": 10, "full": 1}  # blocks
+BLOCKS_DIVIDED_BY = {"quick": 10, "full": 1}
 QUERIES = {"quick": 50, "full": 150}
 COLUMN = "l_shipdate"
-# Learner, blocks wanted; a tree's leaves have the minimum size or more, so it is asked for smaller ones.
+# Learner, number of blocks, share of the mean block: a tree's leaves may be larger than the minimum, so it is smaller.
 CASES = (("range", 100, 1.0), ("zorder", 100, 1.0), ("qdtree", 500, 0.6))
 
 
@@ -42,7 +42,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             progress(f"apply: {learner}")
             params: Mapping[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": ALGORITHM_1[1]}.get(learner, {})
             start = time.perf_counter()
-            least = max(100, round(share * rows / blocks * FEWER[form]))
+            least = max(100, round(share * rows / blocks * BLOCKS_DIVIDED_BY[form]))
             learned = hedgerow.learn(spark, source, workload, learner, block_rows=least, seed=seed, **params)
             seconds = time.perf_counter() - start
 

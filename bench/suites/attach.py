@@ -1,4 +1,4 @@
-"""What `attach` costs while a query is planned, and what it saves while it runs.
+"""Time planning and running of queries with `attach` and without.
 
 A table of as many tiny files as asked for, once as Parquet and once as Delta, and queries that need one file in a
 hundred by a condition that Delta's own statistics know (a range) or do not (LIKE). Each query runs detached, attached,
@@ -48,9 +48,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             for kind in KINDS:
                 progress(f"attach: {files} files of {kind}")
                 name = _table(spark, str(folder / f"{kind}{files}"), kind, files)
-                for what, condition in QUERIES.items():
+                for kind_of_query, condition in QUERIES.items():
                     sql = f"SELECT count(*), max(k) FROM {name} WHERE {_bounds(condition, files)}"
-                    yield _measured(spark, sql, kind, what, files, form, seed)
+                    yield _measured(spark, sql, kind, kind_of_query, files, form, seed)
             shutil.rmtree(folder)
     finally:
         spark.stop()
@@ -58,13 +58,13 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _bounds(condition: str, files: int) -> str:
-    """About a hundredth of the files, and at least one."""
+    """Return the condition with literals that select about a hundredth of the files, and at least one."""
     share = max(1, files // 100) * ROWS_OF_A_FILE
     return condition.format(low=share, high=2 * share, one=files // 2)
 
 
 def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
-    """A managed table of tiny files, written and indexed without Spark, which would take an hour; its name in SQL."""
+    """Write a managed table of tiny files without Spark, which would take an hour, and return its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex
     from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.rule import settings
@@ -93,7 +93,7 @@ def _like(files: int) -> Any:
 
 
 def _written(path: str, files: int) -> tuple[Any, Any, Any]:
-    """The files; a layout, for a table has to have one; what the files cannot contain; and their list."""
+    """Write the files and return a layout of a single block, their statistics and their list."""
     from hedgerow.core.layouts.tree import TreeLayout
     from hedgerow.core.predicates.nodes import col
     from hedgerow.core.predicates.sql_text import predicate_text
@@ -107,16 +107,16 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
     for i, name in enumerate(names):
         pq.write_table(rows.slice(i * ROWS_OF_A_FILE, ROWS_OF_A_FILE), f"{path}/{name}")
     stats = collect({col("k"): rows["k"], col("word"): rows["word"]}, entry=keys // ROWS_OF_A_FILE, entries=files)
-    asked = _like(files)
+    condition = _like(files)
     bits = np.full(files, F_BIT, np.uint8)
     bits[files // 2] = T_BIT
-    stats = Stats(stats.rows, stats.terms, {predicate_text(asked): NotedCondition(asked, bits)})
+    stats = Stats(stats.rows, stats.terms, {predicate_text(condition): NotedCondition(condition, bits)})
     sizes = np.array([Path(path, name).stat().st_size for name in names], np.int64)
-    known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
-    return TreeLayout((), ()), stats, known
+    files_known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
+    return TreeLayout((), ()), stats, files_known
 
 
-def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, form: str, seed: int) -> dict[str, Any]:
+def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, form: str, seed: int) -> dict[str, Any]:
     import hedgerow
     from hedgerow.spark.optimizer.attach import rule_of
 
@@ -164,18 +164,18 @@ def _measured(spark: SparkSession, sql: str, kind: str, what: str, files: int, f
     hedgerow.detach(spark)
     spark.conf.unset("hedgerow.enabled")
 
-    def middle(found: list[float]) -> float:
-        return statistics.median(found[1:])  # the first warms up
+    def middle(times: list[float]) -> float:
+        return statistics.median(times[1:])  # the first warms up
 
     return line(
         suite="attach",
-        params={"form": form, "kind": kind, "query": what, "files": files},
+        params={"form": form, "kind": kind, "query": query, "files": files},
         details={
             "files_opened": opened,
             "decision_ms": round(1000 * middle(decisions), 1),
-            **{f"plan_ms_{way}": round(1000 * middle(found), 1) for way, found in plans.items()},
-            **{f"text_to_plan_ms_{way}": round(1000 * middle(found), 1) for way, found in from_text.items()},
-            **{f"query_ms_{way}": round(1000 * middle(found), 1) for way, found in runs.items()},
+            **{f"plan_ms_{way}": round(1000 * middle(times), 1) for way, times in plans.items()},
+            **{f"text_to_plan_ms_{way}": round(1000 * middle(times), 1) for way, times in from_text.items()},
+            **{f"query_ms_{way}": round(1000 * middle(times), 1) for way, times in runs.items()},
         },
         rows=files * ROWS_OF_A_FILE,
         blocks=files,

@@ -1,6 +1,6 @@
-"""TPC-H's month when literals are drawn in four ways: does what is learned serve queries that nobody tuned it to?
+"""TPC-H's month with literals drawn in four ways, to try learners on queries that they were not tuned to.
 
-Ten queries of each template are learned from, twenty others are unseen; see `bench/data/tpch_draws` for the ways.
+There are ten learned queries of each template, and twenty unseen ones; `bench/data/tpch_draws` describes the ways.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ CASES: tuple[Case, ...] = (ALGORITHM_1, ("qdtree", {"recurrence": 1}), ("qdtree"
 def run(options: Options) -> Iterator[dict[str, Any]]:
     for name in options.months or MONTHS[:1]:
         for way in WAYS:
-            known, others = PER_TEMPLATE[options.form]
-            asked = queries(way, options.seed, known), queries(way, ~options.seed, others, unseen=True)
-            texts, conditions = ([[query[part] for query in some] for some in asked] for part in (0, 1))
+            learned, unseen = PER_TEMPLATE[options.form]
+            drawn = queries(way, options.seed, learned), queries(way, ~options.seed, unseen, unseen=True)
+            texts, conditions = ([[query[part] for query in some] for some in drawn] for part in (0, 1))
             data = in_memory("draws", name, options, texts, conditions, literals=way)
             for case in options.cases(CASES):
                 yield measured(data, case, options.form, options.seed)

@@ -1,8 +1,8 @@
-"""Estimated seconds beside measured ones: of rewrites with more and more conditions in the index, and of queries.
+"""Compare estimated seconds with measured ones, for rewrites and for queries.
 
 For each of three tables `calibrate` times rewrites of two small parts. Then the whole table is rewritten with no
-condition in the index, with some and with all; a line's `ratio` is the estimated share of the seconds that a rewrite
-took (thesis, Table 5.1: within 1.5 times). The queries' seconds, before and after, are those that `learn` estimated.
+condition in the index, with some and with all. A line's `ratio` is the estimated seconds of a rewrite divided by the
+measured ones (thesis, Table 5.1: within 1.5 times). `learn` estimates the seconds of queries before and after.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _flights(to: Path, options: Options) -> Sequence[str]:
     return queries("flights", table, QUERIES, options.seed)
 
 
-# Each puts its table into a folder and gives the queries' texts.
+# Each function writes its table into a folder and returns the texts of queries.
 TABLES: dict[str, Callable[[Path, Options], Sequence[str]]] = {
     "lineitem": _lineitem,
     "errors": _errors,
@@ -62,9 +62,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     spark = hedgerow.local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        for table, put in TABLES.items():
+        for table, write_table in TABLES.items():
             source = folder / table
-            yield from _measured(spark, source, put(source, options), options)
+            yield from _measured(spark, source, write_table(source, options), options)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -88,7 +88,7 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
         begun = time.perf_counter()
         written = hr.apply(spark, str(source), learned, place, statistics=most)
         rewritten[most] = place, items, written, time.perf_counter() - begun
-    # Queries come last: Java goes on compiling them for long, and a rewrite beside that takes a third longer.
+    # Queries come last: Java compiles them in the background for long, which would slow a rewrite by a third.
     before = _mean_seconds(spark, learned.table, str(source), texts)
     attached = spark.newSession()
     hr.attach(attached)
@@ -116,13 +116,13 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
 
 
 def _estimated(seconds: Mapping[str, float | None]) -> dict[str, list[float]]:
-    """Of a query before and after; nothing of a table that is too small to be told."""
-    known = [second for name in ("seconds_now", "seconds") if (second := seconds[name]) is not None]
-    return {"query_estimated": [round(second, 3) for second in known]} if known else {}
+    """Return the estimated seconds of a query before and after; none if the table is too small for an estimate."""
+    estimates = [second for name in ("seconds_now", "seconds") if (second := seconds[name]) is not None]
+    return {"query_estimated": [round(second, 3) for second in estimates]} if estimates else {}
 
 
 def _mean_seconds(spark: SparkSession, name: str, place: str, texts: Sequence[str]) -> float:
-    """The mean over the queries, after some to warm up."""
+    """Return the mean seconds of the queries, after some to warm up."""
     spark.read.parquet(place).createOrReplaceTempView(name)
     for text in texts[:WARM]:
         _seconds(spark, text)

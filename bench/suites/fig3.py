@@ -55,22 +55,22 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         problem = Problem.build(sample, predicates, round(BLOCK_ROWS * rows), cuts=kind, seed=options.seed)
         layout = make_learner(learner, **own).fit(problem)
         seconds = time.perf_counter() - start
-        found = score_layout(layout, sample, workload.queries, "machines")
+        score = score_layout(layout, sample, workload.queries, "machines")
         yield line(
             suite="fig3",
             learner=learner,
             params={"form": options.form, **params},
             rows=rows,
-            blocks=found.blocks,
+            blocks=score.blocks,
             block_rows=problem.block_rows,
             queries=len(workload),
-            bound=round(found.selectivity or 0.0, 4),
-            rows_read=round(found.rows_read, 4),
-            blocks_read=round(found.blocks_read, 4),
+            bound=round(score.selectivity or 0.0, 4),
+            rows_read=round(score.rows_read, 4),
+            blocks_read=round(score.blocks_read, 4),
             learn_seconds=round(seconds, 2),
             seed=options.seed,
         )
-        assert found.selectivity is None or found.rows_read >= found.selectivity, "less was read than matches"
+        assert score.selectivity is None or score.rows_read >= score.selectivity, "less was read than matches"
 
 
 def machines(rows: int, seed: int) -> pa.Table:

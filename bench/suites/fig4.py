@@ -1,7 +1,7 @@
 """Fig. 4 of the qd-tree paper: four queries that share one row in the middle, with overlap and without.
 
-Each query selects N + 1 rows. A tree gives the middle row to one of four blocks, so the other three queries read N rows
-in vain; with overlap the other three have it too, and nobody does.
+Each query selects N + 1 rows. A tree puts the middle row into one of four blocks, so each of the other three queries
+reads N rows too many. With overlap, all four blocks hold the row, and no query reads too many.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hedgerow.core.workload.queries import Workload
 from hedgerow.learners.qdtree.qdtree import QdTree
 
 SIZES = {"quick": 10_000, "full": 250_000}
-# x and y from, and below:       the middle is 4 <= x < 6, 4 <= y < 6
+# Bounds of x and y, (from, below, from, below); the middle is 4 <= x < 6, 4 <= y < 6.
 QUERIES = ((0, 6, 4, 6), (4, 10, 4, 6), (4, 6, 0, 6), (4, 6, 4, 10))
 ARMS = ((0, 4, 4, 6), (6, 10, 4, 6), (4, 6, 0, 4), (4, 6, 6, 10))
 
 
 def data(n: int, seed: int) -> pa.Table:
-    """`n` rows in each arm of a cross, and one in the middle."""
+    """Return `n` rows in each arm of a cross, and one in the middle."""
     rng = np.random.default_rng(seed)
     x = np.concatenate([*(rng.uniform(a, b, n) for a, b, _, _ in ARMS), [5.0]])
     y = np.concatenate([*(rng.uniform(a, b, n) for _, _, a, b in ARMS), [5.0]])
@@ -52,12 +52,12 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         began = time.perf_counter()
         layout = learner.fit(problem)
         seconds = time.perf_counter() - began
-        found = score_layout(layout, sample, Workload.of("t", problem.predicates).queries, "t")
-        rows = [round(q.rows_read * len(sample)) for q in found.queries]
+        score = score_layout(layout, sample, Workload.of("t", problem.predicates).queries, "t")
+        rows = [round(q.rows_read * len(sample)) for q in score.queries]
         stored = int(virtual_index(layout, sample).blocks.rows.sum())
         progress(
             f"fig4: {'with' if learner.overlap else 'without'} overlap the queries read {rows} rows, "
-            f"{sum(rows) - 4 * (n + 1):,} in vain; {stored - len(sample):,} of {len(sample):,} rows are stored again"
+            f"{sum(rows) - 4 * (n + 1):,} too many; {stored - len(sample):,} of {len(sample):,} rows are stored again"
         )
         yield line(
             suite="fig4",
@@ -67,8 +67,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             blocks=layout.blocks,
             block_rows=n,
             queries=4,
-            bound=found.selectivity,
-            rows_read=found.rows_read,
+            bound=score.selectivity,
+            rows_read=score.rows_read,
             ratio=stored / len(sample),  # rows stored for each row of the table
             learn_seconds=round(seconds, 3),
             seed=seed,

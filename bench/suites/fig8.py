@@ -1,8 +1,8 @@
-"""Fig. 8 of the qd-tree paper: what Woodblock's best tree reads as time goes by, on TPC-H's month, without Spark.
+"""Fig. 8 of the qd-tree paper: the rows that Woodblock's best tree reads over time, on TPC-H's month, without Spark.
 
-The table and the queries are those of `tpch-month`. A line tells what the layout reads of the whole month in the end,
-of the queries learned from and of unseen ones; the curve, which is drawn on standard error, is what the leaves of the
-best tree read of the sample.
+The table and the queries are those of `tpch-month`. A line has the share of the month that the final layout reads, for
+learned and for unseen queries. The curve, also drawn on standard error, is the share of the sample that the leaves of
+the best tree read.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def load(month: str, options: Options) -> InMemory:
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
-    texts, asked = ([[sql for _, sql in queries(*s)] for s in seeds], [conditions(*s) for s in seeds])
-    return in_memory("fig8", month, options, texts, asked)
+    texts, matching_conditions = ([[sql for _, sql in queries(*s)] for s in seeds], [conditions(*s) for s in seeds])
+    return in_memory("fig8", month, options, texts, matching_conditions)
 
 
 def in_memory(
@@ -54,17 +54,17 @@ def in_memory(
     month: str,
     options: Options,
     texts: Sequence[Sequence[str]],
-    asked: Sequence[Sequence[str]],
+    matching_conditions: Sequence[Sequence[str]],
     **params: Any,
 ) -> InMemory:
-    """A month with the SQL texts and the conditions of the queries to learn from, and of the unseen ones."""
+    """Load a month with learned and unseen queries, which are given as SQL texts and as conditions."""
     scale = options.sf or SCALE[options.form]
     folder = wide(scale, month)
     schema = as_schema(pq.read_schema(next(folder.glob("*.parquet"))))
     learned, unseen = (Workload.from_sql(some).on("tpch").bind({"tpch": schema}) for some in texts)
     columns = {c.path[0] for p in (*predicates_of(learned), *predicates_of(unseen)) for c in columns_of(p)}
     table = pq.read_table(folder, columns=sorted(columns))
-    matched, matched_unseen = (fmean(matching(table, some)) for some in asked)
+    matched, matched_unseen = (fmean(matching(table, some)) for some in matching_conditions)
     block_rows = max(1, round(scale * BLOCK_ROWS_PER_SF[options.form]))
     return InMemory(
         suite, table, learned, unseen, (matched, matched_unseen), block_rows, {"sf": scale, "month": month}, params

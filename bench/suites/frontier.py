@@ -1,9 +1,9 @@
-"""What queries read, against what is stored and kept: the ways to read less of a table, side by side.
+"""Ways to read less of a table, side by side: the rows that queries read, the rows stored, the size of the index.
 
-One layout; a layout whose small leaves are copied to several blocks; two layouts, of which each query reads the better
-one; blocks made by several trees; and a finer unit of skipping inside the blocks of a layout, or of two: its cells, as
-if each was a row group that the index knows. `stored` is the rows on disk for each row of the table, `index_mb` the
-size of the index. The quick form looks at the first table only.
+The ways are: one layout; a layout whose small leaves are copied to several blocks; two layouts, of which each query
+reads the better one; blocks made by several trees; and a finer unit of skipping inside the blocks of one layout or two,
+its cells, as if each was a row group in the index. `stored` is the rows on disk for each row of the table, `index_mb`
+the size of the index. The quick form uses the first table only.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _read(indexes: Sequence[BlockIndex], data: InMemory, learned: bool) -> float:
-    """The mean share of the table's rows that a query reads, from the index where that is least."""
-    asked = predicates_of(data.learned if learned else data.unseen)
-    read = [[int(i.blocks.rows[i.to_open(p)].sum()) for p in asked] for i in indexes]
+    """Return the mean share of the table's rows that a query reads, each by the index with which it reads least."""
+    predicates = predicates_of(data.learned if learned else data.unseen)
+    read = [[int(i.blocks.rows[i.to_open(p)].sum()) for p in predicates] for i in indexes]
     return float(np.min(read, axis=0).mean()) / len(data.all_rows)
 
 
@@ -96,7 +96,7 @@ def _two_layouts(learner: Any, data: InMemory, problem: Problem) -> list[BlockIn
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a qd-tree, so many in a block, before they are joined into blocks."""
+    """A learner of the cells of a qd-tree, `count` in a block, without joining them into blocks."""
 
     count: int | None = None
 

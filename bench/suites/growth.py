@@ -1,4 +1,4 @@
-"""How time and memory of each verb grow with the table, beside the plain Spark job of the same run.
+"""Measure time and memory of each verb as the table grows, beside a plain Spark job in the same run.
 
 learn     beside one job that counts the queries' conditions over all rows
 apply     beside `repartitionByRange(files, column).sortWithinPartitions(column)` and a write into as many files
@@ -64,7 +64,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _watched(verb: str, way: str, source: str, scale: float, seed: int, master: str) -> dict[str, Any]:
-    """What the step prints, with the peak memory of its processes."""
+    """Run a step in a process of its own; return its figures, with the peak memory of its processes."""
     command = [sys.executable, "-m", "bench.suites.growth", verb, way, source, f"{scale:g}", str(seed), master]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peaks = {"python_mb": 0, "jvm_mb": 0, "worker_mb": 0}
@@ -86,7 +86,7 @@ def _watched(verb: str, way: str, source: str, scale: float, seed: int, master: 
 
 
 def _memory(root: int) -> Iterator[tuple[str, int]]:
-    """The kind and the resident megabytes of this process and of all below it."""
+    """Yield the kind and the resident megabytes of this process and of all its descendants."""
     children: dict[int, list[int]] = {}
     facts: dict[int, tuple[str, int]] = {}
     for entry in Path("/proc").iterdir():
@@ -123,21 +123,21 @@ def _step(verb: str, way: str, source: str, scale: float, seed: int, master: str
     texts = tpch.questions(QUERIES, scale, seed)
     workload = hr.Workload.from_sql(texts)
     frame = spark.read.parquet(source)
-    found: dict[str, Any] = {"rows": frame.count()}
+    measured: dict[str, Any] = {"rows": frame.count()}
     begun = time.perf_counter()
     match verb, way:
         case "learn", "ours":
             learned = hr.learn(spark, source, workload, block_bytes=FILE_BYTES, seed=seed)
-            found["seconds"] = time.perf_counter() - begun
+            measured["seconds"] = time.perf_counter() - begun
             learned.save(str(layout))
-            found |= {"fit_seconds": learned.fit_seconds, "blocks": learned.blocks}
+            measured |= {"fit_seconds": learned.fit_seconds, "blocks": learned.blocks}
         case "learn", "plain":
             conditions = [text.split(" WHERE ", 1)[1] for text in texts]
             frame.selectExpr(*(f"count_if({c}) AS n{i}" for i, c in enumerate(conditions))).collect()
         case "apply", "ours":
             table = hr.apply(spark, source, hr.Learned.load(str(layout)), ours, overwrite=True)
-            found["seconds"] = time.perf_counter() - begun
-            found |= {"blocks": len(table.known), "rows_read": round(table.score(workload).rows_read, 4)}
+            measured["seconds"] = time.perf_counter() - begun
+            measured |= {"blocks": len(table.known), "rows_read": round(table.score(workload).rows_read, 4)}
         case "apply", "plain":
             files = hr.Learned.load(str(layout)).blocks if layout.exists() else 16
             ordered = frame.repartitionByRange(files, COLUMN).sortWithinPartitions(COLUMN)
@@ -153,9 +153,9 @@ def _step(verb: str, way: str, source: str, scale: float, seed: int, master: str
         case "verify", "plain":
             read = spark.read.parquet(plain)
             read.selectExpr("xxhash64(*) AS h").selectExpr("count(*)", "sum(h & 4294967295)").collect()
-    found.setdefault("seconds", time.perf_counter() - begun)
+    measured.setdefault("seconds", time.perf_counter() - begun)
     spark.stop()
-    return found
+    return measured
 
 
 if __name__ == "__main__":

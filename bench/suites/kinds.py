@@ -1,6 +1,6 @@
-"""What each learner makes of each kind of condition: a small table, and queries of one kind alone.
+"""Try each learner on each kind of condition alone, on a small table.
 
-Columns are independent of each other, and rows come in no order: nothing is gained but by what was learned.
+Columns are independent of each other and rows are in no order, so only learning can reduce the rows read.
 """
 
 from __future__ import annotations
@@ -76,19 +76,19 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     rows, n = ROWS[options.form], QUERIES[options.form]
     data = table(rows, options.seed)
     for kind, condition in KINDS.items():
-        # Learned seeds are 0 and more, so these are never among them.
-        asked = [_drawn(condition, n, f"{kind}, {seed}") for seed in (options.seed, ~options.seed)]
-        learned, unseen = (bound([f"SELECT * FROM sales WHERE {c}" for c in those], data) for those in asked)
-        matched, matched_unseen = (fmean(matching(data, those)) for those in asked)
+        # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
+        conditions = [_drawn(condition, n, f"{kind}, {seed}") for seed in (options.seed, ~options.seed)]
+        learned, unseen = (bound([f"SELECT * FROM sales WHERE {c}" for c in those], data) for those in conditions)
+        matched, matched_unseen = (fmean(matching(data, those)) for those in conditions)
         params = {"conditions": kind}
         terms = sorted({t for p in predicates_of(learned) for t in terms_of(p) if isinstance(t, Expr)}, key=term_text)
         bounds = matched, matched_unseen
         own = InMemory("kinds", data, learned, unseen, bounds, rows // BLOCKS, params=params, expressions=terms)
-        found = []
+        lines = []
         for case in options.cases(CASES):
-            found.append(measured(own, case, options.form, options.seed))
-            yield found[-1]
-        sound(found)
+            lines.append(measured(own, case, options.form, options.seed))
+            yield lines[-1]
+        sound(lines)
 
 
 def _drawn(condition: Callable[[random.Random], str], n: int, seed: str) -> list[str]:

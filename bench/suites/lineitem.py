@@ -1,6 +1,6 @@
-"""TPC-H's lineitem and six kinds of queries: what learned blocks leave to read; and in seconds, beside peers.
+"""TPC-H's lineitem with six kinds of queries: the rows that they read of learned blocks, and seconds beside peers.
 
-120 queries are learned from, others of the same kinds are asked. Files have about 16 MB.
+120 queries are learned from, and 120 unseen ones are of the same kinds. Files have about 16 MB.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             rows = ds.dataset(source).count_rows()
             block_rows = rows // _files(scale)
             learned = hr.learn(spark, source, workload, learner, block_rows, seed=options.seed, **params)
-            scores = [hr.score(spark, source, asked, learned, seed=options.seed + 1) for asked in (workload, unseen)]
+            scores = [
+                hr.score(spark, source, queries, learned, seed=options.seed + 1) for queries in (workload, unseen)
+            ]
             yield line(
                 suite="lineitem",
                 learner=learner,
@@ -59,16 +61,16 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
-    """What queries take on tables that are written, beside peers."""
+    """Time queries on written tables, beside peers."""
     import hedgerow as hr
     from bench.physical import Physical, run
 
     scale, source = _table(options)
     learned, unseen = _texts(options, scale, TIMED[options.form])
-    asked = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
+    timed = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
     workload = hr.Workload.from_sql(learned)
     data = Physical(
-        *("lineitem-physical", "lineitem", Path(source), workload, asked, SORTED_BY),
+        *("lineitem-physical", "lineitem", Path(source), workload, timed, SORTED_BY),
         fields={"sf": scale},
         files=_files(scale),
         clustered_by=CLUSTERED_BY,
@@ -82,7 +84,7 @@ def _table(options: Options) -> tuple[float, str]:
 
 
 def _texts(options: Options, scale: float, unseen: int) -> tuple[list[str], list[str]]:
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     return tpch.questions(LEARNED, scale, options.seed), tpch.questions(unseen, scale, ~options.seed)
 
 

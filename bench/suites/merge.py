@@ -1,9 +1,9 @@
-"""How long row groups take to merge, by the number of distinct vectors (thesis, Fig. 4.1), and what their order gains
-(Fig. 4.2): in memory and without Spark.
+"""Time the merging of row groups by the number of distinct vectors (thesis, Fig. 4.1), and count how much their order
+gains (Fig. 4.2): in memory and without Spark.
 
-Forty features, few of them frequent, as filters are; how many rows have a vector is as uneven. Zeros are counted in the
-vectors of files that were filled with one group after the other, with the groups in the order of `chained` and in none;
-`ratio` is how many times as many there are.
+There are forty features, few of them frequent, as with filters; rows are spread as unevenly over the vectors. Files are
+filled with one group after the other, once in the order of `chained` and once in random order. `ratio` is the number of
+zeros in the vectors of these files, the first divided by the second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUPS_PER_FILE = 4
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
-    merged_of(*some_vectors(16, 0))  # compiles
+    merged_of(*some_vectors(16, 0))  # compile before timing
     for n in VECTORS[options.form]:
         progress(f"merge: {n} vectors")
         vectors, rows, weights = some_vectors(n, options.seed)
@@ -33,11 +33,11 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         blocks = merged_of(vectors, rows, weights)
         seconds = time.perf_counter() - start
         groups = merged_of(vectors, rows, weights, BLOCKS * GROUPS_PER_FILE)
-        own = np.array([np.logical_or.reduce(vectors[groups == g]) for g in range(groups.max() + 1)])
+        group_vectors = np.array([np.logical_or.reduce(vectors[groups == g]) for g in range(groups.max() + 1)])
         sizes = np.bincount(groups, weights=rows)
-        order = chained(own)
-        none = np.random.default_rng(options.seed).permutation(len(own))
-        zeros = [zeros_of(own[o], sizes[o], int(rows.sum()) // BLOCKS) for o in (order, none)]
+        order = chained(group_vectors)
+        none = np.random.default_rng(options.seed).permutation(len(group_vectors))
+        zeros = [zeros_of(group_vectors[o], sizes[o], int(rows.sum()) // BLOCKS) for o in (order, none)]
         yield line(
             suite="merge",
             params={"form": options.form, "vectors": n, "features": FEATURES},
@@ -51,13 +51,13 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def some_vectors(n: int, seed: int) -> tuple[Bools, Ints, list[float]]:
-    """`n` different vectors, how many rows have each, and the weights of the features."""
+    """Draw `n` different vectors, how many rows have each, and the weights of the features."""
     r = np.random.default_rng(seed)
     share = r.beta(0.5, 1.5, FEATURES)
-    found = np.zeros((0, FEATURES), bool)
-    while len(found) < n:
-        found = np.unique(np.concatenate([found, r.random((4 * n, FEATURES)) < share]), axis=0)
-    picked = found[np.sort(r.choice(len(found), n, replace=False))]
+    distinct = np.zeros((0, FEATURES), bool)
+    while len(distinct) < n:
+        distinct = np.unique(np.concatenate([distinct, r.random((4 * n, FEATURES)) < share]), axis=0)
+    picked = distinct[np.sort(r.choice(len(distinct), n, replace=False))]
     return picked, r.zipf(1.5, n).clip(1, 100_000), r.integers(1, 50, FEATURES).astype(float).tolist()
 
 
@@ -66,10 +66,10 @@ def merged_of(vectors: Bools, rows: Ints, weights: list[float], blocks: int = BL
 
 
 def zeros_of(groups: Bools, rows: Ints, file_rows: int) -> int:
-    """Features that are skipped, over all files; a group of many rows fills several."""
+    """Count the features that no row of a file has, over all files; a large group fills several files."""
     ends = np.cumsum(rows)
     first, last = (ends - rows) // file_rows, (ends - 1) // file_rows
-    seen = np.zeros((int(last.max()) + 1, groups.shape[1]), bool)
+    has_feature = np.zeros((int(last.max()) + 1, groups.shape[1]), bool)
     for vector, a, b in zip(groups, first.astype(int), last.astype(int), strict=True):
-        seen[a : b + 1] |= vector
-    return int((~seen).sum())
+        has_feature[a : b + 1] |= vector
+    return int((~has_feature).sum())

@@ -1,7 +1,7 @@
-"""lineitem in an object store that takes 30 ms for each request: queries of the table as it came, and attached.
+"""lineitem in an object store with 30 ms for each request: queries on the source table, and attached.
 
-Files of this machine's S3 server lie in its memory, so seconds are those of requests and of decoding. Hadoop's input
-stream keeps what it read, which at this size is the whole table; so it is opened anew for each query, by both alike.
+The S3 server runs on this machine and keeps files in memory, so the seconds come from requests and decoding. Hadoop's
+input stream caches data, at this size the whole table; so file systems are closed before each query in both ways.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SCALE = {"quick": 0.1, "full": 1.0}
 DELAY = 0.03
-QUERIES, TIMES = 120, 3
-FILES = 16  # for each unit of the scale factor: about 16 MB each, for the server copies a file for each request to it
+QUERIES, TURNS = 120, 3
+FILES = 16  # for each unit of scale: of about 16 MB, because the server copies the file at each request
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
@@ -35,7 +35,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     store = ObjectStore()
     spark = hr.session("4g", "local[2]", **settings(store.url))
     spark.sparkContext.setLogLevel("ERROR")
-    source, ours = f"s3a://{BUCKET}/lineitem", f"s3a://{BUCKET}/ours"
+    source, target = f"s3a://{BUCKET}/lineitem", f"s3a://{BUCKET}/ours"
     try:
         store.upload(Path(local), "lineitem")
         store.delay = DELAY
@@ -43,12 +43,12 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         verbs: dict[str, dict[str, float]] = {}
         workload = hr.Workload.from_sql(tpch.questions(QUERIES, scale, options.seed))
         learned = _timed(store, verbs, "learn", lambda: hr.learn(spark, source, workload))
-        table = _timed(store, verbs, "apply", lambda: hr.apply(spark, source, learned, ours))
+        table = _timed(store, verbs, "apply", lambda: hr.apply(spark, source, learned, target))
         _timed(store, verbs, "verify", table.verify)
         hr.attach(spark)
         for kind, text in enumerate(tpch.questions(tpch.KINDS, scale, ~options.seed)):
-            times = _alternated(spark, store, text, {"plain": source, "attached": ours})
-            medians = {way: statistics.median(found[0]) for way, found in times.items()}
+            times = _alternated(spark, store, text, {"plain": source, "attached": target})
+            medians = {way: statistics.median(measured[0]) for way, measured in times.items()}
             yield line(
                 suite="object-store",
                 learner="qdtree",
@@ -58,7 +58,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 ratio=round(medians["attached"] / medians["plain"], 3),
                 details={
                     **{f"{way}_ms": round(1000 * seconds) for way, seconds in medians.items()},
-                    **{f"{way}_requests": round(found[1] / TIMES) for way, found in times.items()},
+                    **{f"{way}_requests": round(measured[1] / TURNS) for way, measured in times.items()},
                     **({} if kind else {"verbs": verbs}),
                 },
                 seed=options.seed,
@@ -78,10 +78,10 @@ def _timed(store: ObjectStore, verbs: dict[str, dict[str, float]], name: str, wo
 def _alternated(
     spark: SparkSession, store: ObjectStore, text: str, places: dict[str, str]
 ) -> dict[str, tuple[list[float], int]]:
-    """The seconds of each way, and the number of its requests; each is warmed once."""
-    found: dict[str, tuple[list[float], int]] = {way: ([], 0) for way in places}
+    """Return the seconds and the number of requests of each way; the first turn warms up."""
+    measured: dict[str, tuple[list[float], int]] = {way: ([], 0) for way in places}
     answers = set()
-    for i in range(TIMES + 1):
+    for i in range(TURNS + 1):
         for way, place in places.items():
             spark.read.parquet(place).createOrReplaceTempView("lineitem")
             spark.conf.set("hedgerow.enabled", str(way == "attached").lower())
@@ -92,7 +92,7 @@ def _alternated(
             seconds, requests = time.perf_counter() - begun, store.counted().total()
             answers.add(row)
             if i:
-                found[way] = [*found[way][0], seconds], found[way][1] + requests
+                measured[way] = [*measured[way][0], seconds], measured[way][1] + requests
     if len(answers) != 1:
         raise SystemExit(f"object-store: two answers to {text}")
-    return found
+    return measured

@@ -1,8 +1,7 @@
-"""How long it takes to decide which of n blocks a query opens: 100 mixed predicates over 20 columns.
+"""Time the decision which of n blocks a query opens, with 100 mixed predicates over 20 columns.
 
-A fifth each: conjunctions of ranges, IN of 50 values, prefixes, LIKE that a feature answers, ORs of ANDs. Every
-predicate is new to the process when it is timed (nothing it needs is cached), and the index is loaded from its file,
-as a reader finds it.
+A fifth each are conjunctions of ranges, IN of 50 values, prefixes, LIKE that a noted condition answers, and ORs of
+ANDs. Nothing about a predicate is cached when it is timed, and the index is loaded from its file.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         progress(f"prune: an index of {n:,} blocks")
         index = _stored(make_index(n, seed))
         queries = [make_query(i, random.Random(seed * 1000 + i)) for i in range(100)]
-        index.to_open(Compare(col("n0"), "<", lit(0)))  # imports and lazy set-up are not what is measured
+        index.to_open(Compare(col("n0"), "<", lit(0)))  # imports and lazy set-up are not to be timed
         times, opened = [], []
         for p in queries:
             start = time.perf_counter()
-            found = index.to_open(p)
+            is_open = index.to_open(p)
             times.append((time.perf_counter() - start) * 1e3)
-            opened.append(found.mean())
+            opened.append(is_open.mean())
         p50, p99 = np.percentile(times, (50, 99))
         yield line(
             suite="prune",
@@ -56,7 +55,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def make_index(n: int, seed: int) -> BlockIndex:
-    """Blocks of a table sorted by its first column: numbers, words, and columns of few distinct values."""
+    """Make the index of a table sorted by its first column: numbers, words, and columns of few distinct values."""
     rng = np.random.default_rng(seed)
     rows = n * ROWS_PER_BLOCK
     columns: dict[Any, pa.Array] = {}
@@ -108,7 +107,7 @@ def _like(i: int) -> Predicate:
 
 
 def _word(v: int) -> str:
-    """Six letters, so that words of nearby numbers share a beginning."""
+    """Return a word of six letters; words of nearby numbers share a beginning."""
     letters = []
     for _ in range(6):
         v, digit = divmod(v, 26)

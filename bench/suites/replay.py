@@ -1,13 +1,13 @@
 """Inserts and scans in the order of time: the evaluation of the thesis on self-organizing layouts (6.1), in rows.
 
-Each day of a crash-report log its rows are inserted, then the day's queries are asked of all rows so far. What it
-takes is counted in rows: those that scans read, those inserted, and of every rewriting those read and written again.
+Each day of a crash-report log its rows are inserted, then the day's queries scan all rows so far. The cost is counted
+in rows: those that scans read, those inserted, and those that rewrites read and write again.
 
     nothing            rows stay in the blocks in which they came
-    once               halfway all rows are rewritten, by what was asked until then; later ones stay as they came
-    every third day    so are, from then on, the rows that came since, in a layout learned anew
+    once               half-way all rows are rewritten for the queries so far; later ones stay as they came
+    every third day    from half-way on, the rows inserted since the last rewrite are rewritten in a new layout
 
-The thesis measures time on a cluster, and its automatic way decides by itself when to rewrite; ours here does not.
+The thesis measures time on a cluster, and its automatic way chooses the time of a rewrite; this suite does not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench.data.errorlog_data import ASKED, EXTERNAL, table
+from bench.data.errorlog_data import EXTERNAL, QUERIED_COLUMNS, table
 from bench.data.errorlog_queries import conditions
 from bench.memory import InMemory, bound, fitted, index_of, predicates_of, problem_of
 from bench.options import Case, Options
@@ -47,7 +47,7 @@ CASES: tuple[Case, ...] = (
 
 @dataclass(frozen=True)
 class Day:
-    """At its end the table has the rows up to number `end`; then its queries are asked."""
+    """A day: after its inserts the table has the rows up to number `end`; then its queries run."""
 
     end: int
     texts: list[str]
@@ -56,8 +56,10 @@ class Day:
 
 @dataclass
 class Table:
-    """The rows up to number `until`, and the indexes of their blocks; `late` are those that came after row `since`, and
-    stay as they came until they are rewritten. `touched` counts the rows moved."""
+    """The rows up to number `until`, and the indexes of their blocks.
+
+    `late` indexes the rows from number `since`, which were not rewritten yet. `touched` counts rows written or moved.
+    """
 
     rows: pa.Table
     block_rows: int
@@ -77,10 +79,10 @@ class Table:
     def scan(self, p: Predicate) -> int:
         return sum(int(index.blocks.rows[index.to_open(p)].sum()) for index in (*self.parts, *self.late))
 
-    def rewrite(self, asked: Sequence[str], case: Case, seed: int) -> None:
-        """The rows that came since the last time, by what was asked so far."""
+    def rewrite(self, texts: Sequence[str], case: Case, seed: int) -> None:
+        """Rewrite the rows inserted since the last rewrite, in a layout learned from the queries so far."""
         some = self.rows.slice(self.since, self.until - self.since)
-        queries = bound(asked, some)
+        queries = bound(texts, some)
         data = InMemory("replay", some, queries, queries, (0.0, 0.0), self.block_rows)
         layout, _ = fitted(data, problem_of(data, seed=seed), case)
         self.parts.append(index_of(layout, data))
@@ -90,11 +92,11 @@ class Table:
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     form = options.form
-    rows = pq.read_table(table(EXTERNAL, ROWS[form]), columns=["ingest_time", *ASKED])
+    rows = pq.read_table(table(EXTERNAL, ROWS[form]), columns=["ingest_time", *QUERIED_COLUMNS])
     age = pc.days_between(rows["ingest_time"][0], rows["ingest_time"])
     ends = [int(pc.sum(pc.less_equal(age, day)).as_py()) for day in range(DAYS)]
-    asked = [conditions(EXTERNAL, options.seed, QUERIES[form], day) for day in range(DAYS)]
-    texts = [[f"SELECT * FROM errors WHERE {condition}" for condition in those] for those in asked]
+    conditions_by_day = [conditions(EXTERNAL, options.seed, QUERIES[form], day) for day in range(DAYS)]
+    texts = [[f"SELECT * FROM errors WHERE {condition}" for condition in those] for those in conditions_by_day]
     days = [Day(end, those, predicates_of(bound(those, rows))) for end, those in zip(ends, texts, strict=True)]
     without = 0
     for case in (NOTHING, *options.cases(CASES)):
@@ -121,7 +123,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def replayed(table: Table, days: Sequence[Day], case: Case, seed: int) -> tuple[int, int, int]:
-    """The rows that scans read, those that were moved, and how many blocks there are in the end."""
+    """Return the rows that scans read, the rows written or moved, and the number of blocks in the end."""
     learner, params = case
     own = {name: value for name, value in params.items() if name != "when"}
     scanned = 0
@@ -130,6 +132,6 @@ def replayed(table: Table, days: Sequence[Day], case: Case, seed: int) -> tuple[
         scanned += sum(map(table.scan, day.predicates))
         due = number == HALF if params.get("when") == ONCE else number >= HALF and (number - HALF) % OFTEN == 0
         if due and learner != "none":
-            table.rewrite([t for seen in days[: number + 1] for t in seen.texts], (learner, own), seed)
+            table.rewrite([t for earlier in days[: number + 1] for t in earlier.texts], (learner, own), seed)
     blocks = sum(int((index.blocks.rows > 0).sum()) for index in (*table.parts, *table.late))
     return scanned, table.touched, blocks

@@ -1,28 +1,27 @@
 """The thesis' experiment on written tables (6.1): days of inserts and queries, in seconds and in bytes.
 
-A Delta table of requests gets a day's rows, then the day's queries are asked; half-way the queries change. As there a
-query is a scan with its filter, and reads whole rows. One is run and counts as `TIMES`, in seconds and in the log, so
-that scans are nearly all of the time without us (in the thesis inserts are 0.6 %). Two histories:
+A day's rows are inserted into a Delta table of requests, then the day's queries run; half-way the queries change. As in
+the thesis a query is a scan with a filter, and reads whole rows. Each query that runs counts `TIMES` times, in seconds
+and in the log, so that scans dominate without rewrites (in the thesis inserts are 0.6 %). There are two histories:
 
-    standing     two of three queries are asked every day, as by dashboards, until the queries change; in the thesis
-                 most columns are compared with the same values always (Fig. 2.5)
-    changing     all queries have new literals, those too that are not run but counted
+    standing     two of three queries come every day, as from dashboards, until the queries change; in the thesis
+                 most columns are always compared with the same values (Fig. 2.5)
+    changing     all queries have new literals, also those that are counted but not run
 
 Side by side:
 
     nothing      rows stay as they come
     by hand      half-way, Delta's OPTIMIZE ZORDER by the columns that most queries filter on
-    autopilot    queries are logged; at each quarter of a day, first after its insert, `hedgerow.autopilot` does what
-                 it finds worth while
-    known        after each day's insert and at noon the table is laid out for the queries so far; the time that takes
-                 is not counted
-    best         before each day's queries the table is laid out for just these; the time that takes is not counted
+    autopilot    queries are logged; at each quarter of a day, first after its insert, `hedgerow.autopilot` runs
+    known        after each day's insert and at noon the table is rewritten for the queries so far; the time of
+                 rewrites is not counted
+    best         before each day's queries the table is rewritten for just these; that time is not counted
 
 For the autopilot a day is a half-life, and seven days are a period.
 
-All ways take each step one after the other, so that a noisy minute of the machine hits all of them. What queries read
-is taken from the log, which all write. A day's regret is how much longer its queries take than in another way: than in
-`best`, which knows what will be asked, and than in `known`, which knows what the autopilot knows.
+Each step runs in all ways, one after the other, so that a noisy minute of the machine hits all of them. The bytes read
+come from the log, which all ways write. A day's regret is how much longer its queries take than in another way: than in
+`best`, which knows the coming queries, and than in `known`, which knows as much as the autopilot.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 ROWS = {"quick": 20_000, "full": 1_500_000}  # a day
 DAYS = {"quick": 4, "full": 8}
 QUERIES = {"quick": 4, "full": 30}  # a day
-TIMES = 12  # as so many queries each one counts
+TIMES = 12  # each query that runs counts as so many
 LEAST_BYTES = {"quick": 0, "full": 64 << 20}
 STANDING = {"standing": 2 / 3, "changing": 0.0}  # of a day's queries
 _DAY = 86_400.0
@@ -84,7 +83,7 @@ _LATE = (
 
 @dataclass
 class Way:
-    """One way to keep the table; seconds and bytes so far."""
+    """One way to keep the table, with the seconds and bytes so far."""
 
     name: str
     path: str
@@ -96,7 +95,7 @@ class Way:
     moves: float = 0.0
     moved: float = 0.0
     actions: list[str] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)  # of estimates: real seconds of a rewrite over estimated ones
+    errors: list[float] = field(default_factory=list)  # measured seconds of each rewrite over estimated ones
     by_day: list[float] = field(default_factory=list)
 
     @property
@@ -117,8 +116,8 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-replay-"))
     try:
         ways = [Way(name, str(folder / name.replace(" ", "-")), spark.newSession()) for name in WAYS]
-        _, by_hand, autopilot, known, best = ways
-        for way in (autopilot, known, best):
+        _, by_hand, autopilot, by_known, best = ways
+        for way in (autopilot, by_known, best):
             hr.attach(way.spark)
         _warm_up(spark, str(folder / "warm-up"))
         begun = time.time()
@@ -129,23 +128,25 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
                 way.log = way.log or hr.log(way.spark, way.path, every=1e6)
             shapes = _LATE if 2 * day >= DAYS[form] else _EARLY
             standing = round(STANDING[history] * QUERIES[form])
-            asked = [
+            questions = [
                 [_condition(random.Random(f"{options.seed} {n}"), shapes[n % len(shapes)])] * TIMES
                 for n in range(standing)
             ]
             for shape in r.choices(shapes, k=QUERIES[form] - standing):
-                asked.append([_condition(r, shape) for _ in range(TIMES)])
-            r.shuffle(asked)
-            to_come = hr.Workload.from_sql(_question(c) for conditions in asked for c in conditions)
+                questions.append([_condition(r, shape) for _ in range(TIMES)])
+            r.shuffle(questions)
+            to_come = hr.Workload.from_sql(_question(c) for conditions in questions for c in conditions)
             _lay_out(best, to_come, recurrence=1)
             for way in ways:
                 way.by_day.append(0.0)
-            for number, part in enumerate(_parts(asked)):
-                if day or number:  # before, no query was asked
-                    half_life = (time.time() - begun) / _DAY / (day + number / 4)  # what a day has taken so far
+            for number, part in enumerate(_parts(questions)):
+                if day or number:  # before that, the log is empty
+                    half_life = (
+                        (time.time() - begun) / _DAY / (day + number / 4)
+                    )  # mean seconds of a day so far, in days
                     _pilot(autopilot, form, half_life)
                     if number % 2 == 0:
-                        _lay_out_known(known, half_life)
+                        _lay_out_known(by_known, half_life)
                 _ask(ways, part)
             if 2 * (day + 1) == DAYS[form]:
                 _by_hand(by_hand)
@@ -156,7 +157,7 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder)
 
 
-WAYS = {  # who lays out
+WAYS = {  # by way, the learner or command that rewrites the table
     "nothing": "none",
     "by hand": "delta zorder",
     "autopilot": "qdtree",
@@ -180,10 +181,10 @@ def _insert(way: Way, day: int, rows: int) -> float:
     return time.perf_counter() - begun
 
 
-def _parts(asked: list[list[str]]) -> list[list[list[str]]]:
-    """The queries of the quarters of a day."""
-    ends = [len(asked) * quarter // 4 for quarter in range(5)]
-    return [asked[begin:end] for begin, end in pairwise(ends)]
+def _parts(questions: list[list[str]]) -> list[list[list[str]]]:
+    """Split the queries of a day into quarters."""
+    ends = [len(questions) * quarter // 4 for quarter in range(5)]
+    return [questions[begin:end] for begin, end in pairwise(ends)]
 
 
 def _condition(r: random.Random, shape: str) -> str:
@@ -198,12 +199,12 @@ def _question(condition: str) -> str:
     return f"SELECT {_WHOLE_ROWS} FROM requests WHERE {condition}"
 
 
-def _ask(ways: list[Way], asked: list[list[str]]) -> None:
-    """Runs the first of each list. Where there is a log, the others are entered as if each had run like the first."""
+def _ask(ways: list[Way], questions: list[list[str]]) -> None:
+    """Run the first query of each list; a log gets entries for the others, as if each had run like the first."""
     for way in ways:
         way.spark.read.format("delta").load(way.path).createOrReplaceTempView("requests")
         way.spark.sql("SELECT count(id) FROM requests").collect()  # the list of files is read anew
-    for turn, sql in enumerate(_question(conditions[0]) for conditions in asked):
+    for turn, sql in enumerate(_question(conditions[0]) for conditions in questions):
         answers = []
         for way in rotated(ways, turn):
             begun = time.perf_counter()
@@ -214,18 +215,22 @@ def _ask(ways: list[Way], asked: list[list[str]]) -> None:
         assert answers[1:] == answers[:-1], f"the ways differ in {sql}"
     for way in ways:
         if way.log is not None:
-            _log_others(way, way.log, asked)
+            _log_others(way, way.log, questions)
 
 
-def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
-    """Enters into the log the queries that are counted and not run, each as the one that was run for it, at some time
-    between the first and the last of these."""
+def _log_others(way: Way, running: Log, questions: list[list[str]]) -> None:
+    """Enter into the log the queries that are counted but not run.
+
+    Each gets the entry of the query that ran for it, at a random time between the first and the last of these.
+    """
     from hedgerow.tables.query_log import QueryLog
 
     running.flush()
     log = QueryLog.of(way.spark, way.path)
     entries = sorted(log.frame().toArrow().to_pylist(), key=lambda entry: entry["at"])
-    ran = [entry for entry in entries if " " not in entry["query"] and entry["conditions"] != ["TRUE"]][-len(asked) :]
+    ran = [entry for entry in entries if " " not in entry["query"] and entry["conditions"] != ["TRUE"]][
+        -len(questions) :
+    ]
     r, begun, ended = random.Random(len(entries)), ran[0]["at"], ran[-1]["at"]
     log.append(
         [
@@ -235,7 +240,7 @@ def _log_others(way: Way, running: Log, asked: list[list[str]]) -> None:
                 "conditions": [condition],
                 "at": begun + r.random() * (ended - begun),
             }
-            for entry, conditions in zip(ran, asked, strict=True)
+            for entry, conditions in zip(ran, questions, strict=True)
             for n, condition in enumerate(conditions[1:], 2)
         ]
     )
@@ -249,10 +254,10 @@ def _lay_out_known(way: Way, half_life: float) -> None:
     _lay_out(way, workload, exact=False, effort="quick")  # as the autopilot learns
 
 
-def _lay_out(way: Way, workload: Workload, **how: Any) -> None:
+def _lay_out(way: Way, workload: Workload, **options: Any) -> None:
     import hedgerow as hr
 
-    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, table="requests", **how))
+    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, table="requests", **options))
 
 
 def _by_hand(way: Way) -> None:
@@ -281,8 +286,8 @@ def _pilot(way: Way, form: str, half_life: float) -> None:
         way.errors.append(round(decision.outcome.seconds / max(0.1, decision.cost), 2))
 
 
-def _regrets(way: Way, other: Way) -> list[float]:
-    return [round(mine / theirs - 1, 2) for mine, theirs in zip(way.by_day, other.by_day, strict=True)]
+def _regrets(way: Way, baseline: Way) -> list[float]:
+    return [round(mine / theirs - 1, 2) for mine, theirs in zip(way.by_day, baseline.by_day, strict=True)]
 
 
 def _size(path: str) -> int:
@@ -290,7 +295,7 @@ def _size(path: str) -> int:
 
 
 def _line(way: Way, ways: list[Way], history: str, options: Options) -> dict[str, Any]:
-    _, _, _, known, best = ways
+    _, _, _, by_known, best = ways
     assert way.log is not None
     way.log.stop()
     from pyspark.sql import functions as f
@@ -317,7 +322,7 @@ def _line(way: Way, ways: list[Way], history: str, options: Options) -> dict[str
             "bytes_moved_per_byte_inserted": round(way.moved / _size(ways[0].path), 2),
             "scan_seconds_by_day": [round(seconds, 1) for seconds in way.by_day],
             "regret_by_day": _regrets(way, best),
-            "regret_of_the_known_by_day": _regrets(way, known),
+            "regret_of_the_known_by_day": _regrets(way, by_known),
             "actions": way.actions,
             "real_over_estimated": way.errors,
         },

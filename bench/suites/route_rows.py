@@ -1,4 +1,4 @@
-"""How many rows a second Spark routes to their leaves, beside counting the same rows without routing."""
+"""Measure how many rows a second Spark routes to their leaves, beside counting the same rows without routing."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             progress(f"route-rows: {leaves} leaves")
             learned = _tree(spark, source, workload, rows, leaves, seed)
             ways: dict[str, Callable[[Any], None]] = {
-                "routed": lambda one: _routed(spark, source, one),
-                "plain": lambda one: _plain(spark, source, one),
+                "routed": lambda layout: _routed(spark, source, layout),
+                "plain": lambda layout: _plain(spark, source, layout),
             }
             times: dict[str, list[float]] = {"routed": [], "plain": []}
             with configured(spark, **settings_for(learned.layout)):
@@ -65,7 +65,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 
 def _routed(spark: Any, source: str, layout: Any) -> None:
-    """A new frame each time, for Spark keeps the shuffles of an old one."""
+    """Route the rows of a new frame, because Spark reuses the shuffles of an old one."""
     from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
     from hedgerow.spark.storage.source import schema_of
 
@@ -74,14 +74,14 @@ def _routed(spark: Any, source: str, layout: Any) -> None:
 
 
 def _plain(spark: Any, source: str, layout: Any) -> None:
-    """The same columns are read and a number made of them, but no tree is searched."""
+    """Read the same columns and compute a number from them, without a search in a tree."""
     columns = ", ".join(sorted({c for p in layout.features for c in _columns(p)}))
     number = f"pmod(hash({columns}), {layout.blocks}) AS h"
     spark.read.parquet(source).selectExpr(number).groupBy("h").count().collect()
 
 
 def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: int) -> Any:
-    """A tree of about so many leaves: the least block is lowered until there are enough."""
+    """Learn a tree of about so many leaves: the least block is lowered until there are enough."""
     import hedgerow
 
     least = rows // leaves

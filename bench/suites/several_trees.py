@@ -1,11 +1,11 @@
-"""What several trees bring and cost as data, queries, blocks and samples grow: Figs. 9 to 13 of Pando, in memory.
+"""Gain and cost of several trees as data, queries, blocks and samples grow: Figs. 9 to 13 of Pando, in memory.
 
-The table and the queries are those of `correlated-like`; one thing is varied at a time. Beside what queries read, a
-line has the seconds of learning and of finding each row's block (Fig. 10), and the size of the index (Fig. 9).
+The table and the queries are those of `correlated-like`; one size is varied at a time. A line has the rows that queries
+read, the seconds of learning and of finding each row's block (Fig. 10), and the size of the index (Fig. 9).
 
-The second load is Fig. 12: the layout is learned from one day of runs, and rows of the next day are appended through
-it, of which some are late. Queries of the second day ask for words, many of them within some hours. Or the layout is
-learned anew, from both days and the first day's queries.
+The second load is Fig. 12: a layout is learned from one day of runs, and the rows of the next day, some of them late,
+are appended in it. Queries of the second day search for words, many of them within some hours. For comparison, a layout
+is learned from both days and the first day's queries.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def _one_load(size: dict[str, int], seed: int) -> InMemory:
     rows = rows_of(size["rows"], 0, size["rows"])
-    asked = [conditions(s, size["queries"]) for s in (seed, ~seed)]
-    return _in_memory(rows, asked, size["block_rows"])
+    texts = [conditions(s, size["queries"]) for s in (seed, ~seed)]
+    return _in_memory(rows, texts, size["block_rows"])
 
 
-def _in_memory(rows: pa.Table, asked: Sequence[Sequence[str]], block_rows: int) -> InMemory:
-    learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in asked)
-    matched, matched_unseen = (fmean(matching(rows, those)) for those in asked)
+def _in_memory(rows: pa.Table, texts: Sequence[Sequence[str]], block_rows: int) -> InMemory:
+    learned, unseen = (bound([f"SELECT * FROM runs WHERE {condition}" for condition in those], rows) for those in texts)
+    matched, matched_unseen = (fmean(matching(rows, those)) for those in texts)
     return InMemory("several-trees", rows, learned, unseen, (matched, matched_unseen), block_rows)
 
 
@@ -72,9 +72,9 @@ def _loads(size: dict[str, int], options: Options) -> Iterator[dict[str, Any]]:
     first, second = (
         some.set_column(0, "started_minute", pa.array(own)) for some, own in zip((first, second), minutes, strict=True)
     )
-    asked = [_within_hours(s, size["queries"], day) for s, day in ((options.seed, 0), (~options.seed, 1))]
-    before = _in_memory(first, asked, size["block_rows"])
-    both = _in_memory(pa.concat_tables([first, second]), asked, size["block_rows"])
+    texts = [_within_hours(s, size["queries"], day) for s, day in ((options.seed, 0), (~options.seed, 1))]
+    before = _in_memory(first, texts, size["block_rows"])
+    both = _in_memory(pa.concat_tables([first, second]), texts, size["block_rows"])
     for case in options.cases(CASES):
         yield _measured(before, both, case, "a second load", size["sample"], options, (half, half))
         yield _measured(both, both, case, "a second load, learned anew", size["sample"], options)
@@ -82,12 +82,12 @@ def _loads(size: dict[str, int], options: Options) -> Iterator[dict[str, Any]]:
 
 def _within_hours(seed: int, n: int, day: int) -> list[str]:
     r = random.Random(f"loads, {seed}")
-    found = []
+    texts = []
     for condition in conditions(seed, n):
         start = day * DAY + 60 * r.randrange(24)
         within = f" AND started_minute >= {start} AND started_minute < {start + 60 * r.choice((1, 4, 24))}"
-        found.append(condition + (within if r.random() < 0.6 else ""))
-    return found
+        texts.append(condition + (within if r.random() < 0.6 else ""))
+    return texts
 
 
 def _measured(

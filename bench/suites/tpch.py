@@ -1,4 +1,4 @@
-"""TPC-H's lineitem and what people ask of it, for the suites that run on Spark."""
+"""TPC-H's lineitem and queries on it, for the suites that run on Spark."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _WORDS = ("fox", "regular", "pinto", "quick", "deposits", "ironic")
 
 
 def lineitem(folder: Path, scale: float, parts: int = 4) -> str:
-    """The table as Parquet files, made once for all suites that share the folder."""
+    """Return the folder of the table's Parquet files, made once for all suites that share it."""
     target = folder / f"sf{scale:g}"
     if not target.exists():
-        made = target.with_suffix(".partial")
-        generate(made, scale, ["lineitem"], parts)
-        made.rename(target)
+        partial = target.with_suffix(".partial")
+        generate(partial, scale, ["lineitem"], parts)
+        partial.rename(target)
     return str(target / "lineitem")
 
 
 def questions(n: int, scale: float, seed: int) -> list[str]:
-    """SELECTs of six shapes, with literals drawn anew for each."""
+    """Return SELECTs of six shapes in turn, each with new literals."""
     r = random.Random(seed)
-    found = []
+    texts = []
     for i in range(n):
         year, (first, second) = r.randrange(1992, 1998), r.sample(_MODES, 2)
         literals = {
@@ -47,5 +47,5 @@ def questions(n: int, scale: float, seed: int) -> list[str]:
             "o": r.randrange(int(6_000_000 * scale)),
         }
         condition = _SHAPES[i % len(_SHAPES)].format(**literals)
-        found.append(f"SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE {condition}")
-    return found
+        texts.append(f"SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE {condition}")
+    return texts

@@ -1,8 +1,8 @@
-"""What TPC-H's queries read of one month's lines when learned blocks hold them: Table 2 of the qd-tree paper.
+"""Rows that TPC-H's queries read of one month's lines in learned blocks: Table 2 of the qd-tree paper.
 
-Ten queries of each template are learned from, a hundred others of each ask the same with other literals. A block has
-100 rows or more at scale factor 1, ten times that at 10, so a month has up to 780 of them. `bound` and `bound_unseen`
-are the rows that match, which is the least anyone can read. The quick form has fewer queries and larger blocks.
+There are ten learned queries of each template, and a hundred unseen ones with other literals. A block has 100 rows or
+more at scale factor 1 and 1,000 at 10, so a month has up to 780 blocks. `bound` and `bound_unseen` are the shares of
+rows that match; no layout reads less. The quick form has fewer queries and larger blocks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PER_TEMPLATE = {"quick": (4, 8), "full": (10, 100)}  # queries to learn from, an
 SCALE = {"quick": 0.1, "full": 10.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
 TIMED = {"quick": 1, "full": 2}  # queries of a template, where tables are written
-SHARES = 0.8, 0.9  # of what blocks at random read, on learned and on unseen queries
+SHARES = 0.8, 0.9  # most rows read, as shares of those read of random blocks: learned and unseen queries
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("random", {}), ("qdtree", {})),
     "full": (
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Case, ...]] = {
 
 @dataclass(frozen=True)
 class Month:
-    """One month's table and what is asked of it."""
+    """One month's table with its two workloads."""
 
     name: str
     source: str
@@ -72,25 +72,25 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for month in months:
-            found = []
+            lines = []
             for case in options.cases(CASES[options.form]):
-                found.append(measured(spark, month, case, options, folder / "table"))
-                yield found[-1]
-            check(found, "random", *SHARES)
+                lines.append(measured(spark, month, case, options, folder / "table"))
+                yield lines[-1]
+            check(lines, "random", *SHARES)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
-    """What queries take on tables that are written, beside peers."""
+    """Time queries on written tables, beside peers."""
     from bench.physical import Physical, run
 
     for name in options.months or MONTHS[:1]:
         month = month_of(options, name)
-        asked = queries(~options.seed, TIMED[options.form])
+        timed = queries(~options.seed, TIMED[options.form])
         fields = {"sf": options.sf or SCALE[options.form], "month": name}
-        data = Physical("tpch-month-physical", "tpch", Path(month.source), month.learned, asked, "l_shipdate", fields)
+        data = Physical("tpch-month-physical", "tpch", Path(month.source), month.learned, timed, "l_shipdate", fields)
         yield from run(data, [("qdtree", {})], options)
 
 
@@ -99,7 +99,7 @@ def month_of(options: Options, name: str) -> Month:
 
     scale = options.sf or SCALE[options.form]
     folder = wide(scale, name)
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     seeds = tuple(zip((options.seed, ~options.seed), PER_TEMPLATE[options.form], strict=True))
     learned, unseen = (Workload.from_sql([sql for _, sql in queries(*s)]) for s in seeds)
     table = pq.read_table(folder)
@@ -121,7 +121,7 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
     learned_at = time.perf_counter()
     table = hedgerow.apply(spark, month.source, layout, str(to), overwrite=True)
     applied_at = time.perf_counter()
-    score, unseen, told = table.score(month.learned), table.score(month.unseen), table.describe()
+    score, unseen, description = table.score(month.learned), table.score(month.unseen), table.describe()
     return line(
         suite="tpch-month",
         learner=learner,
@@ -129,9 +129,9 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
         sf=options.sf or SCALE[options.form],
         month=month.name,
         rows=month.rows,
-        blocks=told["blocks"],
+        blocks=description["blocks"],
         block_rows=month.block_rows,
-        least_block=told["rows_per_block"]["least"],
+        least_block=description["rows_per_block"]["least"],
         queries=len(month.learned),
         queries_unseen=len(month.unseen),
         bound=round(month.bound, 4),

@@ -1,8 +1,8 @@
-"""Rows that queries scan when a curve orders them: Table 1 of the Z-order paper, on tables with the shapes of its four.
+"""Rows that queries scan in the order of a curve: Table 1 of the Z-order paper, on tables with the shapes of its four.
 
-In memory and without Spark. A layout is learned from a sample and a first set of queries, and asked all rows of the
-table with these and with as many others. A block is to the table what 4 MB were to the paper's: as many of them as
-its rows would fill, so a block has fewer rows here. `default` is the order in which the rows come.
+The suite runs in memory and without Spark. A layout is learned from a sample and a set of queries, and scored on all
+rows with these queries and with as many unseen ones. The table has as many blocks as the paper's would have of 4 MB, so
+a block has fewer rows here. `default` is the order in which the rows come.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.sql.workload import Workload
 
 BLOCK_BYTES = 4 << 20
 ROWS = {"quick": 40_000, "full": 1_000_000}
-MOST_BLOCKS = {"quick": 200, "full": 1_000}  # fewer than the paper had where the sample has no rows for more
+MOST_BLOCKS = {"quick": 200, "full": 1_000}  # fewer than the paper had, because the sample has too few rows for more
 QUERIES = {"quick": 100, "full": 500}
 TIMED = {"quick": 6, "full": 30}  # queries, where tables are written
 CASES: dict[str, tuple[Case, ...]] = {
@@ -42,15 +42,15 @@ CASES: dict[str, tuple[Case, ...]] = {
 def run(options: Options) -> Iterator[dict[str, Any]]:
     for name in SHAPES:
         data = load(name, options)
-        found = []
+        lines = []
         for case in options.cases(CASES[options.form]):
-            found.append(measured(data, case, options.form, options.seed))
-            yield found[-1]
-        check(found)
+            lines.append(measured(data, case, options.form, options.seed))
+            yield lines[-1]
+        check(lines)
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
-    """What queries take on tables that are written, beside peers."""
+    """Time queries on written tables, beside peers."""
     from bench.physical import Physical, run
 
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
@@ -59,9 +59,9 @@ def physical(options: Options) -> Iterator[dict[str, Any]]:
             source = Path(folder, name)
             write(table, source)
             learned = Workload.from_sql(queries(name, table, QUERIES[options.form], options.seed))
-            asked = [("all", sql) for sql in queries(name, table, TIMED[options.form], ~options.seed)]
-            by, params = shape.asked[0].column, {"shape": name}
-            data = Physical("zcurves-physical", name, source, learned, asked, by, params=params)
+            timed = [("all", sql) for sql in queries(name, table, TIMED[options.form], ~options.seed)]
+            by, params = shape.queried[0].column, {"shape": name}
+            data = Physical("zcurves-physical", name, source, learned, timed, by, params=params)
             yield from run(data, [("zorder_learned", {})], options)
 
 
@@ -69,7 +69,7 @@ def load(name: str, options: Options) -> InMemory:
     rows, n = ROWS[options.form], QUERIES[options.form]
     progress(f"zcurves: {name}, {rows:,} rows, seed {options.seed}")
     table = table_of(name, rows, options.seed)
-    # Learned seeds are 0 and more, so these are never among them.
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     texts = [queries(name, table, n, seed) for seed in (options.seed, ~options.seed)]
     learned, unseen = (bound(own, table) for own in texts)
     matched, matched_unseen = (fmean(matching(table, [sql.partition(" WHERE ")[2] for sql in own])) for own in texts)
@@ -79,9 +79,9 @@ def load(name: str, options: Options) -> InMemory:
 
 
 def check(lines: Sequence[dict[str, Any]]) -> None:
-    """Sound, and the learned order reads no more than the best of the others, but for what a sample may err."""
+    """Assert that the lines are sound, and that the learned order reads at most 2 % more than the best other."""
     sound(lines)
-    others = [found["rows_read"] for found in lines if found["learner"] != "zorder_learned"]
-    for found in lines:
-        if others and found["learner"] == "zorder_learned" and found["params"].get("starts", True):
-            assert found["rows_read"] <= 1.02 * min(others), f"{found['rows_read']} read, others {min(others)}"
+    peers = [line["rows_read"] for line in lines if line["learner"] != "zorder_learned"]
+    for line in lines:
+        if peers and line["learner"] == "zorder_learned" and line["params"].get("starts", True):
+            assert line["rows_read"] <= 1.02 * min(peers), f"{line['rows_read']} read, others {min(peers)}"

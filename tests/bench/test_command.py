@@ -32,7 +32,7 @@ def test_each_seed_is_a_line(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--param", "cells=1"], "name it with --learner"),
+        (["--param", "cells=1"], "name the learner with --learner"),
         (["--learner", "qdtree", "--param", "cells"], "key=value"),
         (["--learner", "qdtree", "--param", "=1"], "key=value"),
         (["--month", "1995-13"], "--month"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -11,15 +10,12 @@ import pytest
 from bench.options import Options
 from bench.suites import correlated_like
 from bench.suites.correlated_like import FORMS, SUBJECTS, conditions, rows_of, words
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+from tests.support.digest import digest
 
 
 def test_rows_and_queries_are_the_same_everywhere() -> None:
-    assert _hash(rows_of(1000, 0, 1000).slice(0, 5).to_pylist()) == "bf2445b7652ec26f"
-    assert _hash(conditions(0, 20)) == "c8d253f9b57fa5d1"
+    assert digest(rows_of(1000, 0, 1000).slice(0, 5).to_pylist()) == "bf2445b7652ec26f"
+    assert digest(conditions(0, 20)) == "c8d253f9b57fa5d1"
     assert conditions(0, 5) == conditions(0, 20)[:5]
 
 

@@ -8,8 +8,6 @@ import pytest
 
 from bench.data.tpch_draws import WAYS, queries
 from bench.data.tpch_templates import TEMPLATES
-from bench.options import ALGORITHM_1, Options
-from bench.suites import draws
 
 
 def _colours(way: str, unseen: bool = False) -> list[str]:
@@ -35,11 +33,3 @@ def test_drifting_queries_ask_for_new_words_later() -> None:
     learned, unseen = set(_colours("drifting")), set(_colours("drifting", unseen=True))
     assert len(unseen - learned) > len(unseen) / 4
     assert len(set(_colours("uniform", unseen=True)) - set(_colours("uniform"))) < 10
-
-
-@pytest.mark.long
-def test_lines() -> None:
-    lines = list(draws.run(Options("quick", 0, ("qdtree",), ALGORITHM_1[1], 0.01)))
-    assert [r["params"]["literals"] for r in lines] == list(WAYS)
-    for r in lines:
-        assert 0 < r["bound_unseen"] <= r["rows_read_unseen"] <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -12,21 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.data import errorlog_data
-from bench.data.errorlog_data import ASKED, EXTERNAL, INTERNAL, Shape, rows_of
+from bench.data.errorlog_data import EXTERNAL, INTERNAL, QUERIED_COLUMNS, Shape, rows_of
 from bench.data.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import measured
 from bench.options import Options
 from bench.suites import errorlog
+from tests.support.digest import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHAPES = pytest.mark.parametrize("shape", [INTERNAL, EXTERNAL], ids=lambda shape: shape.name)
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +33,8 @@ def _hash(value: object) -> str:
 def test_rows_and_queries_are_the_same_everywhere(shape: Shape, rows: str, asked: str) -> None:
     table = rows_of(shape, 1000, 0, 1000)
     assert (table.num_columns, table.num_rows) == (shape.columns, 1000)
-    assert _hash(table.slice(0, 5).to_pylist()) == rows
-    assert _hash(queries(shape, 0, 20)) == asked
+    assert digest(table.slice(0, 5).to_pylist()) == rows
+    assert digest(queries(shape, 0, 20)) == asked
     assert queries(shape, 0, 5) == queries(shape, 0, 20)[:5]
     assert not set(queries(shape, 0, 50)) >= set(queries(shape, ~0, 50))
 
@@ -63,7 +59,7 @@ def test_columns_depend_on_each_other(shape: Shape) -> None:
 def test_selectivity_is_the_papers(shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path))
     papers = {"errorlog-int": 0.000005, "errorlog-ext": 0.000697}[shape.name]
-    rows = pq.read_table(errorlog_data.table(shape, 100_000), columns=list(ASKED))
+    rows = pq.read_table(errorlog_data.table(shape, 100_000), columns=list(QUERIED_COLUMNS))
     found = fmean(s for seed in (0, ~0) for s in matching(rows, conditions(shape, seed, 300)))
     assert papers / 2 < found < papers * 2
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from bench.options import Options
 from bench.suites import zcurves
 from hedgerow.core.learning.sample import Sample
 from hedgerow.sql.workload import Workload
+from tests.support.digest import digest
 
 PINNED = {
     "contributions": ("8f7d22c3c8290abc", "b7e69c63e84a9f62"),
@@ -19,10 +18,6 @@ PINNED = {
     "taxi": ("9b69dbf535f6924f", "e20ea342f40089dc"),
     "tweets": ("c8075352741bf40c", "e9c98198cb14cbef"),
 }
-
-
-def digest(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -34,7 +29,7 @@ def test_the_generators_are_pinned(name: str) -> None:
     columns = {"contributions": 9, "flights": 21, "taxi": 13, "tweets": 16}
     filtered = {"contributions": 7, "flights": 5, "taxi": 5, "tweets": 10}
     assert table.num_columns == columns[name]
-    assert len({a.column for a in SHAPES[name].asked}) == filtered[name]
+    assert len({a.column for a in SHAPES[name].queried}) == filtered[name]
     assert queries(name, table, 5, ~0) != asked[:5], "unseen queries are others"
 
 

@@ -16,27 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
-from hedgerow.core.predicates.nodes import (
-    And,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-    col,
-    lit,
-)
+from hedgerow.core.predicates.nodes import And, Compare, Expr, In, IsNull, Like, Not, Or, Predicate, Prefix, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.learner_names import LEARNERS, make_learner
@@ -117,10 +104,10 @@ def test_another_process_learns_the_same(name: str) -> None:
 def test_fit_is_pure_and_the_layout_does_its_work(name: str) -> None:
     """Fitting twice is as fitting once; rows go to blocks one by one as all at once; the layout survives JSON."""
     given, made = problem(), learner(name)
-    before = deepcopy((given.cuts, given.weights, given.truth.tolist()))
+    before = deepcopy((given.cuts, given.weights, given.truth.tolist(), [a.tolist() for a in given.clauses.arrays]))
     layout = made.fit(given)
     assert layout_to_json(made.fit(given)) == layout_to_json(layout)
-    assert (given.cuts, given.weights, given.truth.tolist()) == before
+    assert (given.cuts, given.weights, given.truth.tolist(), [a.tolist() for a in given.clauses.arrays]) == before
 
     rows = complete(given.sample.rows, layout)
     blocks = layout.assign(rows)
@@ -193,3 +180,31 @@ def test_values_without_an_order_do_not_stop_a_learner(name: str) -> None:
     queries = (IsNull(col("list")), Not(IsNull(col("list"))), Compare(X, "<", lit(100)))
     layout = learner(name).fit(problem(rows, queries, 20))
     assert layout.blocks
+
+
+WRONG: dict[str, list[dict[str, Any]]] = {
+    "qdtree": [{"criterion": "entropy"}, {"cells": 0}, {"cells": -3}],
+    "pando": [
+        {"k": 0},
+        {"k": "many"},
+        {"k": True},
+        {"cells": 0},
+        {"cost": "blocks"},
+        {"criterion": "best"},
+        {"eps": -1},
+    ],
+    "woodblock": [
+        *({"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"cells": 0}, {"elites": -1}, {"at_once": 0})
+    ],
+    "bottom_up": [{"features": 0}, {"features": True}, {"threshold": 2}, {"cost": "magic"}],
+    "zorder_learned": [{"search": "luck"}, {"iterations": 0}, {"iterations": 1.5}, {"seconds": 0}],
+}
+
+
+def test_a_wrong_parameter_is_named_in_one_sentence(name: str) -> None:
+    for wrong in WRONG.get(name, []):
+        with pytest.raises(LayoutError, match=next(iter(wrong))) as error:
+            make_learner(name, **wrong).fit(problem())
+        assert "\n" not in str(error.value)
+    with pytest.raises(LayoutError, match="block_rows=0"):
+        problem(block_rows=0)

@@ -10,11 +10,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hedgerow.core.predicates.nodes import TRUE
+from bench.data.duck import texts
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.workload.queries import Query
 from hedgerow.sql.workload import Workload
 from tests.support import tpc_data as duck
+from tests.support.needed_rows import only_needed_rows, rows_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 COUNTS = {"tpch": 22, "tpcds": 99}
@@ -23,7 +23,7 @@ COUNTS = {"tpch": 22, "tpcds": 99}
 @pytest.fixture(scope="module", params=["tpch", "tpcds"])
 def bench(request: pytest.FixtureRequest) -> Iterator[tuple[str, duckdb.DuckDBPyConnection, dict[int, str]]]:
     con = duck.with_data(request.param, 0.01)
-    yield request.param, con, duck.queries(con, request.param)
+    yield request.param, con, texts(request.param)
     con.close()
 
 
@@ -55,27 +55,13 @@ def test_other_rows_change_nothing(bench: tuple[str, duckdb.DuckDBPyConnection, 
     for number, sql in queries.items():
         (query,) = Workload.from_sql(sql, schemas, "duckdb").queries
         plain = _without_limit(sql)
-        expected = sorted(map(repr, con.execute(plain).fetchall()))
-        filtered += _only_needed_rows(con, query)
-        try:
-            actual = sorted(map(repr, con.execute(plain).fetchall()))
-        finally:
-            con.execute("SET search_path = 'main'")
-            con.execute("DROP SCHEMA IF EXISTS kept CASCADE")
-        assert actual == expected, f"{name} {number}"
+        expected = rows_of(con, plain)
+        with only_needed_rows(con, query) as views:
+            assert rows_of(con, plain) == expected, f"{name} {number}"
+        filtered += views
         nonempty += bool(expected)
     assert filtered > 1.5 * len(queries)
     assert nonempty > 0.7 * len(queries)
-
-
-def _only_needed_rows(con: duckdb.DuckDBPyConnection, query: Query) -> int:
-    con.execute("CREATE SCHEMA kept")
-    predicates = {t: query.predicate(t) for t in query.tables()}
-    for table, predicate in predicates.items():
-        condition = sqlglot.transpile(predicate_text(predicate), read="spark", write="duckdb")[0]
-        con.execute(f"CREATE VIEW kept.{table} AS SELECT * FROM main.{table} WHERE {condition}")
-    con.execute("SET search_path = 'kept,main'")
-    return sum(p != TRUE for p in predicates.values())
 
 
 def _without_limit(sql: str) -> str:

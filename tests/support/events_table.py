@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.support.random_queries import Ground
+from tests.support.random_queries import Ground, conditions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,14 +69,7 @@ ATOMS: list[Callable[[random.Random, str], str]] = [
     lambda r, e: f"{e}number = '{r.randrange(1000)}'",
     lambda r, e: f"{e}number < {r.randrange(1000)}.5",
 ]
-
-
-def condition(r: random.Random, of: str = "", size: int = 2) -> str:
-    if size == 0 or r.random() < 0.4:
-        return r.choice(ATOMS)(r, of)
-    parts = [f"({condition(r, of, size - 1)})" for _ in range(r.randrange(1, 4))]
-    joined = f" {r.choice(['AND', 'AND', 'OR'])} ".join(parts)
-    return f"NOT ({joined})" if r.random() < 0.15 else joined
+condition = conditions_of(ATOMS, 0.4, ["AND", "AND", "OR"], 0.15)
 
 
 def conditions(seed: int, n: int) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.random_queries import Ground
+from tests.support.random_queries import Ground, conditions_of
 
 _MODES = ["AIR", "RAIL", "TRUCK", "SHIP", "MAIL", "FOB", "REG AIR"]
 _WORDS = ["furious", "express", "pending", "silent", "even", "ironic", "regular", "bold"]
@@ -56,14 +56,7 @@ LINES: list[Callable[[random.Random, str], str]] = [
     lambda r, e: f"datediff({e}l_receiptdate, {e}l_shipdate) > {r.randrange(31)}",
     lambda r, e: f"coalesce({e}l_returnflag, 'x') = '{r.choice('RAN')}'",
 ]
-
-
-def condition(r: random.Random, of: str = "", size: int = 2) -> str:
-    if size == 0 or r.random() < 0.3:
-        return r.choice(LINES)(r, of)
-    parts = [f"({condition(r, of, size - 1)})" for _ in range(r.randrange(1, 4))]
-    joined = f" {r.choice(['AND', 'AND', 'AND', 'OR'])} ".join(parts)
-    return f"NOT ({joined})" if r.random() < 0.1 else joined
+condition = conditions_of(LINES, 0.3, ["AND", "AND", "AND", "OR"], 0.1)
 
 
 def _of_orders(r: random.Random, d: str) -> str:

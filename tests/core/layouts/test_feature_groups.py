@@ -12,7 +12,7 @@ import pytest
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
+from hedgerow.core.layouts.layout_json import layout_from_json
 from hedgerow.core.predicates.nodes import Opaque, Predicate, col
 from hedgerow.core.pruning.row_batch import Rows
 
@@ -61,11 +61,6 @@ def test_unseen_vectors_equal_a_slow_search() -> None:
 def test_no_features_is_one_block() -> None:
     layout = GroupLayout((), {})
     assert (layout.blocks, layout.assign(Rows({x: pa.array([1, 2])})).tolist()) == (1, [0, 0])
-
-
-def test_json() -> None:
-    layout = GroupLayout(FEATURES[:2], {"11": 0, "00": 1})
-    assert layout_from_json(layout_to_json(layout)) == layout
 
 
 @pytest.mark.parametrize(

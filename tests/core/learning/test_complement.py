@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hedgerow.core.layouts.base import Layout
@@ -16,27 +16,14 @@ from hedgerow.core.learning.complement import MAX_ROUNDS, fit_complement, rows_r
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.zorder.range import Range
 from hedgerow.learners.zorder.zorder import ZOrder
+from tests.support.tree_problems import a_problem
 
 LEARNERS: list[Learner] = [QdTree(), Range(), ZOrder()]
-
-
-def a_problem(random: Random, rows: int = 60) -> Problem:
-    table = pa.table({c: pa.array([random.choice([None, *range(20)]) for _ in range(rows)]) for c in "xyz"})
-
-    def a_query() -> Predicate:
-        low = random.randrange(20)
-        column, other = col(random.choice("xyz")), col(random.choice("xyz"))
-        between = And((Compare(column, ">=", lit(low)), Compare(column, "<", lit(low + random.randint(1, 8)))))
-        return random.choice([between, TRUE, Or((between, Compare(other, "=", lit(random.randrange(20)))))])
-
-    predicates = tuple(a_query() for _ in range(random.randint(1, 12)))
-    weights = tuple(random.choice([0.5, 1.0, 3.0]) for _ in predicates)
-    return Problem.build(Sample.of_table(table), predicates, random.randint(1, 15), weights)
 
 
 def slowly(layout: Layout, problem: Problem) -> list[float]:
@@ -53,7 +40,8 @@ def slowly(layout: Layout, problem: Problem) -> list[float]:
 
 @given(random=st.integers(0, 2**32).map(Random))
 def test_together_is_the_sum_of_the_minima_and_never_more_than_given(random: Random) -> None:
-    problem = a_problem(random)
+    _, problem = a_problem(random, 60)
+    assume(problem.predicates)
     first, second = random.choice(LEARNERS), random.choice(LEARNERS)
     reads = rows_read(first.fit(problem), problem).tolist()
     if random.random() < 0.3:

@@ -200,19 +200,6 @@ def test_recurrence_1_changes_nothing(random: Random) -> None:
 # --- how much the drawn ones weigh ----------------------------------------------------------------
 
 
-def test_a_log_that_repeats_itself_keeps_its_weight() -> None:
-    queries = [Compare(col("city"), "=", lit(city + "town")) for city in "ABCDE"] * 40
-    found, weights, *_ = redrawn(queries, [1.0] * 200, SAMPLE)
-    assert sum(weights[:200]) > 0.95 * 200
-    assert found[:200] == tuple(queries)
-
-
-def test_a_log_that_never_repeats_gives_most_of_it_away() -> None:
-    queries = [Compare(col("key"), "<", lit(k)) for k in range(0, 3000, 30)]
-    _, weights, *_ = redrawn(queries, [1.0] * 100, SAMPLE)
-    assert sum(weights[:100]) == pytest.approx(LEAST_OBSERVED_SHARE * 100)
-
-
 def test_shapes_are_judged_one_by_one() -> None:
     dashboard = [Compare(col("city"), "=", lit(c)) for c in ("Atown", "Btown")] * 20
     analyst = [Compare(col("key"), "<", lit(k)) for k in range(40)]
@@ -343,16 +330,6 @@ def test_the_neighbour_is_not_the_value_again() -> None:
             assert bound(p, "n", "<") == low + 2
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_in_lists_keep_their_length(size: int) -> None:
-    random = Random(0)
-    queries = [In(col("city"), tuple(map(lit, sorted(random.sample(sorted(VALUES["city"]), size))))) for _ in range(6)]
-    found = [p for drawn in draws(queries) for p in drawn]
-    assert all(isinstance(p, In) and len({x.value for x in p.literals}) == size for p in found)
-    assert {x.value for p in found for x in p.literals} <= VALUES["city"]
-    assert len(set(found)) > 3
-
-
 def test_long_in_lists_on_many_values_stay_lists() -> None:
     random = Random(0)
     queries = [In(col("key"), tuple(map(lit, random.sample(sorted(VALUES["key"]), 5)))) for _ in range(5)]
@@ -382,12 +359,6 @@ def test_prefixes_of_many_values_are_ranges() -> None:
         assert low in starts and not any(isinstance(a, Prefix) for a in atoms_of(p))
         holds = SAMPLE.rows.evaluate(p) == T_BIT
         assert holds.tolist() == (SAMPLE.rows.evaluate(Prefix(col("note"), str(low))) == T_BIT).tolist()
-
-
-def test_booleans() -> None:
-    queries = [Compare(col("open"), "=", lit(value)) for value in (True, False, False)]
-    found = {p for drawn in draws(queries, times=20) for p in drawn}
-    assert found == set(queries)
 
 
 # --- LIKE -----------------------------------------------------------------------------------------

@@ -509,27 +509,6 @@ def test_most_comparisons_are_not_left_to_spark() -> None:
     assert known > 750
 
 
-@given(value=st.floats(), scale=st.integers(0, 2))
-@example(value=0.1, scale=1)
-@example(value=math.nextafter(0.1, 1), scale=1)
-def test_small_decimals_against_doubles_by_brute_force(value: float, scale: int) -> None:
-    """Every decimal(3, scale) there is."""
-    schema = as_schema({"d": f"decimal(3,{scale})"})
-    for op in OPS:
-        bound = bind(Compare(col("d"), op, lit(value)), schema)
-        for n in range(-999, 1000, 7):
-            d = Decimal(n).scaleb(-scale)
-            assert truth(bound, {"d": d}) is OPS[op](spark_double(d), spark_double(value)), (op, d)
-
-
-@given(value=st.floats(-200, 200) | st.sampled_from([math.nan, math.inf, -math.inf]))
-def test_tiny_integers_against_doubles_by_brute_force(value: float) -> None:
-    for op in OPS:
-        bound = bind(Compare(col("t"), op, lit(value)), SCHEMA)
-        for n in range(-128, 128):
-            assert truth(bound, {"t": n}) is OPS[op](spark_double(n), spark_double(value)), (op, n)
-
-
 @given(value=st.floats(-1e37, 1e37), beside=st.integers(-(2**70), 2**70), scale=st.sampled_from([0, 10]))
 @example(value=1e30, beside=0, scale=0)
 def test_38_digits_against_doubles_at_the_edge(value: float, beside: int, scale: int) -> None:

@@ -12,18 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
-from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.learners.pando.forest import Nodes, forest, product
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
-from tests.learners.qdtree.test_qdtree import Slow, a_problem
+from tests.support.tree_problems import Slow, a_problem
 
 randoms = st.integers(0, 2**32).map(Random)
 
@@ -206,18 +204,3 @@ def test_trees_grow_on_a_part_of_a_large_sample(monkeypatch: pytest.MonkeyPatch)
     whole = share_read(Pando(2), problem, queries)
     monkeypatch.setattr("hedgerow.learners.pando.forest.MAX_ROWS", 1000)
     assert share_read(Pando(2), problem, queries) < 1.3 * whole
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"k": 0}, {"k": "many"}, {"k": True}, {"cells": 0}, {"cost": "blocks"}, {"criterion": "best"}, {"eps": -1}],
-)
-def test_bad_parameters(wrong: dict) -> None:
-    with pytest.raises(LayoutError, match=next(iter(wrong))):
-        Pando(**wrong).fit(toy(0)[0])
-
-
-def test_no_query_no_cut() -> None:
-    problem = Problem.build(toy(0)[0].sample, (), 100)
-    assert Pando().fit(problem).blocks == 1
-    assert not (problem.sample.rows.evaluate(Compare(col("x"), "<", lit(-1.0))) == T_BIT).any()

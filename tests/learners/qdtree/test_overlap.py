@@ -7,7 +7,6 @@ from itertools import combinations
 from random import Random
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,14 +15,13 @@ from bench.suites import fig4
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.virtual_blocks import virtual_index
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Like, Not, Predicate, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, IsNull, Like, Predicate, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
@@ -32,6 +30,7 @@ from hedgerow.learners.qdtree.overlap import _boxes, neighbours, overlapped
 from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.support.random_cases import Table as Some
 from tests.support.random_cases import a_predicate, a_table, an_overlap, bits, related, some_rows
+from tests.support.tree_problems import a_problem
 
 x, y = col("x"), col("y")
 
@@ -114,40 +113,12 @@ def test_a_copy_that_lacks_a_row_is_never_read(random: Random) -> None:
     assert all(not (places & {p for c, p in bad if c == cell}) for cell, places in index.cells.whole_places.items())
 
 
-@given(random=st.integers(0, 2**32).map(Random))
-def test_a_layout_like_any_other(random: Random) -> None:
-    table = a_table(random)
-    layout, sample = an_overlap(random, table), sample_of(table)
-    again = layout_from_json(layout_to_json(layout))
-    assert again == layout
-    ids = layout.assign(sample.rows)
-    assert ids.min() >= 0
-    assert ids.max() < layout.blocks
-    assert ids.tolist() == [layout.home[c] for c in layout.tree.assign(sample.rows)]
-
-
 # --- learned ---------------------------------------------------------------------------------------
-
-
-def a_problem(random: Random) -> Problem:
-    n = random.randint(5, 80)
-    values = [None, *range(12)]
-    table = pa.table({c: pa.array([random.choice(values) for _ in range(n)], pa.int64()) for c in "xy"})
-
-    def a_query() -> Predicate:
-        asked: list[Predicate] = []
-        for column in random.sample([x, y], random.randint(1, 2)):
-            low = random.randrange(12)
-            asked += [Compare(column, ">=", lit(low)), Compare(column, "<", lit(low + random.randint(1, 6)))]
-        return random.choice([And(tuple(asked)), In(x, (lit(1), lit(7))), Not(IsNull(y))])
-
-    predicates = tuple(normalise(a_query()) for _ in range(random.randint(1, 6)))
-    return Problem.build(Sample.of_table(table), predicates, random.randint(1, 20))
 
 
 @given(random=st.integers(0, 2**32).map(Random))
 def test_learned_overlaps(random: Random) -> None:
-    problem = a_problem(random)
+    _, problem = a_problem(random, 80)
     layout = QdTree(overlap=True).fit(problem)
     assert layout == QdTree(overlap=True).fit(problem)
     sizes = np.bincount(layout.assign(problem.sample.rows), minlength=layout.blocks)

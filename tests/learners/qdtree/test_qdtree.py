@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
 from itertools import islice
 from math import e, log2
-from pathlib import Path
 from random import Random
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,95 +16,29 @@ from hypothesis import strategies as st
 
 from bench.options import Options
 from bench.suites import fig3
-from hedgerow.core.errors import LayoutError
-from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
-from hedgerow.core.layouts.tree import Node, TreeLayout
-from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import And, Compare, Const, Not, Or, Predicate, Prefix, col, lit
-from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.row_truth import truth
+from hedgerow.core.predicates.nodes import And, Compare, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.learners.qdtree.qdtree import QdTree
-from tests.support.random_cases import Table, a_predicate, a_table, bits, some_rows
+from tests.support.random_cases import bits
+from tests.support.tree_problems import Slow, a_problem, counting, sampled, walked
 
 PLAIN = QdTree("skip", cells=1)
 x = col("x")
 randoms = st.integers(0, 2**32).map(Random)
 
 
-# --- Algorithm 1, slowly --------------------------------------------------------------------------
-
-
-class Slow:
-    """Sets of rows are tuples of row numbers; the gain of a cut is how much more weight x rows is skipped."""
-
-    def __init__(self, rows: Sequence[dict], problem: Problem) -> None:
-        self.least = problem.sample_block_rows
-        self.cuts = problem.cuts
-        self.true = {
-            predicate_text(c): frozenset(i for i, r in enumerate(rows) if truth(c, r) is True) for c in problem.cuts
-        }
-        self.queries = [(normalise(p), w) for p, w in zip(problem.predicates, problem.weights, strict=True)]
-
-    def may(self, p: Predicate, here: frozenset[int]) -> bool:
-        match p:
-            case Const(value):
-                return value is True
-            case And(kids):
-                return all(self.may(k, here) for k in kids)
-            case Or(kids):
-                return any(self.may(k, here) for k in kids)
-            case Not(kid) if predicate_text(p) not in self.true:
-                return predicate_text(kid) not in self.true or bool(here - self.true[predicate_text(kid)])
-        return predicate_text(p) not in self.true or bool(here & self.true[predicate_text(p)])
-
-    def skipped(self, here: frozenset[int]) -> float:
-        return len(here) * sum(w for q, w in self.queries if not self.may(q, here))
-
-    def sides(self, cut: Predicate, here: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-        return here & self.true[predicate_text(cut)], here - self.true[predicate_text(cut)]
-
-    def gain(self, cut: Predicate, here: frozenset[int]) -> float | None:
-        """None where a child would be too small."""
-        left, right = self.sides(cut, here)
-        if min(len(left), len(right)) < self.least:
-            return None
-        return self.skipped(left) + self.skipped(right) - self.skipped(here)
-
-    def best(self, here: frozenset[int]) -> float:
-        return max((g for c in self.cuts if (g := self.gain(c, here)) is not None), default=0.0)
-
-
-def walked(tree: TreeLayout, slow: Slow, rows: int) -> list[tuple[frozenset[int], Predicate | None]]:
-    """Every node's rows with its cut, of leaves None."""
-    found: list[tuple[frozenset[int], Predicate | None]] = []
-    todo = [(0 if tree.nodes else -1, frozenset(range(rows)))]
-    while todo:
-        node, here = todo.pop()
-        cut = tree.cuts[tree.nodes[node][0]] if node >= 0 else None
-        found.append((here, cut))
-        if cut is not None:
-            todo += zip(tree.nodes[node][1:], slow.sides(cut, here), strict=True)
-    return found
-
-
-def a_problem(random: Random, most_rows: int = 40) -> tuple[Table, Problem]:
-    """Ranges, IN, columns against each other, OR, conditions only Spark knows, NULL and NaN."""
-    table = some_rows(random, a_table(random), most_rows)
-    queries = tuple(a_predicate(random, table, random.choice((0, 1, 1, 2))) for _ in range(random.randint(0, 6)))
-    weights = tuple(float(random.randint(1, 4)) for _ in queries)
-    rows = Rows(table.columns, {p: bits(p, table) for p in table.opaque})
-    return table, Problem.build(Sample(rows, len(table), {}), queries, random.randint(1, 5), weights)
+# --- Algorithm 1 ----------------------------------------------------------------------------------
 
 
 @given(random=randoms)
 def test_greedy_is_algorithm_1(random: Random) -> None:
     for _ in range(4):
-        table, problem = a_problem(random)
+        table, problem = a_problem(random, random.choice((40, 40, 40, 140)))  # more than two words of bits
         slow = Slow(table.rows, problem)
         for here, cut in walked(PLAIN.fit(problem), slow, len(table)):
             best = slow.best(here)
@@ -194,34 +121,6 @@ def test_the_bound_of_the_paper() -> None:
 # --- the default: cells, joined -------------------------------------------------------------------
 
 
-def counting(whole: Rows, problem: Problem) -> Problem:
-    """The problem with what all rows say of each cell."""
-    return replace(problem, counter=RowCounter(whole))
-
-
-def sampled(seed: int) -> tuple[Rows, Problem]:
-    """A table of which the problem knows a part only."""
-    random, r = Random(seed), np.random.default_rng(seed)
-    n = random.choice((50, 400, 3000))
-    null = r.random(n) < 0.1
-    table = pa.table(
-        {
-            "x": pa.array(r.integers(0, 100, n), mask=null),
-            "y": r.integers(0, 8, n),
-            "z": r.uniform(0, 1, n),
-        }
-    )
-    queries = []
-    for _ in range(12):
-        low, z = random.randint(0, 90), random.random()
-        near = And((Compare(x, ">=", lit(low)), Compare(x, "<", lit(low + 10))))
-        one = Compare(col("y"), "=", lit(random.randint(0, 7)))
-        queries.append(random.choice((near, And((near, one)), Or((one, Compare(col("z"), "<", lit(z)))))))
-    sample = Sample.of_table(table, max(30, n // 3), seed)
-    problem = Problem.build(sample, tuple(queries), random.choice((1, 10, 60, 100)), seed=seed)
-    return Rows.of_table(table), counting(Rows.of_table(table), problem)
-
-
 @pytest.mark.parametrize("criterion", ["skip", "gain_ratio"])
 @pytest.mark.parametrize("seed", range(12))
 def test_blocks_hold_enough_of_all_rows(criterion: str, seed: int) -> None:
@@ -242,41 +141,6 @@ def test_any_table_gets_dense_blocks_that_are_large_enough(random: Random) -> No
         ids = QdTree().fit(found).assign(rows)
         assert np.bincount(ids).min() >= min(problem.block_rows, len(table))
         assert QdTree().fit(found) == QdTree().fit(found)
-
-
-SEEDS = (0, 1, 2, 5)
-PRINTS_LAYOUTS = """
-from tests.learners.qdtree.test_qdtree import PLAIN, SEEDS, QdTree, layout_to_json, sampled
-for seed in SEEDS:
-    for learner in (PLAIN, QdTree()):
-        print(layout_to_json(learner.fit(sampled(seed)[1])))
-"""
-
-
-@pytest.mark.long
-def test_another_process_makes_the_same_layout() -> None:
-    here = [layout_to_json(learner.fit(sampled(seed)[1])) for seed in SEEDS for learner in (PLAIN, QdTree())]
-    assert max(len(json.loads(found)["nodes"]) for found in here) > 10
-    root = Path(__file__).parents[2]
-    paths = os.pathsep.join([str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")])
-    other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    run = subprocess.run(
-        [sys.executable, "-c", PRINTS_LAYOUTS],
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": other},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.splitlines() == here
-
-
-def test_fitting_leaves_the_problem_alone() -> None:
-    _, problem = sampled(1)
-    before = problem.truth.copy(), [a.copy() for a in problem.clauses.arrays]
-    QdTree().fit(problem)
-    PLAIN.fit(problem)
-    assert np.array_equal(before[0], problem.truth)
-    assert all(np.array_equal(a, b) for a, b in zip(before[1], problem.clauses.arrays, strict=True))
 
 
 # --- the paper's example --------------------------------------------------------------------------
@@ -313,91 +177,6 @@ def test_the_cuts_of_section_3() -> None:
 
 
 # --- odd corners ----------------------------------------------------------------------------------
-
-ODD = {
-    "one row": pa.table({"x": [1]}),
-    "only NULL": pa.table({"x": pa.array([None] * 9, pa.int64())}),
-    "one value": pa.table({"x": [4] * 9}),
-    "64 rows": pa.table({"x": list(range(64))}),
-    "65 rows": pa.table({"x": list(range(65))}),
-}
-
-
-@pytest.mark.parametrize("learner", [PLAIN, QdTree("gain_ratio", cells=1), QdTree("skip"), QdTree()], ids=str)
-@pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("queries", [(), (Compare(x, "<", lit(4)),), (Compare(col("gone"), "=", lit(1)), Const(None))])
-def test_odd_tables(name: str, learner: QdTree, queries: tuple[Predicate, ...]) -> None:
-    problem = Problem.build(Sample.of_table(ODD[name]), queries, 2)
-    layout = learner.fit(problem)
-    assert layout.blocks == (2 if queries[:1] == (Compare(x, "<", lit(4)),) and "rows" in name else 1)
-    unseen = Rows({x: pa.array([None, -(2**63), 2**63 - 1])})
-    assert ((layout.assign(unseen) >= 0) & (layout.assign(unseen) < layout.blocks)).all()
-
-
-@pytest.mark.parametrize(
-    ("learner", "named"),
-    [
-        (QdTree("entropy"), "criterion"),
-        (QdTree(cells=0), "cells must be .* not 0"),
-        (QdTree(cells=-3), "cells must be .* not -3"),
-    ],
-)
-def test_bad_parameters_are_one_sentence(learner: QdTree, named: str) -> None:
-    _, problem = sampled(0)
-    with pytest.raises(LayoutError, match=named) as found:
-        learner.fit(problem)
-    assert "\n" not in str(found.value)
-    with pytest.raises(LayoutError, match="block_rows=0"):
-        Problem.build(problem.sample, (), 0)
-
-
-# --- large trees ----------------------------------------------------------------------------------
-
-
-def balanced(leaves: int) -> TreeLayout:
-    """x < 1, x < 2, ...: block i holds x = i."""
-    nodes: list[list[int]] = []
-    todo = [(0, leaves, -1, 0)]
-    while todo:
-        low, high, parent, side = todo.pop()
-        child = ~low if high - low == 1 else len(nodes)
-        if parent >= 0:
-            nodes[parent][side] = child
-        if child >= 0:
-            middle = (low + high) // 2
-            nodes.append([middle - 1, 0, 0])
-            todo += [(middle, high, child, 2), (low, middle, child, 1)]
-    return TreeLayout(_cuts(leaves), tuple((c, a, b) for c, a, b in nodes))
-
-
-def chain(leaves: int) -> TreeLayout:
-    """The same blocks by leaves - 1 cuts in a row."""
-    last = leaves - 2
-    nodes: list[Node] = [(i, ~i, i + 1 if i < last else ~(i + 1)) for i in range(leaves - 1)]
-    return TreeLayout(_cuts(leaves), tuple(nodes))
-
-
-def _cuts(leaves: int) -> tuple[Predicate, ...]:
-    return tuple(Compare(x, "<", lit(i)) for i in range(1, leaves))
-
-
-@pytest.mark.parametrize("tree", [balanced(10_000), chain(3_000)], ids=["balanced", "chain"])
-def test_large_trees(tree: TreeLayout) -> None:
-    again = layout_from_json(layout_to_json(tree))
-    assert again == tree
-    values = np.random.default_rng(0).integers(-5, tree.blocks + 5, 300)
-    rows = Rows({x: pa.array([*values, None])})
-    expected = [*np.clip(values, 0, tree.blocks - 1).tolist(), tree.blocks - 1]
-    assert again.assign(rows).tolist() == expected
-    assert tree.assign_sql().count("WHEN") == tree.blocks - 1
-
-
-@pytest.mark.parametrize("tree", [chain(3_000), balanced(10_000)], ids=["chain", "balanced"])
-def test_sql_of_large_trees(tree: TreeLayout) -> None:
-    values = np.arange(-50, tree.blocks + 50, 101)
-    given = duckdb.from_arrow(pa.table({"x": [*values, None]}))
-    found = [block for (block,) in given.project(tree.assign_sql()).fetchall()]
-    assert found == tree.assign(Rows({x: pa.array([*values, None])})).tolist()
 
 
 # --- columns of many values -----------------------------------------------------------------------

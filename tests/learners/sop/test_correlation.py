@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
-from hedgerow.learners.sop.correlation import (
-    Graph,
-    ascending_pairs,
-    conditions_alike,
-    primary,
-    sorts,
-    terms_alike,
-)
+from hedgerow.learners.sop.correlation import Graph, ascending_pairs, conditions_alike, primary, sorts, terms_alike
 
 VALUES = st.lists(st.integers(-9, 9), max_size=60)
 FIG_4_4: Graph = [{1, 2}, {0, 2, 3}, {0, 1}, {1, 4, 5}, {3}, {3}]

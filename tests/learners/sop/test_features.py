@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
-from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.implication import implies
 from hedgerow.core.predicates.nodes import And, Compare, Or, lit
@@ -82,12 +79,6 @@ def test_conjunctions_are_features_where_they_are_cuts() -> None:
 def test_weights_count() -> None:
     p = problem((X5, Y1), weights=(1.0, 3.0))
     assert names(p, chosen(p)) == ["y = 1", "x < 5"]
-
-
-@pytest.mark.parametrize("wrong", [{"features": 0}, {"features": True}, {"threshold": 2}, {"cost": "magic"}])
-def test_wrong_parameters(wrong: dict[str, object]) -> None:
-    with pytest.raises(LayoutError):
-        BottomUp(**wrong).fit(problem())  # type: ignore[arg-type]
 
 
 def test_subsumption_is_as_pair_by_pair() -> None:

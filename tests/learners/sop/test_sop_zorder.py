@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -170,25 +166,3 @@ def test_reasons_say_what_was_chosen_and_why_the_rest_was_not() -> None:
         "ip, in 44% of the queries: not named for the Z-order",
         "later, in 31% of the queries: in the Z-order, as named",
     ]
-
-
-@pytest.mark.long
-def test_in_another_process() -> None:
-    program = (
-        "from tests.support.feature_problem import problem\n"
-        "from hedgerow.core.layouts.layout_json import layout_to_json\n"
-        "from hedgerow.learners.sop.bottom_up import BottomUp\n"
-        "from hedgerow.learners.sop.sop_zorder import SopZOrder\n"
-        "print([layout_to_json(l.fit(problem())) for l in (BottomUp(), SopZOrder(points=2))])"
-    )
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert printed[0] == printed[1]

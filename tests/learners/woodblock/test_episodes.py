@@ -14,12 +14,12 @@ from hedgerow.core.layouts.tree import allowed_by
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.trees.greedy import tree_of
-from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, IsNull, Predicate, col, lit
+from hedgerow.core.predicates.nodes import Compare, CompareTerms, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import stepwise
 from hedgerow.learners.woodblock.episodes import RATIO_EPS, Choices, Episodes, Forest, OpenNodes, Policy, following
 from hedgerow.learners.woodblock.region_bits import Pieces
-from tests.learners.qdtree.test_qdtree import Slow, a_problem, sampled, walked
+from tests.support.tree_problems import Slow, a_problem, sampled, walked
 
 randoms = st.integers(0, 2**32).map(Random)
 x, y = col("x"), col("y")
@@ -228,10 +228,3 @@ def test_regions_are_what_the_path_allows(random: Random) -> None:
             assert own.all()
         at += len(starts) + 2
     assert len(found) - at == 2 * sum(stepwise(cut) is None for cut in problem.cuts)
-
-
-def test_null_is_a_piece() -> None:
-    pieces = Pieces.of((IsNull(x), And((Compare(y, ">", lit(1)), Compare(y, "<", lit(4))))))
-    assert region(pieces, (0, True)).tolist() == [[False, True] + [True] * 4]
-    assert region(pieces, (1, True)).tolist() == [[True] * 2 + [False, True, False, False]]
-    assert region(pieces, (1, False)).tolist() == [[True] * 2 + [True, False, True, True]]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hedgerow.core import progress
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
-from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.learning.curve_order import KEY_BITS, curve_layout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
@@ -58,16 +57,6 @@ def test_keys_follow_the_definition(data: st.DataObject, allocation: list[int]) 
     ranks = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
     found = keys_of(ranks, [20] * len(allocation), interleaved(allocation)).tolist()
     assert found == [int(slow_key([f"{v:020b}" for v in row], allocation), 2) for row in rows]
-
-
-@given(allocations, st.lists(st.integers(0, 2**20 - 1), min_size=2, max_size=8), st.integers(0, 2**20 - 1))
-def test_order_within_a_column_is_kept(allocation: list[int], values: list[int], other: int) -> None:
-    """Where all other columns are equal, greater values never have smaller keys."""
-    values.sort()
-    for i in range(len(allocation)):
-        ranks = [np.array(values if k == i else [other] * len(values), np.uint64) for k in range(len(allocation))]
-        keys = keys_of(ranks, [20] * len(allocation), interleaved(allocation))
-        assert (keys[:-1] <= keys[1:]).all()
 
 
 @pytest.mark.parametrize(("bits", "pattern", "opened"), [((2, 2), (0, 1, 0, 1), 4), ((3, 1), (0, 0, 0, 1), 2)])
@@ -159,12 +148,6 @@ def test_a_column_that_does_not_pay_is_left_out() -> None:
     assert layout.features == (x,)
 
 
-@pytest.mark.parametrize("learner", [ZOrderLearned(iterations=150), ZOrderLearned(search="bayes", iterations=12)])
-def test_the_same_seed_gives_the_same_layout(learner: ZOrderLearned) -> None:
-    one, other = (layout_to_json(learner.fit(a_problem(3))) for _ in range(2))
-    assert one == other
-
-
 def test_a_budget_of_seconds() -> None:
     problem = a_problem(4)
     found = ZOrderLearned(iterations=10**9, seconds=0.2).fit(problem)
@@ -177,12 +160,6 @@ def test_nothing_to_order_by() -> None:
         assert ZOrderLearned().fit(Problem.build(sample, asked, 4)).blocks == 1
     named = ZOrderLearned(columns=("y",)).fit(Problem.build(sample, (FIG_1,), 4))
     assert named.features == (y,)
-
-
-@pytest.mark.parametrize("wrong", [{"search": "luck"}, {"iterations": 0}, {"iterations": 1.5}, {"seconds": 0}])
-def test_parameters_that_mean_nothing(wrong: dict[str, object]) -> None:
-    with pytest.raises(LayoutError, match="zorder_learned"):
-        ZOrderLearned(**wrong).fit(Problem.build(Sample.of_table(GRID), (FIG_1,), 4))  # type: ignore[arg-type]
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

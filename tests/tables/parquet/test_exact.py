@@ -33,7 +33,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", range(len(SHAPES)), ids=[s.__name__ for s in SHAPES])
+@pytest.mark.parametrize("shape", range(len(SHAPES)), ids=[s.name for s in SHAPES])
 def test_routed_queries(events: World, shape: int) -> None:
     events.ask(SHAPES[shape](EVENTS, random.Random(shape)), name=shape)
 
