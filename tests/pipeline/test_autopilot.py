@@ -262,9 +262,9 @@ def test_one_at_a_time(spark: SparkSession, delta_table: str) -> None:
         {**holder, "host": "x", "at": "2020-01-01T00:00:00+00:00"},
     ):
         lock.write_text(json.dumps(left_behind))
-        (lock.parent / "calibrate-of-killed").mkdir()
+        (lock.parent / "calibrate-0123abcd").mkdir()
         with alone(folder) as other:
-            assert other is None and not (lock.parent / "calibrate-of-killed").exists()
+            assert other is None and not (lock.parent / "calibrate-0123abcd").exists()
         assert not lock.exists()
 
 
