@@ -26,7 +26,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.part import join_parts, with_joined_appends, write_layout, write_part
+from hedgerow.tables.part import join_parts, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.state import TableState, newest_state, operation, read_state, update_state
 
 if TYPE_CHECKING:

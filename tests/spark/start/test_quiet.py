@@ -29,7 +29,9 @@ def test_failed_analysis_is_not_logged(spark: SparkSession, tmp_path: Path) -> N
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in asked])
     loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
     listing = Listing()
+    levels = [logger.level for logger in loggers]
     for logger in loggers:
+        logger.setLevel(logging.ERROR)  # other tests may have silenced it
         logger.addHandler(listing)
     try:
         with pytest.warns(hr.HedgerowWarning, match=r"cannot be evaluated|left out"):
@@ -40,5 +42,6 @@ def test_failed_analysis_is_not_logged(spark: SparkSession, tmp_path: Path) -> N
             spark.sql("SELECT no_such_function(1)").collect()
         assert records
     finally:
-        for logger in loggers:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
             logger.removeHandler(listing)

@@ -404,8 +404,6 @@ def _widens(source: Type, target: Type) -> bool:
             return target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale
         case kinds.FLOAT, kinds.FLOAT:
             return target.name == "double" or source.name == "float"
-        case kinds.TIME, kinds.TIME:
-            return target.precision >= source.precision
     return source.kind == target.kind and source.kind != kinds.OTHER
 
 

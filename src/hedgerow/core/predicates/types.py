@@ -56,8 +56,8 @@ _TIME_PRECISION = 6  # the precision of TIME without a number
 class Type:
     """A Spark SQL type; its kind is `other` if Hedgerow does not know exactly how its values compare.
 
-    >>> Type.parse("DECIMAL(12, 2)"), Type.parse("array<int>").kind
-    (Type(name='decimal', precision=12, scale=2), 'other')
+    >>> Type.parse("DECIMAL(12, 2)"), Type.parse("array<int>").kind, Type.parse("time(3)").kind
+    (Type(name='decimal', precision=12, scale=2), 'other', 'other')
 
     The precision of a TIME is that of its seconds.
     """
@@ -68,6 +68,8 @@ class Type:
 
     @property
     def kind(self) -> str:
+        if self.name == "time" and self.precision != _TIME_PRECISION:
+            return OTHER  # Spark compares only times of one precision, and a literal has six digits
         return _KINDS.get(self.name, OTHER)
 
     @staticmethod

@@ -82,9 +82,9 @@ class Folder:
         whole = "/".join(p for p in (self.root, name) if p)
         try:
             path = jvm.org.apache.hadoop.fs.Path(whole)  # type: ignore[union-attr]
-            return path, path.getFileSystem(conf)
         except spark_errors() as error:
             raise HedgerowError(f"{whole!r} is no path that Spark can read: {first_line(error)}") from error
+        return path, path.getFileSystem(conf)
 
     @cached_property
     def full_path(self) -> str:
