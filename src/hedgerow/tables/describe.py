@@ -19,7 +19,8 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
     indexed, origin = table.indexed(), table.newest.entry.origin
     snapshot, files, now = indexed.snapshot, indexed.files, settings(table.spark)
     own = files.take(np.flatnonzero(files.visible).tolist())
-    blocks = sorted(_rows_of_blocks(table, indexed).values()) or [0]
+    blocks = sorted(_rows_of_blocks(table, indexed).values())
+    sizes = blocks or [0]
     stored = [part.stored_index.blocks for part in table.parts]
     return {
         "path": table.path,
@@ -31,7 +32,7 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
         "blocks": len(blocks),
         "rows": int(own.rows.sum()),
         "copied_rows": int(files.rows.sum() - own.rows.sum()),
-        "rows_per_block": {"least": blocks[0], "median": blocks[len(blocks) // 2], "most": blocks[-1]},
+        "rows_per_block": {"least": sizes[0], "median": sizes[len(sizes) // 2], "most": sizes[-1]},
         "files": len(own),
         "bytes": int(files.sizes.sum()),
         **_still_in_place(table, indexed),

@@ -19,7 +19,7 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.storage.source import open_source
-from hedgerow.tables.entry import Entry
+from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
 from hedgerow.tables.items_to_index import items_of_new_queries, without_words
 from hedgerow.tables.known_files import file_names
@@ -77,8 +77,11 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
         if not old.items() <= {e.id: e.index for e in state.parts}.items():
             raise HedgerowError(f"the index of {table.path} was changed meanwhile, so it is not {verb}ed: try again")
         kept = tuple(entries.get(e.id, e) for e in state.parts)
-        version = number if snapshot.version is None else snapshot.version
-        return replace(state, parts=kept, operations=(*state.operations, operation(verb, version)))
+        if snapshot.version is None:
+            done = operation(verb, number, rows=total(kept).rows)
+        else:
+            done = operation(verb, snapshot.version)
+        return replace(state, parts=kept, operations=(*state.operations, done))
 
     update_state(side, kind, exchanged)
 

@@ -166,5 +166,5 @@ def operation(verb: str, version: int | None, entry: Entry | None = None, **fact
     if version is not None:
         record["version"] = version
     if entry is not None:
-        record |= {"part": entry.id, **{k: entry.origin[k] for k in ("learner", "workload") if k in entry.origin}}
+        record |= {"part": entry.id, **({"learner": entry.origin["learner"]} if "learner" in entry.origin else {})}
     return {**record, **facts}
