@@ -41,4 +41,6 @@ def test_without_the_maker_of_tables(run: Callable[..., Any], monkeypatch: pytes
     monkeypatch.setenv("PATH", "")
     answer = run("demo")
     assert answer.exit_code == 1
-    assert answer.stderr == "error: the tables of TPC-H need tpchgen-cli, which is missing: pip install 'hedgerow[demo]'\n"
+    assert (
+        answer.stderr == "error: the tables of TPC-H need tpchgen-cli, which is missing: pip install 'hedgerow[demo]'\n"
+    )
