@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from hedgerow.learners.woodblock.woodblock import PAPER
@@ -26,6 +26,17 @@ LEARNED_BITS: Case = (
     "zorder_learned",
     {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
 )
+
+
+def learn_arguments(case: Case, **options: Any) -> dict[str, Any]:
+    """Return the arguments of `learn` for a case, whose parameters are the learner's or options of learning."""
+    from hedgerow.pipeline.learn_options import LearnOptions
+
+    learner, params = case
+    names = {f.name for f in fields(LearnOptions)}
+    options |= {name: value for name, value in params.items() if name in names}
+    own = {name: value for name, value in params.items() if name not in names}
+    return {"learner": learner, "options": LearnOptions(**options), **own}
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pyarrow.dataset as ds
 
-from bench.options import Case, Options, rotated
+from bench.options import Case, Options, learn_arguments, rotated
 from bench.record import line, progress
 from bench.second_engine import comparable, seconds_in_duckdb
 
@@ -156,22 +156,19 @@ def measured(
             spark,
             str(data.source),
             data.learned,
-            learner,
-            block_rows=block_rows,
-            seed=options.seed,
             table=data.name,
-            **params,
+            **learn_arguments(case, block_rows=block_rows, seed=options.seed),
         )
     for warning in messages:
         progress(str(warning.message))
     learned_at = time.perf_counter()
     path = str(folder / "learned")
-    table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True, table=data.name)
+    table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True)
     applied_at = time.perf_counter()
     on_delta = str(folder / "learned_delta")
     spark.read.parquet(str(data.source)).write.format("delta").mode("overwrite").save(on_delta)
     delta_at = time.perf_counter()
-    hedgerow.apply(spark, on_delta, layout, table=data.name)
+    hedgerow.apply(spark, on_delta, layout)
     delta_seconds = time.perf_counter() - delta_at
 
     def opened() -> DataFrame:

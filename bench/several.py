@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 
-from bench.options import Case, Options
+from bench.options import Case, Options, learn_arguments
 from bench.record import line, progress
 from bench.report.quality import better
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.core.workload.score import Score
-    from hedgerow.pipeline.several_tables import LearnedTables
+    from hedgerow.pipeline.learned_tables import LearnedTables
     from hedgerow.sql.workload import Workload
 
 SHARES = 1.0, 1.0  # most rows read, as shares of those read of tables sorted by hand: learned and unseen queries
@@ -110,10 +110,10 @@ def measured(spark: SparkSession, data: Several, case: Case, options: Options, t
     if learner == "range":
         learned = _sorted_by_hand(spark, data, sources, options)
     else:
-        learn_options = {"block_rows": data.block_rows, "seed": options.seed, **params}
-        learned = hedgerow.learn(spark, sources, data.learned, learner, **learn_options)
+        arguments = learn_arguments(case, block_rows=data.block_rows, seed=options.seed)
+        learned = hedgerow.learn_tables(spark, sources, data.learned, **arguments)
     learned_at = time.perf_counter()
-    tables = hedgerow.apply(spark, sources, learned, str(to), overwrite=True)
+    tables = hedgerow.apply_tables(spark, sources, learned, str(to), overwrite=True)
     learning, applying = learned_at - start, time.perf_counter() - learned_at
     written = sum(len(table.known) for table in tables.values())
     for table, rows in sizes.items():
@@ -148,15 +148,16 @@ def measured(spark: SparkSession, data: Several, case: Case, options: Options, t
 
 def _sorted_by_hand(spark: SparkSession, data: Several, sources: Mapping[str, str], options: Options) -> LearnedTables:
     import hedgerow
-    from hedgerow.pipeline.several_tables import LearnedTables, whole
+    from hedgerow.pipeline.learned_tables import LearnedTables, in_one_block
 
     layouts = {}
     for table, rows in data.rows().items():
         if rows < 2 * data.block_rows or not any(query.reads(table) for query in data.learned):
-            layouts[table] = whole(table, [])
+            layouts[table] = in_one_block(table, [])
             continue
-        learn_options = {"block_rows": data.block_rows, "seed": options.seed, "columns": data.sorted_by[table]}
-        layouts[table] = hedgerow.learn(spark, sources[table], data.learned, "range", table=table, **learn_options)
+        case = "range", {"columns": data.sorted_by[table]}
+        arguments = learn_arguments(case, block_rows=data.block_rows, seed=options.seed)
+        layouts[table] = hedgerow.learn(spark, sources[table], data.learned, table=table, **arguments)
     return LearnedTables(layouts)
 
 

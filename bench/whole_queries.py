@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.options import Case, Options, rotated
+from bench.options import Case, Options, learn_arguments, rotated
 from bench.record import line, progress
 from bench.second_engine import comparable
 from bench.several import Several
@@ -67,10 +67,10 @@ def _measured(
     sources = {table: str(data.folder / table) for table in data.rows()}
     progress(f"{data.suite}: {learner} {dict(params)}")
     start = time.perf_counter()
-    learn_options = {"block_rows": data.block_rows, "seed": options.seed, **params}
-    learned = hedgerow.learn(spark, sources, data.learned, learner, **learn_options)
+    arguments = learn_arguments(case, block_rows=data.block_rows, seed=options.seed)
+    learned = hedgerow.learn_tables(spark, sources, data.learned, **arguments)
     learned_at = time.perf_counter()
-    tables = hedgerow.apply(spark, sources, learned, str(folder), overwrite=True)
+    tables = hedgerow.apply_tables(spark, sources, learned, str(folder), overwrite=True)
     applied_at = time.perf_counter()
     ways = {"source": sources, "sorted": in_order, "attached": {name: t.path for name, t in tables.items()}}
     took, files = _timed(spark, data, ways, TURNS[options.form])

@@ -31,24 +31,24 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         begun = time.perf_counter()
         advice = hr.advise(spark, source, workload, options.learners or None)
         seconds = round(time.perf_counter() - begun, 1)
-        for option in advice.options:
-            if option.learned is None or option.score is None:
-                progress(f"advise: {option}")
+        for proposal in advice.proposals:
+            if proposal.learned is None or proposal.score is None:
+                progress(f"advise: {proposal}")
                 continue
-            progress(f"advise: writing {option.name}")
-            table = hr.apply(spark, source, option.learned, str(folder / "table"), overwrite=True)
+            progress(f"advise: writing {proposal.name}")
+            table = hr.apply(spark, source, proposal.learned, str(folder / "table"), overwrite=True)
             rows_read = table.score(workload).rows_read
             yield line(
                 suite="advise",
-                learner=option.name,
+                learner=proposal.name,
                 params={"form": options.form},
                 sf=scale,
                 blocks=len(table.known),
                 queries=QUERIES,
                 rows_read=round(rows_read, 4),
-                ratio=round(option.score.rows_read / rows_read, 3),
-                learn_seconds=round(option.learned.fit_seconds or 0.0, 1),
-                details={"estimated": round(option.score.rows_read, 4), "advise_seconds": seconds},
+                ratio=round(proposal.score.rows_read / rows_read, 3),
+                learn_seconds=round(proposal.learned.fit_seconds or 0.0, 1),
+                details={"estimated": round(proposal.score.rows_read, 4), "advise_seconds": seconds},
                 seed=options.seed,
             )
     finally:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.options import ALGORITHM_1, Options
+from bench.options import ALGORITHM_1, Options, learn_arguments
 from bench.record import line, progress
 from bench.suites import tpch
 
@@ -43,7 +43,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             params: Mapping[str, Any] = {"range": {"columns": (COLUMN,)}, "qdtree": ALGORITHM_1[1]}.get(learner, {})
             start = time.perf_counter()
             least = max(100, round(share * rows / blocks * BLOCKS_DIVIDED_BY[form]))
-            learned = hedgerow.learn(spark, source, workload, learner, block_rows=least, seed=seed, **params)
+            arguments = learn_arguments((learner, params), block_rows=least, seed=seed)
+            learned = hedgerow.learn(spark, source, workload, **arguments)
             seconds = time.perf_counter() - start
 
             def plain(files: int = learned.blocks) -> None:
@@ -51,7 +52,14 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 sorted_.write.mode("overwrite").parquet(str(folder / "plain"))
 
             def ours(learned: hedgerow.Learned = learned) -> None:
-                hedgerow.apply(spark, source, learned, str(folder / "ours"), overwrite=True, sort_by=(COLUMN,))
+                hedgerow.apply(
+                    spark,
+                    source,
+                    learned,
+                    str(folder / "ours"),
+                    hedgerow.WriteOptions(sort_by=(COLUMN,)),
+                    overwrite=True,
+                )
 
             plain_times, our_times = [], []
             for _ in range(TURNS[form]):

@@ -80,13 +80,13 @@ def _measured(spark: SparkSession, source: Path, texts: Sequence[str], options: 
     begun = time.perf_counter()
     cost = hr.calibrate(spark, str(source), workload)
     calibrated = time.perf_counter() - begun
-    learned = hr.learn(spark, str(source), workload, seed=options.seed)
+    learned = hr.learn(spark, str(source), workload, options=hr.LearnOptions(seed=options.seed))
     rewritten = {}
     for most in ITEMS:
         items, place = count_items(learned, most), f"{source}-{most}"
         progress(f"estimates: {source.name}, {items} conditions")
         begun = time.perf_counter()
-        written = hr.apply(spark, str(source), learned, place, statistics=most)
+        written = hr.apply(spark, str(source), learned, place, hr.WriteOptions(statistics=most))
         rewritten[most] = place, items, written, time.perf_counter() - begun
     # Queries come last: Java compiles them in the background for long, which would slow a rewrite by a third.
     before = _mean_seconds(spark, learned.table, str(source), texts)

@@ -127,7 +127,7 @@ def _step(verb: str, way: str, source: str, scale: float, seed: int, master: str
     begun = time.perf_counter()
     match verb, way:
         case "learn", "ours":
-            learned = hr.learn(spark, source, workload, block_bytes=FILE_BYTES, seed=seed)
+            learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_bytes=FILE_BYTES, seed=seed))
             measured["seconds"] = time.perf_counter() - begun
             learned.save(str(layout))
             measured |= {"fit_seconds": learned.fit_seconds, "blocks": learned.blocks}

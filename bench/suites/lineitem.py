@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from bench.data.cache import cache_folder
-from bench.options import Options
+from bench.options import Options, learn_arguments
 from bench.record import line, progress
 from bench.suites import tpch
 
@@ -35,7 +35,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             progress(f"lineitem: scale factor {scale:g}, {learner}")
             rows = ds.dataset(source).count_rows()
             block_rows = rows // _files(scale)
-            learned = hr.learn(spark, source, workload, learner, block_rows, seed=options.seed, **params)
+            learned = hr.learn(
+                spark, source, workload, **learn_arguments((learner, params), block_rows=block_rows, seed=options.seed)
+            )
             scores = [
                 hr.score(spark, source, queries, learned, seed=options.seed + 1) for queries in (workload, unseen)
             ]

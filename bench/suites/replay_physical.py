@@ -42,6 +42,7 @@ from bench.record import line, progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from hedgerow.pipeline.learn_options import LearnOptions
     from hedgerow.pipeline.log import Log
     from hedgerow.sql.workload import Workload
 
@@ -136,7 +137,7 @@ def _replay(history: str, options: Options) -> Iterator[dict[str, Any]]:
                 questions.append([_condition(r, shape) for _ in range(TIMES)])
             r.shuffle(questions)
             to_come = hr.Workload.from_sql(_question(c) for conditions in questions for c in conditions)
-            _lay_out(best, to_come, recurrence=1)
+            _lay_out(best, to_come, hr.LearnOptions(recurrence=1))
             for way in ways:
                 way.by_day.append(0.0)
             for number, part in enumerate(_parts(questions)):
@@ -248,16 +249,17 @@ def _log_others(way: Way, running: Log, questions: list[list[str]]) -> None:
 
 def _lay_out_known(way: Way, half_life: float) -> None:
     from hedgerow.pilot.recent_queries import recent_workload
+    from hedgerow.pipeline.learn_options import QUICK
     from hedgerow.tables.query_log import QueryLog
 
     workload, _ = recent_workload(QueryLog.of(way.spark, way.path), "requests", half_life)
-    _lay_out(way, workload, exact=False, effort="quick")  # as the autopilot learns
+    _lay_out(way, workload, QUICK)
 
 
-def _lay_out(way: Way, workload: Workload, **options: Any) -> None:
+def _lay_out(way: Way, workload: Workload, options: LearnOptions) -> None:
     import hedgerow as hr
 
-    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, table="requests", **options))
+    hr.apply(way.spark, way.path, hr.learn(way.spark, way.path, workload, options=options, table="requests"))
 
 
 def _by_hand(way: Way) -> None:
@@ -274,8 +276,10 @@ def _pilot(way: Way, form: str, half_life: float) -> None:
 
     begun = time.perf_counter()
     least = LEAST_BYTES[form]
-    limits = hr.Limits(least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0)
-    decision = hr.autopilot(way.spark, way.path, half_life=half_life, period=7 * half_life, limits=limits)
+    settings = hr.AutopilotSettings(
+        half_life=half_life, period=7 * half_life, least_bytes=least, least_new=least, cooldown=0.0, rewrites=4.0
+    )
+    decision = hr.autopilot(way.spark, way.path, settings=settings)
     seconds = time.perf_counter() - begun
     way.looks += decision.search_seconds if decision.done else seconds
     way.moves += seconds - decision.search_seconds if decision.done else 0.0

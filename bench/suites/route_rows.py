@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.options import ALGORITHM_1, Options
+from bench.options import ALGORITHM_1, Options, learn_arguments
 from bench.record import line, progress
 from bench.suites import tpch
 
@@ -87,7 +87,10 @@ def _tree(spark: Any, source: str, workload: Any, rows: int, leaves: int, seed: 
     least = rows // leaves
     while True:
         learned = hedgerow.learn(
-            spark, source, workload, block_rows=least, sample_rows=200_000, seed=seed, **ALGORITHM_1[1]
+            spark,
+            source,
+            workload,
+            **learn_arguments(ALGORITHM_1, block_rows=least, sample_rows=200_000, seed=seed),
         )
         if learned.blocks >= leaves or least < 100:
             return learned

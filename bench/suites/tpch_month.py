@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from bench.data.tpch_templates import conditions, queries
 from bench.data.tpch_wide import MONTHS, wide
 from bench.matching import matching
-from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options
+from bench.options import ALGORITHM_1, BOTTOM_UP, TUNED, Case, Options, learn_arguments
 from bench.record import line, progress
 from bench.report.quality import check
 
@@ -116,7 +116,10 @@ def measured(spark: SparkSession, month: Month, case: Case, options: Options, to
     progress(f"tpch-month: {month.name}, seed {options.seed}, {learner}({shown})")
     start = time.perf_counter()
     layout = hedgerow.learn(
-        spark, month.source, month.learned, learner, block_rows=month.block_rows, seed=options.seed, **params
+        spark,
+        month.source,
+        month.learned,
+        **learn_arguments(case, block_rows=month.block_rows, seed=options.seed),
     )
     learned_at = time.perf_counter()
     table = hedgerow.apply(spark, month.source, layout, str(to), overwrite=True)

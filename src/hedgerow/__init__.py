@@ -13,17 +13,21 @@ if TYPE_CHECKING:
     from hedgerow.pilot.autopilot import autopilot as autopilot
     from hedgerow.pilot.calibrate import calibrate as calibrate
     from hedgerow.pilot.decisions import decisions as decisions
-    from hedgerow.pilot.settings import Limits as Limits
+    from hedgerow.pilot.settings import AutopilotSettings as AutopilotSettings
     from hedgerow.pipeline.advise import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
+    from hedgerow.pipeline.apply_tables import apply_tables as apply_tables
     from hedgerow.pipeline.doctor import Finding as Finding
     from hedgerow.pipeline.doctor import doctor as doctor
     from hedgerow.pipeline.explain import explain as explain
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
+    from hedgerow.pipeline.learn_options import LearnOptions as LearnOptions
+    from hedgerow.pipeline.learn_tables import learn_tables as learn_tables
     from hedgerow.pipeline.learned import Learned as Learned
+    from hedgerow.pipeline.learned_tables import LearnedTables as LearnedTables
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
     from hedgerow.pipeline.logged import logged as logged
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.route import last_query as last_query
     from hedgerow.pipeline.route import route as route
     from hedgerow.pipeline.score import score as score
+    from hedgerow.pipeline.score_tables import score_tables as score_tables
+    from hedgerow.pipeline.write_options import WriteOptions as WriteOptions
     from hedgerow.spark.start.session import local_session as local_session
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
@@ -43,53 +49,61 @@ __version__ = "0.1.0"
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
     "Advice": "hedgerow.pipeline.advise:Advice",
+    "AutopilotSettings": "hedgerow.pilot.settings:AutopilotSettings",
     "Finding": "hedgerow.pipeline.doctor:Finding",
     "HedgerowError": "hedgerow.core.errors:HedgerowError",
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
+    "LearnOptions": "hedgerow.pipeline.learn_options:LearnOptions",
     "Learned": "hedgerow.pipeline.learned:Learned",
-    "LearnedTables": "hedgerow.pipeline.several_tables:LearnedTables",
-    "Limits": "hedgerow.pilot.settings:Limits",
+    "LearnedTables": "hedgerow.pipeline.learned_tables:LearnedTables",
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.workload.score:Score",
     "Workload": "hedgerow.sql.workload:Workload",
+    "WriteOptions": "hedgerow.pipeline.write_options:WriteOptions",
     "advise": "hedgerow.pipeline.advise:advise",
     "advise_each": "hedgerow.pipeline.advise:advise_each",
     "apply": "hedgerow.pipeline.apply:apply",
+    "apply_tables": "hedgerow.pipeline.apply_tables:apply_tables",
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pilot.autopilot:autopilot",
     "calibrate": "hedgerow.pilot.calibrate:calibrate",
     "decisions": "hedgerow.pilot.decisions:decisions",
     "detach": "hedgerow.pipeline.route:detach",
-    "last_query": "hedgerow.pipeline.route:last_query",
     "doctor": "hedgerow.pipeline.doctor:doctor",
     "explain": "hedgerow.pipeline.explain:explain",
     "import_log": "hedgerow.pipeline.import_log:import_log",
+    "last_query": "hedgerow.pipeline.route:last_query",
     "learn": "hedgerow.pipeline.learn:learn",
+    "learn_tables": "hedgerow.pipeline.learn_tables:learn_tables",
     "local_session": "hedgerow.spark.start.session:local_session",
     "log": "hedgerow.pipeline.log:log",
     "logged": "hedgerow.pipeline.logged:logged",
     "read": "hedgerow.pipeline.open:read",
     "route": "hedgerow.pipeline.route:route",
     "score": "hedgerow.pipeline.score:score",
+    "score_tables": "hedgerow.pipeline.score_tables:score_tables",
     "session": "hedgerow.spark.start.session:session",
     "show": "hedgerow.picture.show:show",
     "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = [
     "Advice",
+    "AutopilotSettings",
     "Finding",
     "HedgerowError",
     "HedgerowWarning",
+    "LearnOptions",
     "Learned",
     "LearnedTables",
-    "Limits",
     "Log",
     "Score",
     "Workload",
+    "WriteOptions",
     "__version__",
     "advise",
     "advise_each",
     "apply",
+    "apply_tables",
     "attach",
     "autopilot",
     "calibrate",
@@ -100,12 +114,14 @@ __all__ = [
     "import_log",
     "last_query",
     "learn",
+    "learn_tables",
     "local_session",
     "log",
     "logged",
     "read",
     "route",
     "score",
+    "score_tables",
     "session",
     "show",
     "table",

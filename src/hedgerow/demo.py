@@ -122,7 +122,8 @@ def _demo_in(
     say("made", f"{rows:,} rows of TPC-H's lineitem as {kind}; {len(workload)} queries to learn from")
 
     begun = time.perf_counter()
-    layout = hedgerow.learn(spark, source, workload, block_bytes=f"{_block_kb(scale)}KB", table="lineitem")
+    options = hedgerow.LearnOptions(block_bytes=f"{_block_kb(scale)}KB")
+    layout = hedgerow.learn(spark, source, workload, options=options, table="lineitem")
     learning = time.perf_counter() - begun
     say("learned", f"{layout} in {learning:.0f} s")
     target = str(folder / "by_hedgerow")

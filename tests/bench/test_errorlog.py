@@ -15,7 +15,7 @@ from bench.data.errorlog_data import EXTERNAL, INTERNAL, QUERIED_COLUMNS, Shape,
 from bench.data.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import measured
-from bench.options import Options
+from bench.options import Options, learn_arguments
 from bench.suites import errorlog
 from tests.support.digest import digest
 
@@ -91,7 +91,9 @@ def test_in_memory_as_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch:
     source = str(errorlog_data.table(INTERNAL, 8_000))
     params = {"criterion": "skip", "cells": 1, "recurrence": 1}
     found = measured(data, ("qdtree", params), "quick", 0)
-    learned = hedgerow.learn(spark, source, data.learned, "qdtree", block_rows=400, table="errors", **params)
+    learned = hedgerow.learn(
+        spark, source, data.learned, **learn_arguments(("qdtree", params), block_rows=400), table="errors"
+    )
     table = hedgerow.apply(spark, source, learned, str(tmp_path / "table"))
     assert found["blocks"] == len(table.known)
     assert found["rows_read"] == pytest.approx(table.score(data.learned).rows_read, rel=1e-2)

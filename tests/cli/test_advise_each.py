@@ -29,10 +29,12 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_table_of_a_folder(spark: SparkSession, shop: Path) -> None:
     queries = hedgerow.Workload.from_file(shop / "queries.sql")
-    found = hedgerow.advise_each(spark, str(shop / "tables"), queries, learners=["range"], block_rows=500)
+    found = hedgerow.advise_each(
+        spark, str(shop / "tables"), queries, options=hedgerow.LearnOptions(block_rows=500), learners=["range"]
+    )
     events = found["events"]
     assert isinstance(events, hedgerow.Advice)
-    assert [option.name for option in events.options] == ["range"]
+    assert [proposal.name for proposal in events.proposals] == ["range"]
     assert found["quiet"] == "no query reads it"
     assert "\n" not in str(found["broken"])
 

@@ -21,6 +21,7 @@ import typer
 import hedgerow
 from hedgerow.cli import app as cli_app
 from hedgerow.cli import commands as cli
+from hedgerow.cli.learner_params import _value, learner_params
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.java import NO_JAVA, find_java
@@ -63,7 +64,12 @@ def queries(shop: Path) -> hedgerow.Workload:
 
 @pytest.fixture(scope="module")
 def learned(spark: SparkSession, shop: Path, queries: hedgerow.Workload) -> hedgerow.Learned:
-    found = hedgerow.learn(spark, str(shop / "orders"), queries, block_rows=BLOCK_ROWS, sample_rows=2_000, seed=3)
+    found = hedgerow.learn(
+        spark,
+        str(shop / "orders"),
+        queries,
+        options=hedgerow.LearnOptions(block_rows=BLOCK_ROWS, sample_rows=2_000, seed=3),
+    )
     found.save(shop / "layout.json")
     return found
 
@@ -317,7 +323,7 @@ def test_advise(run: Run, shop: Path, tmp_path: Path) -> None:
     words = ["advise", shop / "orders", shop / "queries.sql", "--learner", "range", "--block-rows", BLOCK_ROWS]
     found = answer(run(*words, "--columns", "days,price", "--json"))
     names = ["range", "sorted by days, price", "Z-order of days, price"]
-    assert sorted(option["name"] for option in found["options"]) == sorted(names)
+    assert sorted(proposal["name"] for proposal in found["proposals"]) == sorted(names)
     assert found["best"] is None
     shown = run(*words, "--save", plan)
     assert shown.exit_code == 1  # there is no plan for a table so small
@@ -421,14 +427,14 @@ def refused(result: Any, told: str) -> None:
 
 
 def test_parameters_have_the_learners_types() -> None:
-    assert cli._params("zorder", ["columns=a", "most=2"]) == {"columns": ("a",), "most": 2}
-    assert cli._params("hilbert", ["columns=a, 2"]) == {"columns": ("a", "2")}
-    assert cli._params("range", ["columns="]) == {"columns": ()}
-    assert [cli._value(kind, "1") for kind in (int, float, str, int | None)] == [1, 1.0, "1", 1]
-    assert cli._value(bool, "False") is False
+    assert learner_params("zorder", ["columns=a", "most=2"]) == {"columns": ("a",), "most": 2}
+    assert learner_params("hilbert", ["columns=a, 2"]) == {"columns": ("a", "2")}
+    assert learner_params("range", ["columns="]) == {"columns": ()}
+    assert [_value(kind, "1") for kind in (int, float, str, int | None)] == [1, 1.0, "1", 1]
+    assert _value(bool, "False") is False
     for words, told in {"most=few": "cannot be 'few'", "best=3": "takes columns, most"}.items():
         with pytest.raises(HedgerowError, match=told):
-            cli._params("zorder", [words])
+            learner_params("zorder", [words])
 
 
 def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,16 @@ def things(spark: SparkSession, start: int = 0, rows: int = ROWS) -> DataFrame:
 
 def learned(spark: SparkSession, source: str, learner: str = "range", **parameters: object) -> hr.Learned:
     named = {"columns": ["number"]} if learner == "range" else {}
-    return hr.learn(spark, source, WORKLOAD, learner, ROWS // BLOCKS, ROWS, table="things", **named, **parameters)
+    return hr.learn(
+        spark,
+        source,
+        WORKLOAD,
+        learner,
+        hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
+        table="things",
+        **named,
+        **parameters,
+    )
 
 
 def laid_out(spark: SparkSession, format_: str, folder: Path) -> ManagedTable:
@@ -391,7 +400,15 @@ def test_the_verbs_own_session_decides_how_values_are_written(
     active = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
     active.setActiveSession(spark._jsparkSession)
     with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
-        found = hr.learn(own, source, workload, "range", ROWS // BLOCKS, ROWS, table="t", columns=["number"])
+        found = hr.learn(
+            own,
+            source,
+            workload,
+            "range",
+            hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
+            table="t",
+            columns=["number"],
+        )
         written = hr.apply(own, source, found, to)
         grown = written.append(own.read.format(format_).load(source).where("number < 10"))
     assert active.getActiveSession().get().equals(spark._jsparkSession)

@@ -429,7 +429,8 @@ def made(plan: Plan) -> list[str]:
         *[f"spark.conf.unset({key!r})" for key in NEUTRAL],
         *configured("spark", plan.write),
         "workload = hr.Workload.from_sql([" + ", ".join(repr(sql) for sql in plan.workload) + "])",
-        f'learned = hr.learn(spark, source, workload, {plan.learner!r}, {plan.block_rows}, table="t", recurrence=1.0)',
+        f"options = hr.LearnOptions(block_rows={plan.block_rows}, recurrence=1.0)",
+        f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t")',
     ]
     if plan.format == "parquet":
         lines += ['table = place + "/" + folder', "hr.apply(spark, source, learned, table)"]

@@ -122,10 +122,26 @@ def template(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_facto
     rows(spark, 0, ROWS).coalesce(1).write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in CROSSING])
     overlap = request.param == "overlap"
-    learned = hr.learn(spark, source, workload, "qdtree", ROWS // 6, ROWS, table="t", overlap=overlap)
+    learned = hr.learn(
+        spark,
+        source,
+        workload,
+        "qdtree",
+        hr.LearnOptions(block_rows=ROWS // 6, sample_rows=ROWS),
+        table="t",
+        overlap=overlap,
+    )
     table = hr.apply(spark, source, learned, to)
     if request.param == "replica":
-        second = hr.learn(spark, source, workload, "range", ROWS // 6, ROWS, table="t", columns=["v"])
+        second = hr.learn(
+            spark,
+            source,
+            workload,
+            "range",
+            hr.LearnOptions(block_rows=ROWS // 6, sample_rows=ROWS),
+            table="t",
+            columns=["v"],
+        )
         hr.apply(spark, source, second, to, replica="second")
     assert overlap == bool(table.describe()["copied_rows"])
     return folder / "table"
@@ -159,7 +175,7 @@ def replica(spark: SparkSession, path: str) -> Writer:
 def relayout(spark: SparkSession, path: str) -> Writer:
     own = spark.newSession()
     layout = hr.table(own, path).layout
-    return Writer("relayout", lambda: hr.apply(own, path, layout, path, overwrite=True, table="t"), Counter())
+    return Writer("relayout", lambda: hr.apply(own, path, layout, path, overwrite=True), Counter())
 
 
 OTHERS = [append, relearn, refresh, replica, relayout]

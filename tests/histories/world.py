@@ -177,9 +177,17 @@ def a_layout(world: World, r: Random, table: Table, source: Any = None) -> tuple
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions])
     rows = max(4, len(table.rows) // r.choice((4, 8, 12)))
     where = source if source is not None else table.path
-    given["recurrence"] = r.choice((1, "auto"))
+    recurrence = r.choice((1, "auto"))
     with ours():
-        learned = hr.learn(world.attached, where, workload, learner, rows, 2000, table="things", **given)
+        learned = hr.learn(
+            world.attached,
+            where,
+            workload,
+            learner,
+            hr.LearnOptions(block_rows=rows, sample_rows=2000, recurrence=recurrence),
+            table="things",
+            **given,
+        )
     world.conditions = conditions
     world.layouts.append(learned)
     return f"{learner}{given or ''} of {rows} rows for {conditions}", learned

@@ -32,10 +32,17 @@ def places(delta: SparkSession, tmp_path: Path) -> Iterator[dict[str, str]]:
         rows = frame(delta, name, rows_of(name, r))
         rows.repartitionByRange(4, rows.columns[0]).write.format("delta").save(place)
     asked = [QUERY, QUERY.replace("1993", "1994"), "SELECT * FROM lines WHERE okey < 50"]
-    learned = hr.learn(
-        delta, found, hr.Workload.from_sql(asked), "mto", block_rows=40, keys=[("lines.okey", "orders.okey")]
+    learned = hr.learn_tables(
+        delta,
+        found,
+        hr.Workload.from_sql(asked),
+        "mto",
+        hr.LearnOptions(block_rows=40),
+        keys=[("lines.okey", "orders.okey")],
     )
-    hr.apply(delta, {"lines": found["lines"]}, learned, others={"orders": found["orders"]})
+    hr.apply_tables(
+        delta, {"lines": found["lines"]}, learned, options=hr.WriteOptions(other_tables={"orders": found["orders"]})
+    )
     for name, place in found.items():
         delta.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM delta.`{place}`")
     hr.attach(delta)
@@ -133,8 +140,10 @@ def test_two_keys_of_one_table(delta: SparkSession, places: dict[str, str]) -> N
         "orders": {"other": "bigint", "okey": "bigint", "day": "date"},
     }
     asked = hr.Workload.from_sql([by_other, by_other.replace("1993", "1994")], schemas)
-    learned = hr.learn(delta, places, asked, "mto", block_rows=40, keys=[("lines.okey", "orders.other")])
-    hr.apply(delta, lines, learned["lines"], where=new, others={"orders": orders}, table="lines")
+    learned = hr.learn_tables(
+        delta, places, asked, "mto", hr.LearnOptions(block_rows=40), keys=[("lines.okey", "orders.other")]
+    )
+    hr.apply(delta, lines, learned["lines"], options=hr.WriteOptions(other_tables={"orders": orders}), where=new)
     hr.table(delta, lines).repair()
     for sql in (QUERY, by_other):
         found = delta.sql(sql).collect()
@@ -152,8 +161,10 @@ def test_a_key_that_is_another_column_now(delta: SparkSession, tmp_path: Path) -
     query = "SELECT count(*) FROM orders o JOIN customers c ON o.ckey = c.ckey WHERE c.balance < -5"
     queries = [query, query.replace("-5", "0"), "SELECT * FROM customers WHERE ckey < 5"]
     keys = [("orders.ckey", "customers.ckey")]
-    learned = hr.learn(delta, found, hr.Workload.from_sql(queries), "mto", block_rows=30, keys=keys)
-    hr.apply(delta, {"orders": found["orders"]}, learned, others=found)
+    learned = hr.learn_tables(
+        delta, found, hr.Workload.from_sql(queries), "mto", hr.LearnOptions(block_rows=30), keys=keys
+    )
+    hr.apply_tables(delta, {"orders": found["orders"]}, learned, options=hr.WriteOptions(other_tables=found))
     orders = f"delta.`{found['orders']}`"
     mapping = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
     delta.sql(f"ALTER TABLE {orders} SET TBLPROPERTIES ({mapping})")

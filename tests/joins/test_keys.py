@@ -40,8 +40,10 @@ def write(spark: SparkSession, folder: Path, kind: str) -> str:
     parts.selectExpr("worth", key).write.parquet(str(folder / "parts"))
     source = {name: str(folder / name) for name in ("facts", "parts")}
     asked = hr.Workload.from_sql([QUERY.format(f"BETWEEN {n} AND {n + 9}") for n in range(0, 80, 5)])
-    learned = hr.learn(spark, source, asked, "mto", block_rows=50, keys=[("facts.part", "parts.part")])
-    hr.apply(spark, source, learned, str(folder / "out"))
+    learned = hr.learn_tables(
+        spark, source, asked, "mto", hr.LearnOptions(block_rows=50), keys=[("facts.part", "parts.part")]
+    )
+    hr.apply_tables(spark, source, learned, str(folder / "out"))
     return str(folder / "out")
 
 

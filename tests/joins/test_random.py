@@ -31,9 +31,11 @@ class World:
             rows.repartition(2).write.format(format_).save(path)
         asked = workload(self.random)
         learner = "pando" if seed % 2 else "mto"
-        learned = hr.learn(spark, self.source, asked, learner, block_rows=25, keys=KEYS, recurrence=1)
+        learned = hr.learn_tables(
+            spark, self.source, asked, learner, hr.LearnOptions(block_rows=25, recurrence=1), keys=KEYS
+        )
         to = None if format_ == "delta" else str(folder / "laid out")
-        hr.apply(spark, self.source, learned, to)
+        hr.apply_tables(spark, self.source, learned, to)
         self.places = {t: p if to is None else f"{to}/{t}" for t, p in self.source.items()}
         self.register()
 

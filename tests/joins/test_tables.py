@@ -33,13 +33,13 @@ def sources(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.fixture(scope="module")
 def learned(spark: SparkSession, sources: dict[str, str]) -> hr.LearnedTables:
-    return hr.learn(spark, sources, workload(Random(4), also=[QUERY] * 9), "mto", block_rows=50)
+    return hr.learn_tables(spark, sources, workload(Random(4), also=[QUERY] * 9), "mto", hr.LearnOptions(block_rows=50))
 
 
 @pytest.fixture
 def written(spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path) -> dict[str, str]:
     """Tables that a test may change."""
-    hr.apply(spark, sources, learned, str(tmp_path / "out"))
+    hr.apply_tables(spark, sources, learned, str(tmp_path / "out"))
     places = {table: str(tmp_path / "out" / table) for table in sources}
     register(spark, places)
     return places
@@ -50,7 +50,7 @@ def written_once(
     spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
     out = tmp_path_factory.mktemp("written")
-    hr.apply(spark, sources, learned, str(out))
+    hr.apply_tables(spark, sources, learned, str(out))
     return {table: str(out / table) for table in sources}
 
 
@@ -97,20 +97,20 @@ def test_keys_are_found(learned: hr.LearnedTables) -> None:
 def test_it_reads_less_than_tables_by_themselves(
     spark: SparkSession, sources: dict[str, str], learned: hr.LearnedTables, tmp_path: Path, kept: dict[str, str]
 ) -> None:
-    alone = hr.learn(spark, sources, workload(Random(4)), "qdtree", block_rows=50)
+    alone = hr.learn_tables(spark, sources, workload(Random(4)), "qdtree", hr.LearnOptions(block_rows=50))
     assert not alone.references
     asked = workload(Random(99))
-    hr.apply(spark, sources, alone, str(tmp_path / "alone"))
+    hr.apply_tables(spark, sources, alone, str(tmp_path / "alone"))
     with_joins = hr.table(spark, kept["lines"]).score(asked).rows_read
     assert with_joins < hr.table(spark, str(tmp_path / "alone" / "lines")).score(asked).rows_read
-    estimated = hr.score(spark, sources, asked, learned, exact=True)["lines"].rows_read
+    estimated = hr.score_tables(spark, sources, asked, learned, exact=True)["lines"].rows_read
     assert estimated == pytest.approx(with_joins, abs=0.05)
     simple = hr.Workload.from_sql(["SELECT * FROM lines WHERE qty < 3"])  # the layout's own cuts are about other tables
-    assert 0 < hr.score(spark, sources, simple, learned)["lines"].rows_read <= 1
-    with pytest.raises(hr.HedgerowError, match="the layout of lines looks at customers: score it together with that"):
-        hr.score(spark, {"lines": sources["lines"]}, simple, learned)
+    assert 0 < hr.score_tables(spark, sources, simple, learned)["lines"].rows_read <= 1
+    with pytest.raises(hr.HedgerowError, match="layout of lines depends on customers, which is none of the given"):
+        hr.score_tables(spark, {"lines": sources["lines"]}, simple, learned)
     with pytest.raises(hr.HedgerowError, match="has no folder or table for any of"):
-        hr.apply(spark, str(tmp_path), learned, str(tmp_path / "nowhere"))
+        hr.apply_tables(spark, str(tmp_path), learned, str(tmp_path / "nowhere"))
 
 
 def test_a_learned_schema_is_saved(learned: hr.LearnedTables, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_learned_schema_is_saved(learned: hr.LearnedTables, tmp_path: Path) ->
     again = hr.LearnedTables.load(tmp_path / "layouts.json")
     assert (again.references, list(again)) == (learned.references, list(learned))
     assert again["lines"].joined == learned["lines"].joined and again.to_json() == learned.to_json()
-    with pytest.raises(hr.HedgerowError, match="no layouts that `learn` made"):
+    with pytest.raises(hr.HedgerowError, match="no layouts that `learn_tables` made"):
         hr.LearnedTables.from_json(json.dumps({"hedgerow_tables": [1]}))
 
 
@@ -199,7 +199,7 @@ def test_what_is_refused(
 
     def refused(message: str, **how: object) -> None:
         with pytest.raises(hr.HedgerowError, match=message):
-            hr.learn(spark, sources, asked, "mto", block_rows=50, **how)
+            hr.learn_tables(spark, sources, asked, "mto", hr.LearnOptions(block_rows=50), **how)
 
     refused("ckey is not unique in orders", keys=[("lines.qty", "orders.ckey")])
     refused("joins bigint to int", keys=[("lines.okey", "customers.ckey")])
@@ -209,16 +209,25 @@ def test_what_is_refused(
     refused("a key is written like", keys=[("okey", "orders.okey")])
     refused("2 columns on one side, 1 on the other", keys=[(("lines.pkey", "lines.psup"), "parts.pkey")])
     refused("cannot be chosen by joined tables", overlap=True)
-    with pytest.raises(hr.HedgerowError, match="joins are learned from several tables"):
+    with pytest.raises(hr.HedgerowError, match="mto learns from several tables: call learn_tables"):
         hr.learn(spark, [sources["lines"]], asked, "mto")
     with pytest.raises(hr.HedgerowError, match="there is no table"):
-        hr.learn(spark, str(tmp_path), asked, "mto")
-    with pytest.raises(hr.HedgerowError, match=r"looks at .*: apply them together"):
+        hr.learn_tables(spark, str(tmp_path), asked, "mto")
+    with pytest.raises(hr.HedgerowError, match=r"depends on .*: write both with apply_tables"):
         hr.apply(spark, sources["lines"], learned["lines"], str(tmp_path / "lines"))
-    with pytest.raises(hr.HedgerowError, match="looks at other tables"):
+    with pytest.raises(hr.HedgerowError, match="depends on other tables: score them with score_tables"):
         hr.score(spark, sources["lines"], asked, learned["lines"])
-    with pytest.raises(hr.HedgerowError, match="the layouts of several tables"):
-        hr.apply(spark, sources, learned["lines"], str(tmp_path / "lines"))
+    one, to = sources["lines"], str(tmp_path / "lines")
+    with pytest.raises(hr.HedgerowError, match="layout of one table: write it with apply"):
+        hr.apply_tables(spark, sources, learned["lines"], to)  # type: ignore[arg-type]
+    with pytest.raises(hr.HedgerowError, match="layout of one table: score it with score"):
+        hr.score_tables(spark, sources, asked, learned["lines"])  # type: ignore[arg-type]
+    with pytest.raises(hr.HedgerowError, match="layouts of several tables: write them with apply_tables"):
+        hr.apply(spark, one, learned, to)  # type: ignore[arg-type]
+    with pytest.raises(hr.HedgerowError, match="layouts of several tables: score them with score_tables"):
+        hr.score(spark, one, asked, learned)  # type: ignore[arg-type]
+    with pytest.raises(hr.HedgerowError, match="sort_by is about one table"):
+        hr.apply_tables(spark, sources, learned, to, hr.WriteOptions(sort_by=["okey"]))
 
 
 def test_a_table_that_was_not_given_is_named(
@@ -226,7 +235,7 @@ def test_a_table_that_was_not_given_is_named(
 ) -> None:
     lines = {"lines": sources["lines"], "parts": sources["parts"]}
     with pytest.warns(hr.HedgerowWarning, match=r"some tables are not among those given.*queries read orders, too"):
-        hr.learn(spark, lines, hr.Workload.from_sql([QUERY]), "mto", block_rows=500)
+        hr.learn_tables(spark, lines, hr.Workload.from_sql([QUERY]), "mto", hr.LearnOptions(block_rows=500))
     place = Path(written_once["lines"]).parent
     with pytest.raises(hr.HedgerowError, match="name one of the tables in it, customers, lines, nations, orders"):
         hr.table(spark, str(place))
@@ -239,18 +248,24 @@ def test_advice_on_each_table_of_queries_that_join(spark: SparkSession, sources:
     """Columns are found without the name of their table, and joins are told."""
     asked = [f"SELECT * FROM lines l JOIN orders o ON l.okey = o.okey WHERE status = 'F' AND qty < {n}" for n in (3, 9)]
     chosen = {name: sources[name] for name in ("lines", "orders")}
-    found = hr.advise_each(spark, chosen, hr.Workload.from_sql(asked), learners=["range"], block_rows=100)
+    found = hr.advise_each(
+        spark, chosen, hr.Workload.from_sql(asked), options=hr.LearnOptions(block_rows=100), learners=["range"]
+    )
     for advice in found.values():
         assert isinstance(advice, hr.Advice)
-        assert advice.options[0].learned is not None
-        assert advice.rests_on[-1] == "joins: 2 queries join other tables, whose conditions only learner='mto' looks at"
+        assert advice.proposals[0].learned is not None
+        assert (
+            advice.rests_on[-1] == "joins: 2 queries join other tables; only learn_tables uses the conditions on those"
+        )
 
 
 @pytest.mark.long
 def test_keys_in_a_circle(spark: SparkSession, sources: dict[str, str]) -> None:
     circle = [*KEYS[:1], ("orders.total", "lines.id")]
     with pytest.warns(hr.HedgerowWarning, match="the key orders.total -> lines.id is not followed"):
-        learned = hr.learn(spark, sources, workload(Random(4)), "mto", block_rows=50, keys=circle)
+        learned = hr.learn_tables(
+            spark, sources, workload(Random(4)), "mto", hr.LearnOptions(block_rows=50), keys=circle
+        )
     assert [str(key) for key in learned.references] == ["lines.okey -> orders.okey"]
 
 
@@ -278,9 +293,9 @@ def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: 
 @pytest.mark.long
 def test_a_directory_of_tables(spark: SparkSession, sources: dict[str, str], tmp_path: Path) -> None:
     place = str(Path(sources["lines"]).parent)
-    learned = hr.learn(spark, place, workload(Random(4)), "mto", block_rows=200)
+    learned = hr.learn_tables(spark, place, workload(Random(4)), "mto", hr.LearnOptions(block_rows=200))
     assert set(learned) == set(sources)
-    assert set(hr.apply(spark, place, learned, str(tmp_path / "out"))) == set(sources)
+    assert set(hr.apply_tables(spark, place, learned, str(tmp_path / "out"))) == set(sources)
 
 
 def test_a_bloom_filter_does_not_hide_the_join(

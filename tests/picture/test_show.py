@@ -58,7 +58,7 @@ def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory:
         rows.write.format("delta").save(source)
     else:
         rows.coalesce(1).write.parquet(source)
-    learned = hr.learn(spark, source, workload, block_rows=200, table="shown")
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=200), table="shown")
     return hr.apply(spark, source, learned, None if request.param == "delta" else str(folder / "shown")).path
 
 
@@ -101,7 +101,12 @@ def test_a_table_without_queries_or_a_tree(spark: SparkSession, tmp_path: Path) 
     source = str(tmp_path / "source")
     spark.range(100).write.parquet(source)
     asked = hr.Workload.from_sql("SELECT * FROM t WHERE id < 10")
-    table = hr.apply(spark, source, hr.learn(spark, source, asked, "range", 20, table="t"), str(tmp_path / "t"))
+    table = hr.apply(
+        spark,
+        source,
+        hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=20), table="t"),
+        str(tmp_path / "t"),
+    )
     shown = hr.show(spark, table.path)
     assert "none were given" in shown.html and Outline(shown.html).names >= {"table"}
     with pytest.raises(hr.HedgerowError, match="cannot be written"):

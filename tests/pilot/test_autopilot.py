@@ -19,8 +19,9 @@ from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.decisions import note
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
-from hedgerow.pilot.settings import Limits
+from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.calibrated_cost import calibrated_cost
+from hedgerow.pipeline.learn_options import QUICK
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.delta_tables import data_files
@@ -30,10 +31,12 @@ from tests.support.past_queries import past_query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ANY_SIZE = Limits(least_bytes=0, least_new=0)
+ANY_SIZE = AutopilotSettings(least_bytes=0, least_new=0)
 ALWAYS_SEARCH = replace(ANY_SIZE, search_interval=0)
 SPEED = Speed(0.01, 0.01, 1e-6)
-HOW: dict[str, Any] = {"block_rows": 2000, "limits": ANY_SIZE}
+YEAR = replace(ANY_SIZE, horizon=365)
+LARGE_BLOCKS = replace(QUICK, block_rows=2000)
+HOW: dict[str, Any] = {"options": LARGE_BLOCKS, "settings": ANY_SIZE}
 
 
 def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0) -> None:
@@ -78,17 +81,19 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     """Laid out when it pays, then left alone; later only its new files are rewritten."""
     fill_log(spark, delta_table)
     before = rows(spark, delta_table)
-    first = hr.autopilot(spark, delta_table, horizon=365, **HOW)
+    first = hr.autopilot(spark, delta_table, options=LARGE_BLOCKS, settings=YEAR)
     assert first.action == "whole table" and first.done and rows(spark, delta_table) == before
     assert first.outcome is not None and first.outcome.bytes > 0
     # On a slow machine the log's 40 s would not pay for ten looks.
-    again = hr.autopilot(spark, delta_table, **{**HOW, "limits": replace(ANY_SIZE, search_interval=1)})
+    again = hr.autopilot(spark, delta_table, **{**HOW, "settings": replace(ANY_SIZE, search_interval=1)})
     assert again.action == "nothing" and not again.done and "since the last look" in again.reasons[0]
     monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     assert table.describe()["unknown_files"]
-    third = hr.autopilot(spark, delta_table, horizon=365, block_rows=500, limits=ALWAYS_SEARCH)
+    third = hr.autopilot(
+        spark, delta_table, options=replace(QUICK, block_rows=500), settings=replace(ALWAYS_SEARCH, horizon=365)
+    )
     assert third.action == "new files" and third.outcome is not None and rows(spark, delta_table) == grown
     assert third.figures is not None and third.outcome.bytes < 0.6 * third.figures.table_bytes
     assert not hr.table(spark, delta_table).describe()["unknown_files"]
@@ -107,9 +112,13 @@ def test_new_files_get_the_layout_there_is(
 ) -> None:
     """As long as it is too soon to look for another one, and only if it still serves the queries."""
     monkeypatch.setattr(look, "measured_speed", None)  # nothing is measured
-    monkeypatch.setattr(search, "learned_layout", None)  # nor learned
+    monkeypatch.setattr(search, "learn_layout", None)  # nor learned
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE number < 100"])
-    hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 500, columns=["number"], table="t"))
+    hr.apply(
+        spark,
+        delta_table,
+        hr.learn(spark, delta_table, asked, "range", hr.LearnOptions(block_rows=500), columns=["number"], table="t"),
+    )
     fill_log(spark, delta_table)
     cheap = Figures(0, 0, 0, 0, 0, seconds_per_byte=1e-8)
     long_search = Decision("nothing", (), cheap, search_seconds=1e9, speed=Speed(0.01, 1e-4, 1e-4))
@@ -118,8 +127,8 @@ def test_new_files_get_the_layout_there_is(
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
     new = set(table.describe()["unknown_files"])
     old = set(table.files()) - new
-    assert new and hr.autopilot(spark, delta_table, limits=Limits(least_bytes=0)).action == "nothing"
-    found = hr.autopilot(spark, delta_table, horizon=365, limits=ANY_SIZE)
+    assert new and hr.autopilot(spark, delta_table, settings=AutopilotSettings(least_bytes=0)).action == "nothing"
+    found = hr.autopilot(spark, delta_table, settings=YEAR)
     assert found.action == "new files" and found.done and found.search_seconds == 0 and found.speed is None, found
     assert "to look for a layout took" in found.reasons[0]
     now = hr.table(spark, delta_table)
@@ -130,7 +139,7 @@ def test_new_files_get_the_layout_there_is(
     now.verify()
     add_rows(spark, delta_table)
     QueryLog.of(spark, delta_table).append([past_query(f"id % 7 = {i % 7}", 0, 100 + i) for i in range(4000)])
-    assert hr.autopilot(spark, delta_table, horizon=365, limits=ANY_SIZE).action == "nothing"
+    assert hr.autopilot(spark, delta_table, settings=YEAR).action == "nothing"
     assert actions(spark, delta_table) == ["nothing", "nothing", "new files", "nothing"]
 
 
@@ -145,7 +154,7 @@ def test_of_a_table_of_others_the_files_that_queries_read(
     QueryLog.of(spark, place).append(
         [past_query(f"id >= 6000 AND number < {i % 20 * 10}", i / 20, i) for i in range(40)]
     )
-    found = hr.autopilot(spark, place, horizon=365, block_rows=250, limits=ANY_SIZE)
+    found = hr.autopilot(spark, place, options=replace(QUICK, block_rows=250), settings=YEAR)
     assert found.action == "worst files" and found.done, found
     kept = old & set(delta.read.format("delta").load(place).inputFiles())
     assert len(old) == 8 and len(kept) == 6 and rows(spark, place) == before
@@ -156,14 +165,18 @@ def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatc
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
     monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE id < 1000"])
-    hr.apply(spark, delta_table, hr.learn(spark, delta_table, asked, "range", 1000, columns=["id"], table="t"))
+    hr.apply(
+        spark,
+        delta_table,
+        hr.learn(spark, delta_table, asked, "range", hr.LearnOptions(block_rows=1000), columns=["id"], table="t"),
+    )
     QueryLog.of(spark, delta_table).append(
         [past_query(f"id >= 6000 AND number < {i % 20 * 10}", i / 20, i) for i in range(40)]
     )
     table, before = hr.table(spark, delta_table), rows(spark, delta_table)
     files, newest = set(table.files()), set(table.files("id >= 6000"))
     assert 0 < len(newest) <= 3 < len(files)
-    found = hr.autopilot(spark, delta_table, block_rows=250, limits=ALWAYS_SEARCH)
+    found = hr.autopilot(spark, delta_table, options=replace(QUICK, block_rows=250), settings=ALWAYS_SEARCH)
     assert found.action == "worst files" and found.done and rows(spark, delta_table) == before
     now = hr.table(spark, delta_table)
     assert files - set(now.files()) == newest
@@ -173,10 +186,12 @@ def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatc
     assert found.outcome is not None and found.figures is not None
     assert found.outcome.bytes == found.figures.candidate_bytes < 0.5 * found.figures.table_bytes
     QueryLog.of(spark, delta_table).append([past_query(f"id >= 6000 AND id % 7 = {i % 7}", 0, i) for i in range(900)])
-    soon = hr.autopilot(spark, delta_table, block_rows=250, limits=ALWAYS_SEARCH)
+    soon = hr.autopilot(spark, delta_table, options=replace(QUICK, block_rows=250), settings=ALWAYS_SEARCH)
     assert soon.action == "nothing" and "rewritten lately" in soon.reasons[-1]
     later = replace(ALWAYS_SEARCH, cooldown=0)
-    assert hr.autopilot(spark, delta_table, dry_run=True, block_rows=2000, limits=later).action == "worst files"
+    assert (
+        hr.autopilot(spark, delta_table, mode="dry_run", options=LARGE_BLOCKS, settings=later).action == "worst files"
+    )
 
 
 @pytest.mark.long
@@ -186,13 +201,15 @@ def test_an_index_learns_what_queries_ask_now(
     """The rows lie well, but the index does not know the expression that the new queries filter on."""
     monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-5)
     early = hr.Workload.from_sql([f"SELECT id FROM t WHERE number < {n}" for n in range(10, 200, 10)])
-    hr.apply(spark, delta_table, hr.learn(spark, delta_table, early, block_rows=500, table="t"))
+    hr.apply(
+        spark, delta_table, hr.learn(spark, delta_table, early, options=hr.LearnOptions(block_rows=500), table="t")
+    )
     version = hr.table(spark, delta_table).describe()["version"]
     log = QueryLog.of(spark, delta_table)
     log.append([past_query(f"number + 1 < {i % 20 * 10}", i / 20, i) for i in range(40)])
     asked = hr.logged(spark, delta_table, "t")
     assert hr.table(spark, delta_table).score(asked).rows_read == pytest.approx(1)
-    decision = hr.autopilot(spark, delta_table, **{**HOW, "block_rows": 500})
+    decision = hr.autopilot(spark, delta_table, options=replace(QUICK, block_rows=500), settings=ANY_SIZE)
     assert decision.action == "statistics" and decision.done
     table = hr.table(spark, delta_table)
     assert table.score(asked).rows_read < 0.5 and table.describe()["version"] == version
@@ -215,20 +232,24 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     with pytest.raises(hr.HedgerowError, match="no queries of"):
         hr.autopilot(spark, delta_table, **HOW)
     fill_log(spark, delta_table)
-    small = hr.autopilot(spark, delta_table, block_rows=2000)
+    small = hr.autopilot(spark, delta_table, options=LARGE_BLOCKS)
     assert small.action == "nothing" and "too little to gain" in small.reasons[0]
-    how = {**HOW, "limits": ALWAYS_SEARCH}
-    rare = hr.autopilot(spark, delta_table, horizon=0.001, **how)
+
+    def look_again(days: float, **changed: Any) -> Decision:
+        settings = replace(ALWAYS_SEARCH, horizon=days)
+        return hr.autopilot(spark, delta_table, options=LARGE_BLOCKS, settings=settings, **changed)
+
+    rare = look_again(0.001)
     assert rare.action == "nothing" and "takes" in rare.reasons[0]
-    with pytest.raises(hr.HedgerowError, match="joins are learned from several tables"):
-        hr.autopilot(spark, delta_table, horizon=1e6, learner="mto", **how)
+    with pytest.raises(hr.HedgerowError, match="mto learns from several tables"):
+        look_again(1e6, learner="mto")
     with monkeypatch.context() as patch:
-        patch.setattr(search, "learned_layout", None)  # there is no need to learn
-        rarer = hr.autopilot(spark, delta_table, horizon=1e-6, **how)
+        patch.setattr(search, "learn_layout", None)  # there is no need to learn
+        rarer = look_again(1e-6)
     assert rarer.action == "nothing" and "even if queries found nothing to read: whole table: saves" in rarer.reasons[0]
     assert rarer.figures is not None and rarer.figures.seconds_now > rarer.figures.seconds_then == SPEED.query
     monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
-    alike = hr.autopilot(spark, delta_table, horizon=1e6, **how)
+    alike = look_again(1e6)
     assert alike.action == "nothing"  # within the error of the estimates
 
 
@@ -236,14 +257,14 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
 def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_log(spark, delta_table)
     files = data_files(delta_table)
-    dry = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+    dry = hr.autopilot(spark, delta_table, mode="dry_run", **HOW)
     assert dry.action == "whole table" and not dry.done and not hr.decisions(spark, delta_table)
-    shadow = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    shadow = hr.autopilot(spark, delta_table, mode="shadow", **HOW)
     assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
     assert data_files(delta_table) == files
     assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
     monkeypatch.setattr(look, "seconds_to_rewrite", None)  # the last look noted it
-    again = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    again = hr.autopilot(spark, delta_table, mode="shadow", **HOW)
     assert again.figures is not None and shadow.figures is not None
     assert again.figures.rewrite_cost == shadow.figures.rewrite_cost
 
@@ -275,7 +296,7 @@ def test_the_lock_lets_one_work_at_a_time(spark: SparkSession, delta_table: str)
 @pytest.mark.long
 def test_damaged_notes_are_left_out(spark: SparkSession, delta_table: str) -> None:
     fill_log(spark, delta_table)
-    kept = hr.autopilot(spark, delta_table, shadow=True, **HOW)
+    kept = hr.autopilot(spark, delta_table, mode="shadow", **HOW)
     folder = Path(delta_table) / "_hedgerow" / "decisions"
     for number, text in enumerate(["", "[]", '{"at": "yesterday"}', json.dumps({"at": "x", "reasons": []})]):
         (folder / f"{number}.json").write_text(text)
@@ -306,7 +327,7 @@ def test_no_more_is_saved_than_queries_take(spark: SparkSession, delta_table: st
     log = QueryLog.of(spark, delta_table)
     asked = [past_query(f"number < {n}", 0, n) for n in range(40)]
     log.append([{**entry, "seconds": None if n % 2 else 0.02} for n, entry in enumerate(asked)])
-    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    found = hr.autopilot(spark, delta_table, mode="dry_run", options=LARGE_BLOCKS, settings=YEAR)
     assert found.figures is not None and found.figures.seconds_now == pytest.approx(0.02)
     assert 0 < found.figures.seconds_then < 0.02
 
@@ -317,7 +338,7 @@ def test_seconds_are_those_of_queries_that_are_still_asked(spark: SparkSession, 
     new = [past_query(f"number < {n}", n % 4, 1000 + n) for n in range(40)]
     log = QueryLog.of(spark, delta_table)
     log.append([{**entry, "seconds": 0.02 if entry in new else 0.001} for entry in (*gone, *new)])
-    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    found = hr.autopilot(spark, delta_table, mode="dry_run", options=LARGE_BLOCKS, settings=YEAR)
     assert found.figures is not None and 0.015 < found.figures.seconds_now < 0.02
 
 
@@ -327,7 +348,7 @@ def test_a_few_megabytes_of_a_table_have_seconds_too(
     """A table so small is not measured; some files of a large one, whose speed is known, were told to be unknown."""
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 1 << 40)
     fill_log(spark, delta_table)
-    found = hr.autopilot(spark, delta_table, horizon=365, dry_run=True, **HOW)
+    found = hr.autopilot(spark, delta_table, mode="dry_run", options=LARGE_BLOCKS, settings=YEAR)
     assert found.action == "whole table", found
 
 
@@ -352,7 +373,7 @@ def test_queries_that_take_longer_than_estimated_bring_a_search(
     begun = forty_seconds_lately(spark, delta_table).isoformat()
     last = Decision("nothing", (), estimated(estimate), search_seconds=5.0, at=begun)
     note(Folder(spark, delta_table), last)
-    found = hr.autopilot(spark, delta_table, dry_run=True, **HOW)
+    found = hr.autopilot(spark, delta_table, mode="dry_run", **HOW)
     assert ("since the last look queries took 40 s" in found.reasons[0]) == too_soon, found
 
 
@@ -361,7 +382,7 @@ def test_a_decision_of_a_time_to_come_is_left_out(spark: SparkSession, delta_tab
     forty_seconds_lately(spark, delta_table)
     at = (datetime.now(timezone.utc) + timedelta(days=4000)).isoformat()
     note(Folder(spark, delta_table), Decision("nothing", (), estimated(0.9), search_seconds=1.5, at=at))
-    assert hr.autopilot(spark, delta_table, dry_run=True, **HOW).search_seconds
+    assert hr.autopilot(spark, delta_table, mode="dry_run", **HOW).search_seconds
 
 
 @pytest.mark.long
@@ -371,16 +392,16 @@ def test_small_rewrites_tell_what_a_large_one_takes(spark: SparkSession, request
     fill_log(spark, table)
     format_ = "delta" if kind == "delta_table" else kind
     before = rows(spark, table, format_)
-    cost = hr.calibrate(spark, table, block_rows=500)
+    cost = hr.calibrate(spark, table, options=replace(QUICK, block_rows=500))
     assert min(cost.fixed, cost.byte, cost.item) >= 0 and cost.seconds(1 << 30, 10) > 0
     side = Path(table, "_hedgerow")
     assert sorted(p.name for p in side.iterdir() if not p.name.startswith(".")) == ["log", "rewrite_cost.json"]
     assert rows(spark, table, format_) == before
-    priced = hr.autopilot(spark, table, dry_run=True, price=36.0, **HOW)
+    priced = hr.autopilot(spark, table, mode="dry_run", options=LARGE_BLOCKS, settings=replace(ANY_SIZE, price=36.0))
     assert priced.figures is not None and priced.figures.fixed_seconds == pytest.approx(cost.fixed)
     assert priced.figures.seconds_per_byte >= cost.byte and "(" in priced.reasons[-1]
     (side / "rewrite_cost.json").write_text("rubbish")
-    without = hr.autopilot(spark, table, dry_run=True, **HOW)
+    without = hr.autopilot(spark, table, mode="dry_run", **HOW)
     assert without.figures is not None and without.figures.seconds_per_byte == 1e-8  # of `seconds_follow_rows`
     (side / ".rewrite_cost.json.crc").unlink()
     for text in (

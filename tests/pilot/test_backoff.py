@@ -10,7 +10,7 @@ from hedgerow.pilot.backoff import reason_to_wait
 from hedgerow.pilot.decision import Decision, Figures, Outcome
 from hedgerow.pilot.history import History
 from hedgerow.pilot.recency import Span
-from hedgerow.pilot.settings import DEFAULT_LIMITS
+from hedgerow.pilot.settings import AutopilotSettings
 
 BEGUN = datetime.now(timezone.utc) - timedelta(days=1)
 FORTY_SECONDS = Span(1.0, 40.0, 1.0)  # since then: 40 queries of a second each
@@ -29,7 +29,7 @@ def nothing(seconds: float, search: float, gain: float = 0.0, cost: float = 0.0,
 
 
 def wait(*decisions: Decision, log: Span = LOG, lately: Span = FORTY_SECONDS, queries: float = 67.0) -> str | None:
-    return reason_to_wait(History(decisions, 7.0), log, queries, lambda at: lately, DEFAULT_LIMITS)
+    return reason_to_wait(History(decisions, 7.0), log, queries, lambda at: lately, AutopilotSettings())
 
 
 def test_the_first_search_does_not_wait() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hedgerow.pilot.choose import choose, worth_moving
 from hedgerow.pilot.decision import Figures
-from hedgerow.pilot.settings import Limits
+from hedgerow.pilot.settings import AutopilotSettings
 
 GB = float(1 << 30)
 
@@ -62,7 +62,7 @@ def test_files_of_which_queries_read_most_are_laid_out_alone() -> None:
     sizes, seconds = np.full(10, GB), np.r_[np.full(8, 0.001), 1.0, 2.0]
     worth = partial(worth_moving, seconds, sizes, queries=1000, rate=1e-7)
     assert np.flatnonzero(worth(np.ones(10, bool))).tolist() == [8, 9]
-    assert np.flatnonzero(worth(np.ones(10, bool), limits=Limits(most_bytes=1.5 * GB))).tolist() == [9]
+    assert np.flatnonzero(worth(np.ones(10, bool), settings=AutopilotSettings(most_bytes=1.5 * GB))).tolist() == [9]
     assert np.flatnonzero(worth(np.arange(10) != 9)).tolist() == [8]  # the worst was moved a moment ago
     assert np.flatnonzero(worth(np.ones(10, bool), left=0.9)).tolist() == [9]
     found = choose(Figures(10 * GB, 2 * GB, 1000, 3.2, 0.7, 1e-7))
@@ -74,7 +74,7 @@ def test_a_forbidden_rewrite_has_its_gain_and_cost() -> None:
     figures = Figures(GB, GB, 10_000, 9.0, 1.0, 1e-7, days_since_whole=0.5)
     found = choose(figures)
     assert found.action == "nothing" and "0.5 days ago" in found.reasons[0]
-    assert found.gain == 80_000.0 and found.gain > Limits().margin * found.cost > 0
+    assert found.gain == 80_000.0 and found.gain > AutopilotSettings().margin * found.cost > 0
 
 
 def test_a_table_of_new_files_only_is_the_whole_table() -> None:
@@ -110,15 +110,15 @@ def test_bounds_hold_whatever_is_estimated(
     is_new: bool,
     before: float,
 ) -> None:
-    limits, part = Limits(), share * size
+    settings, part = AutopilotSettings(), share * size
     known = Figures(size, part, queries, now, then, rate, is_new, described, before * size, days_since_whole=0.5)
-    found = choose(known, limits)
+    found = choose(known, settings)
     amount = 0.0 if found.action in ("nothing", "statistics") else part
-    assert found.action != "new files" or (is_new and part >= limits.least_new)
+    assert found.action != "new files" or (is_new and part >= settings.least_new)
     assert found.action != "whole table"  # it was rewritten half a day ago
-    assert not amount or before * size + amount <= limits.rewrites * size
+    assert not amount or before * size + amount <= settings.rewrites * size
     if found.action != "nothing":
-        assert found.gain >= limits.margin * found.cost and size >= limits.least_bytes
+        assert found.gain >= settings.margin * found.cost and size >= settings.least_bytes
     assert found.reasons
 
 
@@ -137,10 +137,10 @@ def test_files_to_move_are_movable_within_the_budget_and_pay(
     files: list[tuple[float, float, bool]], queries: float, rate: float, left: float, most: float
 ) -> None:
     seconds, sizes, movable = (np.array(values) for values in zip(*files, strict=True))
-    limits = Limits(most_bytes=most)
-    part = worth_moving(seconds, sizes, movable, queries, rate, limits, left)
+    settings = AutopilotSettings(most_bytes=most)
+    part = worth_moving(seconds, sizes, movable, queries, rate, settings, left)
     assert not part[~movable].any() and sizes[part].sum() <= most * (1 + 1e-9)
-    pays = movable & (queries * seconds * (1 - left) > limits.margin * rate * sizes)
+    pays = movable & (queries * seconds * (1 - left) > settings.margin * rate * sizes)
     if sizes[pays].sum() < 0.8 * sizes.sum():
         assert not part[~pays].any()
     each = np.where(part | pays, seconds / sizes, 0)

@@ -40,8 +40,9 @@ print("begins", flush=True)
 while not Path(signal).exists():
     time.sleep(0.01)
 try:
-    limits = hr.Limits(least_bytes=0, least_new=0, cooldown=0, search_interval=0)
-    found = hr.autopilot(spark, path, horizon=3650, block_rows=2000, limits=limits)
+    settings = hr.AutopilotSettings(horizon=3650, least_bytes=0, least_new=0, cooldown=0, search_interval=0)
+    options = hr.LearnOptions(exact=False, effort="quick", block_rows=2000)
+    found = hr.autopilot(spark, path, settings=settings, options=options)
     print(json.dumps([found.action, found.done, list(found.reasons)]))
 except hr.HedgerowError as error:
     print(json.dumps(str(error)))

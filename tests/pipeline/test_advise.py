@@ -14,6 +14,7 @@ from hedgerow.pipeline import table_problem
 from hedgerow.pipeline.advise import Advice
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learner_names import AUTO
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
@@ -38,16 +39,18 @@ def workload() -> Workload:
 
 @pytest.fixture(scope="module")
 def advice(spark: SparkSession, source: str, workload: Workload) -> Advice:
-    return advise(spark, source, workload, LEARNERS, [("id", "Number")], block_rows=BLOCK_ROWS, budget=600)
+    return advise(
+        spark, source, workload, LEARNERS, [("id", "Number")], options=LearnOptions(block_rows=BLOCK_ROWS), budget=600
+    )
 
 
 def test_the_best_comes_first_between_the_table_as_it_is_and_the_bound(advice: Advice) -> None:
-    read = [option.score.rows_read for option in advice.options if option.score]
+    read = [option.score.rows_read for option in advice.proposals if option.score]
     assert read == sorted(read)
     assert len(read) == len(LEARNERS) + 2
     assert advice.bound is not None
     assert advice.bound < read[0] <= read[-1] <= advice.rows_read == 1.0
-    assert f"<td>{advice.options[0].name}</td><td>{read[0]:.1%}</td>" in advice._repr_html_()
+    assert f"<td>{advice.proposals[0].name}</td><td>{read[0]:.1%}</td>" in advice._repr_html_()
 
 
 def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:
@@ -64,7 +67,7 @@ def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:
 def test_a_table_that_is_judged_by_all_rows_is_written_as_advised(
     spark: SparkSession, source: str, workload: Workload, advice: Advice, name: str, tmp_path: Path
 ) -> None:
-    (option,) = (option for option in advice.options if option.name == name)
+    (option,) = (option for option in advice.proposals if option.name == name)
     assert option.learned
     assert option.score
     written = apply(spark, source, option.learned, str(tmp_path / "events")).score(workload)
@@ -76,10 +79,10 @@ def test_a_table_that_is_judged_by_all_rows_is_written_as_advised(
 def test_estimates_from_a_tenth_of_the_rows(
     spark: SparkSession, source: str, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_problem, "_LEAST_JUDGED", 1000)
-    monkeypatch.setattr(table_problem, "_JUDGED_IN_A_BLOCK", 50)
-    found = advise(spark, source, workload, ["qdtree", "hilbert"], block_rows=BLOCK_ROWS)
-    for option in found.options:
+    monkeypatch.setattr(table_problem, "_MIN_SCORED_ROWS", 1000)
+    monkeypatch.setattr(table_problem, "_SCORED_ROWS_PER_BLOCK", 50)
+    found = advise(spark, source, workload, ["qdtree", "hilbert"], options=LearnOptions(block_rows=BLOCK_ROWS))
+    for option in found.proposals:
         assert option.learned
         assert option.score
         written = apply(spark, source, option.learned, str(tmp_path / option.name)).score(workload)
@@ -88,7 +91,7 @@ def test_estimates_from_a_tenth_of_the_rows(
 
 def test_a_plan_is_refused_once_the_table_has_changed(spark: SparkSession, workload: Workload, tmp_path: Path) -> None:
     place = write_events(spark, str(tmp_path / "events.parquet"))
-    (option,) = advise(spark, place, workload, ["range"], block_rows=BLOCK_ROWS).options
+    (option,) = advise(spark, place, workload, ["range"], options=LearnOptions(block_rows=BLOCK_ROWS)).proposals
     assert option.learned
     apply(spark, place, option.learned, str(tmp_path / "written"))
     spark.read.parquet(place).limit(1).write.mode("append").parquet(place)
@@ -102,17 +105,19 @@ def test_a_plan_for_a_delta_table_is_refused_too(delta: SparkSession, tmp_path: 
     places = [str(tmp_path / name) for name in ("numbers", "copy")]
     for place in places:
         delta.range(5000).write.format("delta").save(place)
-    (option,) = advise(delta, places[0], asked, ["range"], block_rows=BLOCK_ROWS).options
+    (option,) = advise(delta, places[0], asked, ["range"], options=LearnOptions(block_rows=BLOCK_ROWS)).proposals
     assert option.learned
     delta.range(1).write.format("delta").mode("append").save(places[0])
     for place in places:
         with pytest.raises(HedgerowError, match="has changed since this plan was made"):
-            apply(delta, place, option.learned, table="numbers")
+            apply(delta, place, option.learned)
 
 
 def test_a_budget_that_is_used_up(spark: SparkSession, source: str, workload: Workload) -> None:
-    found = advise(spark, source, workload, ["range", "hilbert"], block_rows=BLOCK_ROWS, budget=1e-6)
-    first, second = found.options
+    found = advise(
+        spark, source, workload, ["range", "hilbert"], options=LearnOptions(block_rows=BLOCK_ROWS), budget=1e-6
+    )
+    first, second = found.proposals
     assert (first.name, first.why_not) == ("range", None)
     assert second.why_not
     assert "used up" in second.why_not
@@ -131,7 +136,7 @@ def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workl
 
 @pytest.mark.long
 def test_auto_takes_the_best(spark: SparkSession, source: str, workload: Workload, advice: Advice) -> None:
-    learned = learn(spark, source, workload, AUTO, BLOCK_ROWS)
-    best = advice.options[0].learned
+    learned = learn(spark, source, workload, AUTO, LearnOptions(block_rows=BLOCK_ROWS))
+    best = advice.proposals[0].learned
     assert best
     assert learned.provenance["learner"] in (best.provenance["learner"], "woodblock")

@@ -11,10 +11,12 @@ import pytest
 from hedgerow.core.layouts.layout_json import layout_to_dict
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.pipeline import table_problem
+from hedgerow.pipeline import learn_options
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.inputs import opened_with_queries
-from hedgerow.pipeline.table_problem import How, TableProblem
+from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.learner_names import NamedLearner
+from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
 
@@ -31,8 +33,10 @@ def posed(request: pytest.FixtureRequest, spark: SparkSession, events: str) -> I
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 90)])
     source, queries, _ = opened_with_queries(spark, events, workload, "events")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_problem, "_LEAST_BLOCK_BYTES", 1 << 10)
-        yield TableProblem.of(source, queries, How(), finer=True, in_memory=request.param == "counts in memory")
+        patch.setattr(learn_options, "_LEAST_BLOCK_BYTES", 1 << 10)
+        yield TableProblem.of(
+            source, queries, LearnOptions(), finer=True, in_memory=request.param == "counts in memory"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -40,42 +44,38 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
 
 
-def by(posed: TableProblem, learner: str) -> TableProblem:
-    return replace(posed, how=replace(posed.how, learner=learner))
-
-
 @pytest.mark.parametrize("learner", SEVERAL)
 def test_blocks_get_smaller_where_reading_costs_more_than_files(posed: TableProblem, learner: str) -> None:
-    largest, *smaller = posed.how.sizes(posed.source)
-    found = in_best_blocks(by(posed, learner), BYTES_ARE_SLOW).problem.block_rows
+    largest, *smaller = posed.options.sizes(posed.source)
+    found = in_best_blocks(posed, NamedLearner(learner), BYTES_ARE_SLOW).problem.block_rows
     assert posed.problem.block_rows == largest and found in smaller
 
 
 @pytest.mark.parametrize("learner", SEVERAL)
 def test_blocks_stay_large_where_files_cost_more_than_reading(posed: TableProblem, learner: str) -> None:
-    assert in_best_blocks(by(posed, learner), FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+    assert in_best_blocks(posed, NamedLearner(learner), FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
 
 
 def test_nothing_is_tried_where_nothing_is_known(posed: TableProblem) -> None:
-    assert in_best_blocks(posed, None) is posed
-    assert in_best_blocks(by(posed, "random"), BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+    assert in_best_blocks(posed, NamedLearner("qdtree"), None) is posed
+    assert in_best_blocks(posed, NamedLearner("random"), BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
 
 
 def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:
-    for how in (How(block_rows=77), How(block_bytes="8KB")):
-        asked = replace(posed, how=how)
-        assert len(how.sizes(posed.source)) == 1
-        assert in_best_blocks(asked, BYTES_ARE_SLOW) is asked
-    assert How(block_rows=77).sizes(posed.source) == [77]
+    for options in (LearnOptions(block_rows=77), LearnOptions(block_bytes="8KB")):
+        asked = replace(posed, options=options)
+        assert len(options.sizes(posed.source)) == 1
+        assert in_best_blocks(asked, NamedLearner("qdtree"), BYTES_ARE_SLOW) is asked
+    assert LearnOptions(block_rows=77).sizes(posed.source) == [77]
 
 
 @pytest.mark.parametrize("learner", ["qdtree", "hilbert", "bottom_up"])
 def test_a_problem_with_other_blocks_is_as_if_posed_so(posed: TableProblem, learner: str) -> None:
     """With the trial of queries held out, which the qdtree asks."""
-    rows = posed.how.sizes(posed.source)[-1]
-    how, in_memory = replace(posed.how, block_rows=rows), isinstance(posed.counter, RowCounter)
-    alone = TableProblem.of(posed.source, posed.queries, how, in_memory=in_memory)
+    rows = posed.options.sizes(posed.source)[-1]
+    options, in_memory = replace(posed.options, block_rows=rows), isinstance(posed.counter, RowCounter)
+    alone = TableProblem.of(posed.source, posed.queries, options, in_memory=in_memory)
     assert posed.problem.trial is not None
-    made, same = (p.learned(learner, {}) for p in (posed.with_block_rows(rows), alone))
+    made, same = (p.learned(NamedLearner(learner)) for p in (posed.with_block_rows(rows), alone))
     assert layout_to_dict(made.layout) == layout_to_dict(same.layout)
     assert (made.sort_by, made.provenance) == (same.sort_by, same.provenance)

@@ -21,7 +21,7 @@ def numbers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     source, to = str(folder / "source"), str(folder / "numbers")
     spark.range(2000).selectExpr("id", "id % 10 AS digit").write.parquet(source)
     asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100")
-    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="numbers")
+    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="numbers")
     return hr.apply(spark, source, learned, to).path
 
 

@@ -37,14 +37,24 @@ def table(
         request.getfixturevalue("delta")
         spark.read.parquet(source).drop("tags", "a b").write.format("delta").save(to)
         source = to
-    learned = hr.learn(spark, source, workload, block_rows=1000, sample_rows=5_000, table="events", **params)
+    learned = hr.learn(
+        spark, source, workload, options=hr.LearnOptions(block_rows=1000, sample_rows=5_000), table="events", **params
+    )
     if request.param == "delta":
         hr.apply(spark, to, learned)
         spark.read.format("delta").load(to).limit(50).write.format("delta").mode("append").save(to)
         return hr.table(spark, to)
     hr.apply(spark, source, learned, to)
     if request.param == "replica":
-        copy = hr.learn(spark, source, workload, "range", 1000, 5_000, columns=["Number"], table="events")
+        copy = hr.learn(
+            spark,
+            source,
+            workload,
+            "range",
+            hr.LearnOptions(block_rows=1000, sample_rows=5_000),
+            columns=["Number"],
+            table="events",
+        )
         hr.apply(spark, source, copy, to, replica="by_number")
     else:
         spark.read.parquet(source).limit(50).write.mode("append").parquet(to)

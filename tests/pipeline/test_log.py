@@ -64,8 +64,8 @@ def test_conditions_select_the_rows_that_the_queries_kept(spark: SparkSession, c
     assert not workload.skipped and sum(query.weight for query in workload) == len(asked)
     direct = hr.Workload.from_sql([f"SELECT id FROM events WHERE {condition}" for condition in asked])
     assert report(spark, copy).workload.filtered == 1
-    layout = hr.learn(spark, copy, workload, block_rows=500, table="events")
-    usual = hr.learn(spark, copy, direct, block_rows=500, table="events")
+    layout = hr.learn(spark, copy, workload, options=hr.LearnOptions(block_rows=500), table="events")
+    usual = hr.learn(spark, copy, direct, options=hr.LearnOptions(block_rows=500), table="events")
     read = [hr.score(spark, copy, direct, one, exact=True).rows_read for one in (layout, usual)]
     assert read[0] <= read[1] + 0.1  # what Spark made of the queries serves as well as their texts
 
@@ -79,7 +79,9 @@ def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
         spark.sql("SELECT count(*) FROM events WHERE id < 5 AND id >= (SELECT min(id) FROM events)").collect()
         spark.range(5).collect()
         own = hr.Workload.from_sql(["SELECT id FROM events WHERE id < 99"])
-        hr.score(spark, copy, own, hr.learn(spark, copy, own, block_rows=5000))  # these queries are not the user's
+        hr.score(
+            spark, copy, own, hr.learn(spark, copy, own, options=hr.LearnOptions(block_rows=5000))
+        )  # these queries are not the user's
         spark.newSession().read.parquet(copy).count()
         assert log.flush() == 2 and log.flush() == 0 and log.lost == 0
     joined, nested = entries(spark, copy)
@@ -115,7 +117,7 @@ def test_tables_of_all_kinds(spark: SparkSession, delta: SparkSession, tmp_path:
 def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> None:
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 20)])
     place = str(tmp_path / "managed")
-    table = hr.apply(spark, events, hr.learn(spark, events, workload, block_rows=500), place)
+    table = hr.apply(spark, events, hr.learn(spark, events, workload, options=hr.LearnOptions(block_rows=500)), place)
     spark.read.parquet(place).createOrReplaceTempView("managed")
     hr.attach(spark)
     try:
@@ -135,15 +137,20 @@ def test_a_log_does_not_make_a_table_look_half_written(spark: SparkSession, copy
     """Or another table could be written over it. When that is asked for, the log stays."""
     QueryLog.of(spark, copy).append([entry_of(1)])
     before = spark.read.parquet(copy).count()
-    layout = hr.learn(spark, copy, hr.Workload.from_sql(["SELECT id FROM events WHERE id < 99"]), block_rows=5000)
+    layout = hr.learn(
+        spark,
+        copy,
+        hr.Workload.from_sql(["SELECT id FROM events WHERE id < 99"]),
+        options=hr.LearnOptions(block_rows=5000),
+    )
     other = spark.read.parquet(copy).where("id < 50")
     with pytest.raises(HedgerowError, match="is not empty"):
-        hr.apply(spark, other, layout, copy, table="events")
+        hr.apply(spark, other, layout, copy)
     with pytest.raises(HedgerowError, match="no layout of Hedgerow in it"):
         hr.table(spark, copy)
     assert spark.read.parquet(copy).count() == before
     rows = spark.createDataFrame(other.toArrow())  # the source is what is replaced
-    assert hr.apply(spark, rows, layout, copy, table="events", overwrite=True).verify()["rows"] == 50
+    assert hr.apply(spark, rows, layout, copy, overwrite=True).verify()["rows"] == 50
     assert [entry.query for entry in entries(spark, copy)] == ["q1"]
 
 

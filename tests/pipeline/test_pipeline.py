@@ -15,6 +15,7 @@ from hedgerow.core.errors import HedgerowError, HedgerowWarning
 from hedgerow.pipeline import estimate_seconds
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import score
 from hedgerow.spark.storage.folder import Folder
@@ -50,7 +51,7 @@ def managed(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> ManagedTable:
-    learned = learn(spark, source, workload, learner=request.param, block_rows=BLOCK_ROWS, sample_rows=5_000)
+    learned = learn(spark, source, workload, request.param, LearnOptions(block_rows=BLOCK_ROWS, sample_rows=5_000))
     assert learned.layout.blocks > 5
     return apply(spark, source, learned, str(tmp_path_factory.mktemp(request.param) / "events"))
 
@@ -106,7 +107,7 @@ def test_score_tells_what_is_opened(managed: ManagedTable, workload: Workload) -
 
 @pytest.mark.long
 def test_append_and_files_of_others(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
-    learned = learn(spark, source, workload, learner="qdtree", block_rows=BLOCK_ROWS, sample_rows=5_000)
+    learned = learn(spark, source, workload, options=LearnOptions(block_rows=BLOCK_ROWS, sample_rows=5_000))
     table = apply(spark, source, learned, str(tmp_path / "events"))
     more = spark.read.parquet(source).where("id < 1000").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
     grown = table.append(more)
@@ -123,7 +124,7 @@ def test_append_and_files_of_others(spark: SparkSession, source: str, workload: 
 def test_routes_see_what_was_written_since(
     spark: SparkSession, source: str, workload: Workload, tmp_path: Path
 ) -> None:
-    learned = learn(spark, source, workload, "range", block_rows=BLOCK_ROWS, columns=["id"])
+    learned = learn(spark, source, workload, "range", LearnOptions(block_rows=BLOCK_ROWS), columns=["id"])
     table = apply(spark, source, learned, str(tmp_path / "events"))
     asked = f"SELECT id FROM parquet.`{table.path}` WHERE id < 40 OR id = 1000005"
 
@@ -136,7 +137,7 @@ def test_routes_see_what_was_written_since(
     table.append(more)
     grown = [*range(40), 1000005]
     assert routed() == (grown, 2)
-    beside = learn(spark, source, workload, "range", block_rows=4 * BLOCK_ROWS, columns=["number"])
+    beside = learn(spark, source, workload, "range", LearnOptions(block_rows=4 * BLOCK_ROWS), columns=["number"])
     apply(spark, table.path, beside, table.path, replica="other")
     assert routed() == (grown, 2)
     smaller = tmp_path / "smaller"
@@ -187,7 +188,7 @@ def test_a_query_asked_again_opens_just_the_files_with_its_rows(
     asked = Workload.from_sql(
         [f"SELECT id FROM events WHERE {c}" for c in (condition, "id < 500", "id BETWEEN 900 AND 2000", condition)]
     )
-    learned = learn(spark, source, asked, "range", block_rows=200, columns=["id"])
+    learned = learn(spark, source, asked, "range", LearnOptions(block_rows=200), columns=["id"])
     table = apply(spark, source, learned, str(tmp_path / "events"))
     rows = table.read().where(condition).selectExpr("_metadata.file_name AS file").distinct().collect()
     files = table.files(where=condition)
@@ -206,9 +207,15 @@ def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: W
     refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM a JOIN b ON a.x = b.x")), "reads a, b")
     refused(lambda: learn(spark, source, Workload.from_sql("SELECT 1 FROM events WHERE nothing = 1")), "nothing")
     refused(lambda: learn(spark, source, workload, learner="magic"), "no learner 'magic'")
+    for learner in ("qdtree", "auto"):
+        refused(
+            lambda learner=learner: learn(spark, source, workload, learner, block_rows=5),
+            r"pass options=LearnOptions\(block_rows=\.\.\.\)",
+        )
+        refused(lambda learner=learner: learn(spark, source, workload, learner, most=5), f"{learner} does not take")
     refused(lambda: learn(spark, spark.read.parquet(source).limit(0), workload), "empty")
     refused(lambda: open_table(spark, source), "no table that Hedgerow wrote")
-    some = learn(spark, source, workload, learner="range", block_rows=5_000)
+    some = learn(spark, source, workload, "range", LearnOptions(block_rows=5_000))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("keep")
     refused(lambda: apply(spark, source, some, str(tmp_path / "full")), "not empty")
@@ -216,7 +223,7 @@ def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: W
 
 
 ESTIMATED = (
-    *(("qdtree", {}), ("qdtree", {"overlap": True, "recurrence": 1}), ("bottom_up", {})),
+    *(("qdtree", {}), ("qdtree", {"overlap": True}), ("bottom_up", {})),
     *(("sop_zorder", {}), ("zorder", {})),
 )
 
@@ -232,7 +239,8 @@ def test_seconds_are_estimated_whatever_the_layout(
     parameters: dict[str, Any],
 ) -> None:
     monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
-    found = learn(spark, source, workload, learner, BLOCK_ROWS, 2_000, **parameters).estimate
+    options = LearnOptions(block_rows=BLOCK_ROWS, sample_rows=2_000, recurrence=1 if parameters else "auto")
+    found = learn(spark, source, workload, learner, options, **parameters).estimate
     assert found is not None and 0 < found.now < 60 and 0 < found.then < 60
 
 
@@ -244,13 +252,18 @@ def test_nothing_is_estimated_where_queries_cannot_be_timed(
     failing = Workload.from_sql(
         ["SELECT * FROM events WHERE CAST(word AS INT) = 3", "SELECT * FROM events WHERE id < 9"]
     )
-    assert learn(spark, source, failing, "range", BLOCK_ROWS).estimate is None
+    assert learn(spark, source, failing, "range", LearnOptions(block_rows=BLOCK_ROWS)).estimate is None
     plain = Workload.from_sql(["SELECT * FROM events WHERE id < 9"])
-    assert learn(spark, source, plain, "random", BLOCK_ROWS).estimate is None
-    assert learn(spark, spark.read.parquet(source), plain, "range", BLOCK_ROWS, table="events").estimate is None
+    assert learn(spark, source, plain, "random", LearnOptions(block_rows=BLOCK_ROWS)).estimate is None
+    assert (
+        learn(
+            spark, spark.read.parquet(source), plain, "range", LearnOptions(block_rows=BLOCK_ROWS), table="events"
+        ).estimate
+        is None
+    )
 
 
 def test_little_is_to_be_gained_from_a_small_table(spark: SparkSession, source: str, workload: Workload) -> None:
     with pytest.warns(HedgerowWarning, match="little is to be gained: events has less than 16 MB") as warned:
-        assert learn(spark, source, workload, "random", BLOCK_ROWS).estimate is None
+        assert learn(spark, source, workload, "random", LearnOptions(block_rows=BLOCK_ROWS)).estimate is None
     assert [w.filename for w in warned if w.category is HedgerowWarning] == [__file__]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.pipeline.several_tables import LearnedTables
+from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.spark.storage.delta_log import has_delta
 from tests.support.folder_contents import KINDS, ROWS, contents, outside, write_kinds
 
@@ -151,7 +151,7 @@ def write_several(spark: SparkSession, r: Random, tree: Tree, templates: Path, l
     sources = dict.fromkeys(names, str(templates / "plain"))
     kinds = [tree.kind_of(f"{place}/{name}".lstrip("/")) for name in names]
     before = contents(tree.root)
-    said = attempt(lambda: hr.apply(spark, sources, layouts, str(tree.root / place), overwrite=overwrite))
+    said = attempt(lambda: hr.apply_tables(spark, sources, layouts, str(tree.root / place), overwrite=overwrite))
     told, after = f"apply {names} to {place}, overwrite={overwrite}: {said}", contents(tree.root)
     if said is not None:
         assert after == before, told

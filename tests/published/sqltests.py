@@ -134,7 +134,14 @@ class Layer:
         if rows < 2:
             return False
         asked = hr.Workload.from_sql([f"SELECT * FROM v WHERE {by} IS NOT NULL AND {n} IS NULL" for n, _ in types[:6]])
-        learned = hr.learn(self.spark, source, asked, "range", max(1, rows // files), rows, columns=[by], exact=False)
+        learned = hr.learn(
+            self.spark,
+            source,
+            asked,
+            "range",
+            hr.LearnOptions(block_rows=max(1, rows // files), sample_rows=rows, exact=False),
+            columns=[by],
+        )
         hr.apply(self.spark, source, learned, place)
         return True
 

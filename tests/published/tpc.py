@@ -88,7 +88,9 @@ def _learned(spark: SparkSession, source: Path, workload: hr.Workload, rows: int
     """By the conditions on it, or else by its key, which every table is joined by."""
     if rows >= FILES * SMALL:
         try:
-            made = hr.learn(spark, str(source), workload, block_rows=rows // FILES, table=source.name)
+            made = hr.learn(
+                spark, str(source), workload, options=hr.LearnOptions(block_rows=rows // FILES), table=source.name
+            )
             if made.blocks >= FEW:
                 return made
         except hr.HedgerowError:
@@ -100,7 +102,7 @@ def _learned(spark: SparkSession, source: Path, workload: hr.Workload, rows: int
         str(source),
         by_key,
         "range",
-        rows // (FILES if rows >= FILES * SMALL else FEW),
+        hr.LearnOptions(block_rows=rows // (FILES if rows >= FILES * SMALL else FEW)),
         table=source.name,
         columns=[key],
     )
@@ -116,9 +118,9 @@ def lay_out(
         if kind == "delta":
             spark.read.parquet(str(source)).coalesce(1).write.format("delta").save(str(place))
             if layout is not None:
-                hr.apply(spark, str(place), layout, table=name)
+                hr.apply(spark, str(place), layout)
         elif layout is not None:
-            hr.apply(spark, str(source), layout, to=str(place), table=name)
+            hr.apply(spark, str(source), layout, to=str(place))
         else:
             place = source
         spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION '{place}'")
@@ -134,15 +136,17 @@ def lay_out_together(spark: SparkSession, folder: Path, asked: Sequence[str], to
     names = sorted(set(workload.tables()) & schemas_of(folder).keys())
     places = {name: str(folder / name) for name in names}
     rows = max(ds.dataset(place).count_rows() for place in places.values())
-    learned = hr.learn(spark, places, workload, "mto", block_rows=max(SMALL, rows // (2 * FILES)))
+    learned = hr.learn_tables(
+        spark, places, workload, "mto", hr.LearnOptions(block_rows=max(SMALL, rows // (2 * FILES)))
+    )
     goal = {name: str(to / laid.database / name) for name in names}
     if kind == "delta":
         for name, place in places.items():
             vectors = {"delta.enableDeletionVectors": "true"}
             spark.read.parquet(place).coalesce(1).write.format("delta").options(**vectors).save(goal[name])
-        hr.apply(spark, goal, learned)
+        hr.apply_tables(spark, goal, learned)
     else:
-        hr.apply(spark, places, learned, to=str(to / laid.database))
+        hr.apply_tables(spark, places, learned, to=str(to / laid.database))
     for name, place in goal.items():
         spark.sql(f"CREATE TABLE {laid.database}.{name} USING {kind} LOCATION '{place}'")
         laid.files[name] = len(spark.table(f"{laid.database}.{name}").inputFiles())

@@ -42,7 +42,9 @@ def write_kinds(spark: SparkSession, folder: Path, has_delta: bool) -> hr.Learne
     rows.write.parquet(places["of two tables"])
     rows.selectExpr("id", "id AS other").write.mode("append").parquet(places["of two tables"])
     workload = hr.Workload.from_sql(["SELECT * FROM t WHERE v < 3"])
-    learned = hr.learn(spark, places["plain"], workload, "range", ROWS // 3, columns=["v"], table="t")
+    learned = hr.learn(
+        spark, places["plain"], workload, "range", hr.LearnOptions(block_rows=ROWS // 3), columns=["v"], table="t"
+    )
     hr.apply(spark, places["plain"], learned, places["managed"])
     shutil.copytree(places["managed"], places["with a replica"])
     hr.apply(spark, places["with a replica"], learned, places["with a replica"], replica="second")

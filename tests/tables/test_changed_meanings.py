@@ -61,8 +61,8 @@ def applied(spark: SparkSession, tmp_path: Path, columns: tuple[str, ...], *cond
     source, place = str(tmp_path / "source"), str(tmp_path / "table")
     spark.range(4000).selectExpr(*columns).write.parquet(source)
     asked = hr.Workload.from_sql([f"SELECT id FROM t WHERE {c}" for c in (*conditions, "id = 3")])
-    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="t")
-    hr.apply(spark, source, learned, place, table="t")
+    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="t")
+    hr.apply(spark, source, learned, place)
     return place
 
 
@@ -112,7 +112,9 @@ def test_delta_appends_under_another_grammar_are_refused(delta: SparkSession, tm
     rows = delta.range(1000).selectExpr("id", "concat('a_b/', id % 50) AS s")
     rows.write.format("delta").save(place)
     asked = hr.Workload.from_sql([r"SELECT id FROM t WHERE s LIKE '%\\_b/3%'", "SELECT id FROM t WHERE id = 3"])
-    table = hr.apply(delta, place, hr.learn(delta, place, asked, "range", 300, columns=["id"], table="t"))
+    table = hr.apply(
+        delta, place, hr.learn(delta, place, asked, "range", hr.LearnOptions(block_rows=300), columns=["id"], table="t")
+    )
     with set_to(delta, parser__escapedStringLiterals="true"):
         with pytest.raises(hr.HedgerowError, match="escapedStringLiterals"):
             table.append(rows)
@@ -127,7 +129,11 @@ def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Pat
     rows.write.format("delta").option("delta.columnMapping.mode", "name").save(place)
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE s LIKE '%2024-03-02%'", "SELECT id FROM t WHERE id = 3"])
     with set_to(delta, session__timeZone="UTC"):
-        hr.apply(delta, place, hr.learn(delta, place, asked, "range", 300, columns=["id"], table="t"))
+        hr.apply(
+            delta,
+            place,
+            hr.learn(delta, place, asked, "range", hr.LearnOptions(block_rows=300), columns=["id"], table="t"),
+        )
         delta.sql(f"ALTER TABLE delta.`{place}` DROP COLUMN s")
         delta.sql(f"ALTER TABLE delta.`{place}` ADD COLUMN s TIMESTAMP")
         evening = "TIMESTAMP '2024-03-01 20:00:00' + make_dt_interval(0, 0, 0, id % 3000) AS s"
@@ -152,8 +158,10 @@ def test_joined_rows_read_with_other_types(spark: SparkSession, tmp_path: Path) 
     joined = "SELECT count(*) FROM l JOIN o ON l.okey = o.key WHERE CAST(o.x AS STRING) = '{}'"
     asked = hr.Workload.from_sql([joined.format(n) for n in (3, 5, 17, 39)])
     keys = [("l.okey", "o.key")]
-    learned = hr.learn(spark, {"l": lines, "o": orders}, asked, "mto", block_rows=300, keys=keys)
-    hr.apply(spark, {"l": lines}, learned, place, others={"o": orders})
+    learned = hr.learn_tables(
+        spark, {"l": lines, "o": orders}, asked, "mto", hr.LearnOptions(block_rows=300), keys=keys
+    )
+    hr.apply_tables(spark, {"l": lines}, learned, place, hr.WriteOptions(other_tables={"o": orders}))
 
     def read(kind: str) -> DataFrame:
         other = spark.read.schema(f"key BIGINT, x {kind}").parquet(orders)
@@ -170,8 +178,8 @@ def test_a_file_that_is_read_twice(spark: SparkSession, tmp_path: Path) -> None:
     place = applied(spark, tmp_path, columns, "n = 3")
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE n = 3"])
     source = str(tmp_path / "source")
-    learned = hr.learn(spark, source, asked, "range", 500, columns=["n"], table="t")
-    hr.apply(spark, source, learned, place, replica="by_n", table="t")
+    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["n"], table="t")
+    hr.apply(spark, source, learned, place, replica="by_n")
     first, *others = sorted(str(file) for file in Path(place).glob("*.parquet"))
     opened(spark.read.parquet(first, *others, first), "n = 3")
     opened(spark.read.parquet(first, *[first] * len(others)), "n = 3")

@@ -108,10 +108,26 @@ def whole(spark: SparkSession, kind: str, tmp_path_factory: pytest.TempPathFacto
     spark.range(ROWS).selectExpr(*COLUMNS).repartition(3).write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
     params = {"overlap": True} if kind == "overlap" else {}
-    learned = hr.learn(spark, source, workload, "qdtree", ROWS // 10, ROWS, table="things", **params)
+    learned = hr.learn(
+        spark,
+        source,
+        workload,
+        "qdtree",
+        hr.LearnOptions(block_rows=ROWS // 10, sample_rows=ROWS),
+        table="things",
+        **params,
+    )
     table = hr.apply(spark, source, learned, str(place))
     if kind == "replica":
-        copy = hr.learn(spark, source, workload, "range", ROWS // 10, ROWS, columns=["price"], table="things")
+        copy = hr.learn(
+            spark,
+            source,
+            workload,
+            "range",
+            hr.LearnOptions(block_rows=ROWS // 10, sample_rows=ROWS),
+            columns=["price"],
+            table="things",
+        )
         hr.apply(spark, source, copy, str(place), replica="by_price")
     elif kind == "parquet":
         table.append(more(spark))

@@ -90,7 +90,15 @@ def rewriting(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Pat
     rows = spark.range(ROWS).selectExpr("id AS number", "sha2(CAST(id AS STRING), 256) AS text")
     rows.repartition(4).write.format(found.format).save(found.source)
     workload = hr.Workload.from_sql("SELECT * FROM t WHERE number < 1000")
-    learned = hr.learn(spark, found.source, workload, "range", ROWS // BLOCKS, ROWS, columns=["number"], table="t")
+    learned = hr.learn(
+        spark,
+        found.source,
+        workload,
+        "range",
+        hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
+        columns=["number"],
+        table="t",
+    )
     learned.save(found.layout)
     return found
 

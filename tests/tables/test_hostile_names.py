@@ -69,9 +69,9 @@ def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_pat
     expected = expected_of(rows(spark), conditions())
     workload = hr.Workload.from_sql([f"SELECT id FROM {quoted(FOLDER)} WHERE {c}" for c in conditions()])
     assert not workload.skipped
-    learned = hr.learn(spark, source, workload, block_rows=300, table=FOLDER)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=300), table=FOLDER)
     learned = hr.Learned.from_json(learned.to_json())
-    hr.apply(spark, source, learned, None if kind == "delta" else path, table=FOLDER)
+    hr.apply(spark, source, learned, None if kind == "delta" else path)
     table = hr.table(spark, path)
     assert same(spark, table, kind, path, expected), "no file was skipped"
     table = table.append(rows(spark, ROWS, ROWS + 500))

@@ -92,7 +92,7 @@ def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_pat
     rows(spark).repartition(3).write.format(kind).save(source)
     put_decoy(Path(source))
     before = decoys(Path(source))
-    learned = hr.learn(spark, source, WORKLOAD, "range", 90, columns=["v"], table="t")
+    learned = hr.learn(spark, source, WORKLOAD, "range", hr.LearnOptions(block_rows=90), columns=["v"], table="t")
     assert hr.score(spark, source, WORKLOAD, learned).rows_read < 0.5
     table: Any = hr.apply(spark, source, learned, None if kind == "delta" else path)
     if kind == "parquet":
@@ -112,8 +112,8 @@ def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_pat
     assert table.score(WORKLOAD).rows_read < 0.5 and table.describe()["unknown_files"] == []
     assert [done["operation"] for done in table.history()][-1] == "apply"
     assert "rows read" in hr.show(spark, path, WORKLOAD).html.lower()
-    hr.advise(spark, path, WORKLOAD, ["range"], table="t", budget=1, block_rows=90)
-    assert hr.autopilot(spark, path, dry_run=True).reasons
+    hr.advise(spark, path, WORKLOAD, ["range"], options=hr.LearnOptions(block_rows=90), table="t", budget=1)
+    assert hr.autopilot(spark, path, mode="dry_run").reasons
     if kind == "delta":
         assert answer(hr.table(spark, f"delta.{in_backticks(path)}").read()) == answer(plain(spark, kind, path))
         hr.apply(spark, path, learned, where=table.files()[:2])
@@ -139,7 +139,7 @@ def test_partitions_and_clones(delta: SparkSession, tmp_path: Path, clone: bool)
         source, path = path, str(tmp_path / "c%2Fd")
         spark.sql(f"CREATE TABLE delta.`{path}` SHALLOW CLONE delta.`{source}`")
     before = answer(plain(spark, "delta", path))
-    learned = hr.learn(spark, path, WORKLOAD, "range", 90, columns=["v"], table="t")
+    learned = hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=90), columns=["v"], table="t")
     hr.apply(spark, path, learned, where=f"col IN ('{VALUES[0]}', '{VALUES[3]}')")
     table: Any = hr.apply(spark, path, learned)
     assert answer(table.read()) == before
@@ -162,7 +162,7 @@ def test_names_of_data_files(delta: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"v": [5] * 50}), place / "w=2" / "same.parquet")
     spark.sql(f"CONVERT TO DELTA parquet.`{place}` PARTITIONED BY (w INT)")
     path, before = str(place), answer(plain(spark, "delta", str(place)))
-    learned = hr.learn(spark, path, WORKLOAD, "range", 40, columns=["v"], table="t")
+    learned = hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=40), columns=["v"], table="t")
     table: Any = hr.apply(spark, path, learned, where=["w=1/a%2520b.parquet"])
     assert answer(table.read()) == before
     assert len(table.files()) == 7 and set(table.files("v < 9")) == set(table.files())
@@ -183,7 +183,7 @@ def test_paths_in_the_log() -> None:
 def test_what_is_no_path(spark: SparkSession, path: str) -> None:
     works: list[Callable[[], object]] = [
         lambda: hr.table(spark, path),
-        lambda: hr.learn(spark, path, WORKLOAD, "range", 90),
+        lambda: hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=90)),
     ]
     for work in works:
         with pytest.raises(hr.HedgerowError, match=path) as refused:
@@ -207,7 +207,7 @@ for kind in ("parquet", "delta"):
         path = f"s3a://lake/{kind}/{name}"
         source = path if kind == "delta" else f"s3a://lake/source/{name}"
         rows(0, 300).repartition(2).write.format(kind).save(source)
-        learned = hr.learn(spark, source, workload, "range", 45, columns=["v"], table="t")
+        learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=45), columns=["v"], table="t")
         table = hr.apply(spark, source, learned, None if kind == "delta" else path).append(rows(300, 60))
         plain = spark.read.format(kind).load(path if kind == "delta" else escape_glob(path))
         expected = answer(plain.where("v = 3"))
@@ -244,7 +244,7 @@ def test_a_failed_rewrite_leaves_no_file(
 ) -> None:
     spark, path = delta, str(tmp_path / FIRST)
     rows(spark).repartition(4).write.format("delta").partitionBy("w").save(path)
-    learned = hr.learn(spark, path, WORKLOAD, "range", 20, columns=["v"], table="t")
+    learned = hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=20), columns=["v"], table="t")
     side, written = Path(path, "_hedgerow"), list[str]()
     give_up, commit, moved = Rewrite.give_up, Rewrite.commit, rewriting._files_and_order
 

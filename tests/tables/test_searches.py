@@ -41,8 +41,8 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
         source = path
     rows(spark, 0, 4000, *SUBJECTS).write.format(kind).save(source)
     workload = hr.Workload.from_sql([f"SELECT id FROM runs WHERE path LIKE '%{word}%'" for word in SUBJECTS[:2]])
-    learned = hr.learn(spark, source, workload, block_rows=700, table="runs", recurrence=1)
-    table = hr.apply(spark, source, learned, None if kind == "delta" else path, table="runs")
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=700, recurrence=1), table="runs")
+    table = hr.apply(spark, source, learned, None if kind == "delta" else path)
 
     def read() -> DataFrame:
         return spark.read.format(kind).load(path)
@@ -77,8 +77,8 @@ def test_relearning_finds_words(request: pytest.FixtureRequest, spark: SparkSess
         source = path
     rows(spark, 0, 2000, *SUBJECTS).write.format(kind).save(source)
     asked = hr.Workload.from_sql([f"SELECT id FROM runs WHERE tool = '{word}-runner'" for word in SUBJECTS])
-    learned = hr.learn(spark, source, asked, block_rows=300, table="runs", recurrence=1)
-    table = hr.apply(spark, source, learned, None if kind == "delta" else path, table="runs")
+    learned = hr.learn(spark, source, asked, options=hr.LearnOptions(block_rows=300, recurrence=1), table="runs")
+    table = hr.apply(spark, source, learned, None if kind == "delta" else path)
     searches = hr.Workload.from_sql(["SELECT id FROM runs WHERE path LIKE '%birch%'"])
     assert table.files("path LIKE '%cedar%'") == table.files()
     table = table.relearn(searches)
@@ -91,9 +91,9 @@ def test_verify_finds_wrong_words(spark: SparkSession, tmp_path: Path, monkeypat
     source, path = str(tmp_path / "source"), str(tmp_path / "runs")
     rows(spark, 0, 2000, *SUBJECTS).write.parquet(source)
     asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE path LIKE '%birch%'"])
-    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="runs")
+    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="runs")
     monkeypatch.setattr("hedgerow.spark.storage.footers.words_in_texts", lambda texts: frozenset({"ware", "part"}))
-    table = hr.apply(spark, source, learned, path, table="runs")
+    table = hr.apply(spark, source, learned, path)
     with pytest.raises(hr.HedgerowError, match=r"the statistics of .* are wrong"):
         table.verify()
 
@@ -103,8 +103,8 @@ def test_bytes_are_not_texts(spark: SparkSession, tmp_path: Path) -> None:
     source, path = str(tmp_path / "source"), str(tmp_path / "runs")
     spark.range(2000).selectExpr("id", "IF(id < 1000, X'6162', CAST('6162' AS BINARY)) AS raw").write.parquet(source)
     asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE raw LIKE '%6162%'", "SELECT id FROM runs WHERE id < 9"])
-    learned = hr.learn(spark, source, asked, "range", 500, columns=["id"], table="runs")
-    hr.apply(spark, source, learned, path, table="runs")
+    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="runs")
+    hr.apply(spark, source, learned, path)
     for condition in ("contains(raw, X'6162')", "raw LIKE '%6162%'", "endswith(raw, X'62')", "contains(raw, '6162')"):
         opened(spark.read.parquet(path), condition)
 
@@ -114,7 +114,7 @@ def test_collated_texts_are_not_judged_by_words(spark: SparkSession, tmp_path: P
     frame = rows(spark, 0, 2000, *SUBJECTS).selectExpr("id", "path COLLATE UTF8_LCASE AS path", "number")
     frame.write.parquet(str(tmp_path / "source"))
     asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE number < 3 AND path LIKE '%birch%'"])
-    learned = hr.learn(spark, str(tmp_path / "source"), asked, block_rows=500, table="runs")
-    hr.apply(spark, str(tmp_path / "source"), learned, path, table="runs")
+    learned = hr.learn(spark, str(tmp_path / "source"), asked, options=hr.LearnOptions(block_rows=500), table="runs")
+    hr.apply(spark, str(tmp_path / "source"), learned, path)
     for word in ("BIRCH", "Elm", "Apri", "nothing"):
         opened(spark.read.parquet(path), f"path LIKE '%{word}%'")

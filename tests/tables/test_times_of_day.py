@@ -41,8 +41,8 @@ def test_bounds_of_times(spark: SparkSession, tmp_path: Path, learner: str) -> N
             visits(spark).repartition(2).write.parquet(str(tmp_path / name))
         sources = {name: str(tmp_path / name) for name in ("visits", "tours")}
         texts = [f"SELECT * FROM {name} WHERE {c}" for name in sources for c in asked]
-        found = hr.learn(spark, sources, hr.Workload.from_sql(texts), learner, 100)
-        hr.apply(spark, sources, found, str(tmp_path / "out"))
+        found = hr.learn_tables(spark, sources, hr.Workload.from_sql(texts), learner, hr.LearnOptions(block_rows=100))
+        hr.apply_tables(spark, sources, found, str(tmp_path / "out"))
         for name in sources:
             table = hr.table(spark, str(tmp_path / "out" / name)).append(visits(spark, ROWS, 100))
             assert table.verify()["rows"] == ROWS + 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +10,11 @@ import typer
 
 import hedgerow
 from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of
+from hedgerow.cli.flags import AutoFlags
 from hedgerow.cli.output import Output, share
 
 if TYPE_CHECKING:
+    from hedgerow.pilot.autopilot import Mode
     from hedgerow.pipeline.log import LogReport
 
 
@@ -57,13 +59,8 @@ def import_log(
 def auto(
     ctx: typer.Context,
     source: SourceArgument,
+    flags: AutoFlags,
     to: Annotated[str | None, typer.Option(help="Where a Parquet table's new generation goes.")] = None,
-    learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree",
-    block_bytes: Annotated[str | None, typer.Option(help="About the size of a block, such as 64MB.")] = None,
-    horizon: Annotated[
-        float | None, typer.Option(help="Days that the workload will last; else about as long as until now.")
-    ] = None,
-    price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing at all.")] = False,
     shadow: Annotated[bool, typer.Option("--shadow", help="Decide and note it, but rewrite nothing.")] = False,
     as_json: JsonOption = False,
@@ -72,17 +69,14 @@ def auto(
 
     Made to be run by cron, as often as you like: most runs decide to do nothing.
     """
+    from hedgerow.pipeline.learn_options import QUICK
+
+    settings = hedgerow.AutopilotSettings(horizon=flags.horizon, price=flags.price)
+    options = replace(QUICK, block_bytes=flags.block_bytes)
+    mode: Mode = "dry_run" if dry_run else "shadow" if shadow else "run"
     with spark_of(ctx) as spark:
         found = hedgerow.autopilot(
-            spark,
-            source,
-            to=to,
-            learner=learner,
-            horizon=horizon,
-            price=price,
-            dry_run=dry_run,
-            shadow=shadow,
-            block_bytes=block_bytes,
+            spark, source, to=to, mode=mode, settings=settings, learner=flags.learner, options=options
         )
     outcome = found.outcome
     Output(as_json).answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pilot.clock import days_since
@@ -13,10 +13,12 @@ from hedgerow.pilot.decisions import decisions, note
 from hedgerow.pilot.files_to_move import newest_part, write_in_newest_layout
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
-from hedgerow.pilot.look import Look, look_at
+from hedgerow.pilot.look import Look, Request, look_at
 from hedgerow.pilot.search import decide, decide_without_search
-from hedgerow.pilot.settings import DEFAULT_LIMITS, Limits, Request
+from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.learn_options import QUICK, LearnOptions
+from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import Folder
@@ -25,6 +27,8 @@ from hedgerow.tables.query_log import QueryLog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Mode = Literal["run", "dry_run", "shadow"]
+
 
 @in_own_session
 def autopilot(
@@ -32,46 +36,39 @@ def autopilot(
     table: str,
     *,
     to: str | None = None,
-    learner: str = "qdtree",
-    horizon: float | None = None,
-    half_life: float = 7.0,
-    period: float = 7.0,
-    price: float | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    dry_run: bool = False,
-    shadow: bool = False,
-    **how: Any,
+    mode: Mode = "run",
+    settings: AutopilotSettings = AutopilotSettings(),
+    learner: str = DEFAULT,
+    options: LearnOptions = QUICK,
+    **params: Any,
 ) -> Decision:
     """Look at the table's log of queries, and rewrite the table if that saves more than it costs.
 
     Args:
         to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
-        horizon: days that the workload will last. By default as many queries are expected as the log has, with older
-            ones counting less.
-        half_life: days after which a logged query counts half. A seventh of it counts as a day in which a query of some
-            shape came or did not.
-        period: days in which `limits.rewrites` bounds how often a byte is rewritten.
-        price: of an hour of the cluster; the reasons then give gain and cost in money too.
-        limits: see `Limits`.
-        dry_run: decide, and neither write nor note anything.
-        shadow: decide and note it, but rewrite nothing.
-        how: for `learn`, such as block_bytes="128MB".
+        mode: "dry_run" decides, and neither writes nor notes anything; "shadow" decides and notes it, but rewrites
+            nothing.
+        settings: see `AutopilotSettings`.
+        learner, options, params: for `learn`. By default the options are `exact=False, effort="quick"`, for longer
+            learning leaves no less to read.
     """
+    if mode not in get_args(Mode):
+        raise HedgerowError(f"mode has to be {', '.join(get_args(Mode))}, not {mode!r}")
     log = QueryLog.of(spark, table)
     folder = Folder(spark, log.root)
-    request = Request(learner, how, horizon, half_life, period, price, limits)
+    request = Request(NamedLearner(learner, params), options, settings)
     with table_lock(folder) as holder:
         if holder is not None:
             return Decision("nothing", (f"another autopilot works on it: {holder}",))
         past = [d for d in decisions(spark, table) if days_since(d.at) >= 0]  # a clock may have been wrong
-        decision, candidate = _decide(spark, table, log, request, History(past, period))
-        if candidate is not None and decision.action != "nothing" and not (dry_run or shadow):
+        decision, candidate = _decide(spark, table, log, request, History(past, settings.period))
+        if mode == "run" and candidate is not None and decision.action != "nothing":
             try:
                 decision = _carry_out(spark, table, decision, candidate, log.is_delta, to)
             except HedgerowError as error:
                 note(folder, replace(decision, reasons=(*decision.reasons, f"it failed: {error}")))
                 raise
-        if not dry_run:
+        if mode != "dry_run":
             note(folder, decision)
         return decision
 
@@ -79,6 +76,7 @@ def autopilot(
 def _decide(
     spark: SparkSession, table: str, log: QueryLog, request: Request, history: History
 ) -> tuple[Decision, Look | None]:
+    """Return the decision, and the look with the candidate that it is about; None if there is no candidate."""
     begun, look = perf_counter(), look_at(spark, table, log, request, history)
     if isinstance(look, Decision):
         return look, None
@@ -100,7 +98,7 @@ def _carry_out(
         return replace(decision, reasons=(*decision.reasons, reason))
     names, learned = candidate.files.names(candidate.chosen), candidate.learned
     if learned is not None:
-        written = apply(spark, table, learned, to, where=names, table=learned.table)
+        written = apply(spark, table, learned, to, where=names)
     else:
         written = write_in_newest_layout(candidate.managed, names or ())
     assert decision.figures is not None  # the decision is about the candidate

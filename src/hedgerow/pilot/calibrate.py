@@ -15,8 +15,11 @@ from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrated_cost import count_items, save_cost
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learn_options import QUICK, LearnOptions
 from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.logged import logged
+from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.folder import Folder
@@ -33,7 +36,12 @@ _SIZES = (32 << 20, 128 << 20)  # bytes of the small parts, about
 
 @in_own_session
 def calibrate(
-    spark: SparkSession, table: str, workload: Workload | None = None, learner: str = "qdtree", **how: Any
+    spark: SparkSession,
+    table: str,
+    workload: Workload | None = None,
+    learner: str = DEFAULT,
+    options: LearnOptions = QUICK,
+    **params: Any,
 ) -> RewriteCost:
     """Rewrite two small parts of a table into a folder that is then deleted, and return the cost of a rewrite.
 
@@ -42,18 +50,18 @@ def calibrate(
 
     Args:
         workload: the queries of the table; by default those of its log.
-        how: for `learn`, such as block_bytes="128MB".
+        learner, options, params: for `learn`.
     """
     log = QueryLog.of(spark, table)
     queries = logged(spark, table) if workload is None else workload
     with table_lock(Folder(spark, log.root)) as holder:
         if holder is not None:
             raise HedgerowError(f"another calibration or autopilot works on {table}: {holder}")
-        return _calibrate(spark, table, queries, log, learner, how)
+        return _calibrate(spark, table, queries, log, NamedLearner(learner, params), options)
 
 
 def _calibrate(
-    spark: SparkSession, table: str, queries: Workload, log: QueryLog, learner: str, how: dict[str, Any]
+    spark: SparkSession, table: str, queries: Workload, log: QueryLog, learner: NamedLearner, options: LearnOptions
 ) -> RewriteCost:
     with step(spark, "looking at the table"):
         source, _, _ = opened_with_queries(spark, table, queries, None)
@@ -62,7 +70,7 @@ def _calibrate(
         raise HedgerowError(f"the files of {table} are not known, so a part of it cannot be rewritten")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # little is to be gained on a part of the table
-        learned = learn(spark, parts[-1], queries, learner, table=source.name, **{"effort": "quick", **how})
+        learned = learn(spark, parts[-1], queries, learner.name, options, table=source.name, **learner.params)
     runs = []
     with step(spark, "rewriting small parts"):
         for items in (0, MAX_DESCRIBED_ITEMS):
@@ -86,7 +94,7 @@ def _time(spark: SparkSession, log: QueryLog, source: Source, files: Sequence[st
     place = f"{log.root}/{trial_folder()}"
     begun = perf_counter()
     try:
-        apply(spark, files, learned, place, table=source.name, statistics=most)
+        apply(spark, files, learned, place, WriteOptions(statistics=most))
     except spark_errors() as error:
         raise HedgerowError(
             f"the files of {source.origin} cannot be read by themselves: {first_line(error)}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools, Floats
 from hedgerow.pilot.decision import Action, Decision, Figures
-from hedgerow.pilot.settings import DEFAULT_LIMITS, Limits
+from hedgerow.pilot.settings import AutopilotSettings
 
 
 def worth_moving(
@@ -24,7 +24,7 @@ def worth_moving(
     movable: Bools,
     queries: float,
     rate: float,
-    limits: Limits = DEFAULT_LIMITS,
+    settings: AutopilotSettings = AutopilotSettings(),
     left: float = 0.0,
 ) -> Bools:
     """Return which movable files pay for their own rewriting, if it leaves the share `left` of queries' time in them.
@@ -35,23 +35,23 @@ def worth_moving(
     >>> worth_moving(np.array([5.0, 1.0, 1.0]), np.array([1e9, 1e9, 4e9]), np.ones(3, bool), 100, 1e-7).tolist()
     [True, False, False]
     """
-    pays = movable & (queries * seconds * (1 - left) > limits.margin * rate * sizes)
-    if sizes[pays].sum() >= limits.nearly_all * sizes.sum():
+    pays = movable & (queries * seconds * (1 - left) > settings.margin * rate * sizes)
+    if sizes[pays].sum() >= settings.nearly_all * sizes.sum():
         pays = movable.copy()
     worst = np.argsort(-seconds / np.maximum(sizes, 1.0), kind="stable")
     worst = worst[pays[worst]]
-    pays[worst[np.cumsum(sizes[worst]) > limits.most_bytes]] = False
+    pays[worst[np.cumsum(sizes[worst]) > settings.most_bytes]] = False
     return pays
 
 
-def reason_to_skip(table_bytes: float, limits: Limits) -> str | None:
+def reason_to_skip(table_bytes: float, settings: AutopilotSettings) -> str | None:
     """Return why the table is too small for the autopilot; None if it is not."""
-    if table_bytes >= limits.least_bytes:
+    if table_bytes >= settings.least_bytes:
         return None
     return f"the table has {_size(table_bytes)}, too little to gain by another layout"
 
 
-def choose(figures: Figures, limits: Limits = DEFAULT_LIMITS) -> Decision:
+def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) -> Decision:
     """Return the decision for the action that saves most after its cost; a limit may forbid some actions.
 
     >>> seen = dict(table_bytes=1e9, candidate_bytes=1e9, seconds_now=5.0, seconds_then=1.0, seconds_per_byte=2e-7)
@@ -60,20 +60,20 @@ def choose(figures: Figures, limits: Limits = DEFAULT_LIMITS) -> Decision:
     >>> choose(Figures(queries=10, **seen)).reasons
     ('whole table: saves 40 s in 10 queries, and takes 200 s',)
     """
-    if (too_small := reason_to_skip(figures.table_bytes, limits)) is not None:
+    if (too_small := reason_to_skip(figures.table_bytes, settings)) is not None:
         return Decision("nothing", (too_small,), figures)
     if not figures.queries:
         return Decision("nothing", ("no queries are expected",), figures)
     reasons: list[str] = []
     allowed: list[tuple[float, float, Action]] = []
     refused: list[tuple[float, float, Action]] = []
-    for action, amount, cost, seconds_then in _actions(figures, limits):
+    for action, amount, cost, seconds_then in _actions(figures, settings):
         gain = (figures.seconds_now - seconds_then) * figures.queries
         saved, taken = (f"{seconds:,.0f} s{figures.money(seconds)}" for seconds in (gain, cost))
         of_table = amount in (0, figures.table_bytes)
         subject = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
         sentence = f"{subject}: saves {saved} in {figures.queries:,.0f} queries, and takes {taken}"
-        pays, forbidden = gain > 0 and gain >= limits.margin * cost, _forbidden(action, amount, figures, limits)
+        pays, forbidden = gain > 0 and gain >= settings.margin * cost, _forbidden(action, amount, figures, settings)
         if pays and forbidden is not None:
             sentence += f", but {forbidden}"
         (allowed if pays and forbidden is None else refused).append((gain, cost, action))
@@ -83,11 +83,11 @@ def choose(figures: Figures, limits: Limits = DEFAULT_LIMITS) -> Decision:
     return Decision(action if allowed else "nothing", tuple(reasons), figures, gain, cost)
 
 
-def _actions(figures: Figures, limits: Limits) -> Iterator[tuple[Action, float, float, float]]:
+def _actions(figures: Figures, settings: AutopilotSettings) -> Iterator[tuple[Action, float, float, float]]:
     """Yield each possible action, the bytes that it rewrites, its seconds, and the seconds of a query after it."""
     cost = figures.rewrite_cost
     if figures.seconds_described is not None:
-        seconds = limits.statistics_cost * cost.seconds(figures.table_bytes, 0)
+        seconds = settings.statistics_cost * cost.seconds(figures.table_bytes, 0)
         yield "statistics", 0.0, seconds, figures.seconds_described
     amount = figures.candidate_bytes
     if amount <= 0:
@@ -98,15 +98,15 @@ def _actions(figures: Figures, limits: Limits) -> Iterator[tuple[Action, float, 
     yield action, amount, cost.seconds(amount, 0), figures.seconds_then
 
 
-def _forbidden(action: Action, amount: float, figures: Figures, limits: Limits) -> str | None:
+def _forbidden(action: Action, amount: float, figures: Figures, settings: AutopilotSettings) -> str | None:
     """Return which limit forbids the action."""
-    if action == "new files" and amount < limits.least_new:
+    if action == "new files" and amount < settings.least_new:
         return f"{_size(amount)} of new files wait for more"
-    if figures.bytes_rewritten + amount > limits.rewrites * figures.table_bytes:
+    if figures.bytes_rewritten + amount > settings.rewrites * figures.table_bytes:
         lately = _size(figures.bytes_rewritten)
-        return f"{lately} were rewritten lately, and {limits.rewrites:g} times the table is the limit"
+        return f"{lately} were rewritten lately, and {settings.rewrites:g} times the table is the limit"
     days = figures.days_since_whole
-    if action == "whole table" and days is not None and days < limits.cooldown:
+    if action == "whole table" and days is not None and days < settings.cooldown:
         return f"the whole table was rewritten {days:.1f} days ago"
     return None
 

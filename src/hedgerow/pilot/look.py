@@ -21,13 +21,15 @@ from hedgerow.pilot.files_to_move import Files, described_items, files_of, new_b
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import trial_folder
 from hedgerow.pilot.recent_queries import recent_workload, span_of
-from hedgerow.pilot.settings import Request
+from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pilot.speed import mean_seconds, seconds_as_it_is, seconds_to_rewrite
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
+from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.open import open_table
-from hedgerow.pipeline.score import scored
+from hedgerow.pipeline.score import score_source
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.folder import Folder
@@ -40,6 +42,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOT_MEASURED = "the queries' seconds cannot be measured on this table"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a call of `autopilot`, which explains them."""
+
+    learner: NamedLearner
+    options: LearnOptions
+    settings: AutopilotSettings
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,10 @@ class Look:
 
     def worth_moving(self, share_left: float = 0.0, max_rewrites: float | None = None) -> Bools:
         """Return which files pay for their own rewriting, if it leaves this share of the time in them."""
-        limits, files = self.request.limits, self.files
-        movable = files.times + 1 <= (limits.rewrites if max_rewrites is None else max_rewrites)
+        settings, files = self.request.settings, self.files
+        movable = files.times + 1 <= (settings.rewrites if max_rewrites is None else max_rewrites)
         rate = self.cost.rate(0)
-        return worth_moving(self.file_seconds, files.sizes, movable, self.expected_queries, rate, limits, share_left)
+        return worth_moving(self.file_seconds, files.sizes, movable, self.expected_queries, rate, settings, share_left)
 
     def figures(self, chosen: Bools, items: int, left: float, described: float | None = None) -> Figures:
         """Return the figures to decide by, if the chosen files are rewritten.
@@ -97,7 +108,7 @@ class Look:
         spent, whole = float(self.file_seconds[chosen].sum()), bool(chosen.all())
         now = self.speed.query + float(self.file_seconds.sum())
         then = self.speed.query + float(self.file_seconds[~chosen].sum()) + left
-        least_gain = self.request.limits.least_gain * (now if whole else spent)
+        least_gain = self.request.settings.least_gain * (now if whole else spent)
         if described is not None:
             new = float(files.sizes[files.is_new].sum() / files.sizes.sum())
             described += new * (seconds_as_it_is(self.source, self.queries, self.speed) - described)
@@ -113,7 +124,7 @@ class Look:
             history.bytes_rewritten,
             history.days_since_whole,
             self.cost.fixed,
-            self.request.price,
+            self.request.settings.price,
         )
 
     def candidate_figures(self) -> Figures:
@@ -125,7 +136,7 @@ class Look:
         if self.managed is None:
             return None
         try:
-            score = scored(self.source, self.queries, self.managed.layout, None, 1, False)
+            score = score_source(self.source, self.queries, self.managed.layout, None, 1, False)
             return mean_seconds(score, self.workload, self.source, self.speed)
         except HedgerowError:  # the layout looks at joined rows, which are not at hand
             return None
@@ -133,11 +144,11 @@ class Look:
 
 def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, history: History) -> Look | Decision:
     """Return a look at the table; or the decision to do nothing, if there is no need to look further."""
-    limits, half_life = request.limits, request.half_life
+    settings, half_life = request.settings, request.settings.half_life
     managed, span = _open_managed(spark, table), span_of(log, half_life=half_life)
-    share = 1.0 if request.horizon is None else request.horizon / span.days
-    wait = reason_to_wait(history, span, span.queries * share, lambda at: span_of(log, at), limits)
-    if wait is not None and (history.speed is None or new_bytes(managed) < max(1.0, limits.least_new)):
+    share = 1.0 if settings.horizon is None else settings.horizon / span.days
+    wait = reason_to_wait(history, span, span.queries * share, lambda at: span_of(log, at), settings)
+    if wait is not None and (history.speed is None or new_bytes(managed) < max(1.0, settings.least_new)):
         return Decision("nothing", (wait,))
     name = None if managed is None else managed.name
     try:
@@ -147,11 +158,11 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     workload = logged.sampled(MOST_QUERIES)
     with step(spark, "looking at the table"):
         source, queries, _ = opened_with_queries(spark, table, workload, name)
-    if (too_small := reason_to_skip(source.size, limits)) is not None:
+    if (too_small := reason_to_skip(source.size, settings)) is not None:
         return Decision("nothing", (too_small,))
     begun = perf_counter()
     with step(spark, "looking at the layout"):
-        files = files_of(source, managed, queries, workload, history.times_moved(limits.cooldown))
+        files = files_of(source, managed, queries, workload, history.times_moved(settings.cooldown))
     with step(spark, "measuring"):
         speed = measured_speed(source, queries, files.most_read) if wait is None else history.speed
         cost = _rewrite_cost(log, source, history)

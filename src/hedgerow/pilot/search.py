@@ -14,10 +14,8 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.choose import choose
 from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
-from hedgerow.pipeline.learn import learned_layout
-from hedgerow.pipeline.table_problem import How
+from hedgerow.pipeline.learn import learn_layout
 
-_QUICK = {"exact": False, "effort": "quick"}  # longer learning leaves no less to read
 _WAITING = "what a rewrite would pay for was rewritten lately"
 
 
@@ -25,14 +23,14 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     """Return the decision, and the look with the candidate that it is about; None if no layout was learned.
 
     `begun`: the time of the performance counter at which the look began."""
-    limits = look.request.limits
+    settings = look.request.settings
     movable, worth_any = look.worth_moving(), look.worth_moving(max_rewrites=np.inf)
     waiting = (_WAITING,) if worth_any.any() and not movable.any() else ()
     if not worth_any.any():  # The reasons are then about the whole table, which pays as little.
         movable = look.files.all
     best_case = look.figures(movable, 0, 0.0, look.speed.query)
-    if (hopeless := choose(best_case, limits)).action == "nothing":
-        is_small = hopeless.gain < limits.margin * hopeless.cost and not waiting
+    if (hopeless := choose(best_case, settings)).action == "nothing":
+        is_small = hopeless.gain < settings.margin * hopeless.cost and not waiting
         prefix = "too little to gain, even if queries found nothing to read: " if is_small else ""
         reasons = waiting or (prefix + "; ".join(hopeless.reasons),)
         return nothing(begun, *reasons, figures=best_case), None
@@ -46,9 +44,9 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     figures = look.figures(chosen, items, left)
     # A scan is needed to tell how good new statistics are, so this is looked at only if they might pay.
     hoped = replace(figures, seconds_described=figures.seconds_then if movable.any() else look.speed.query + left)
-    if look.managed is not None and choose(hoped, limits).action == "statistics":
+    if look.managed is not None and choose(hoped, settings).action == "statistics":
         figures = look.figures(chosen, items, left, look.described_seconds())
-    decision = choose(figures, limits)
+    decision = choose(figures, settings)
     return _finish(decision, (*decision.reasons, *waiting), perf_counter() - begun, look.measured_speed), candidate
 
 
@@ -62,7 +60,7 @@ def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
     opening = look.speed.file * int(files.newest.sum())  # of as many files as the newest layout has
     share_left *= 1 + opening / max(1e-9, float(look.file_seconds[chosen].sum()))
     candidate = replace(look, chosen=chosen, share_left=share_left)
-    decision = choose(candidate.candidate_figures(), look.request.limits)
+    decision = choose(candidate.candidate_figures(), look.request.settings)
     return _finish(decision, (reason, *decision.reasons), 0.0, None), candidate
 
 
@@ -77,8 +75,8 @@ def _learn(look: Look, chosen: Bools) -> Look | None:
     """Return the look with a layout for some files as the candidate; None if its seconds cannot be estimated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
-        how_to_learn = How.of(look.request.learner, {**_QUICK, **look.request.learn_arguments})
-        learned = learned_layout(look.files.part(chosen), look.queries, how_to_learn, speed=look.speed)
+        source, request = look.files.part(chosen), look.request
+        learned = learn_layout(source, look.queries, request.learner, request.options, speed=look.speed)
     if learned.estimate is None:
         return None
     left, now = learned.estimate.then - look.speed.query, float(look.file_seconds[chosen].sum())
@@ -94,12 +92,12 @@ def _narrow(candidate: Look) -> Look:
     if not chosen.any() or (chosen == candidate.chosen).all():
         return candidate
     fewer: Look | None = replace(candidate, chosen=chosen)
-    if sizes[chosen].sum() < candidate.request.limits.far_fewer * sizes[candidate.chosen].sum():
+    if sizes[chosen].sum() < candidate.request.settings.far_fewer * sizes[candidate.chosen].sum():
         fewer = _learn(candidate, chosen)
     return max((candidate, fewer), key=_worth) if fewer is not None else candidate
 
 
 def _worth(candidate: Look) -> tuple[bool, float]:
     """Return whether the candidate would be carried out, and the seconds that it saves beyond its cost."""
-    decision = choose(candidate.candidate_figures(), candidate.request.limits)
+    decision = choose(candidate.candidate_figures(), candidate.request.settings)
     return decision.action != "nothing", decision.gain - decision.cost

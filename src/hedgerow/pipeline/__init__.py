@@ -1,5 +1,6 @@
 """Which functions do users call?
 
-One file each: `learn`, `score`, `apply`, `open` (table and read) and `route` (with attach and detach). This
-package joins learners, Spark, SQL and tables; `pilot` and `picture` build on it.
+One file each: `learn`, `score`, `apply` (and `learn_tables`, `score_tables`, `apply_tables`), `open` (table and read)
+and `route` (with attach and detach). This package joins learners, Spark, SQL and tables; `pilot` and `picture` build on
+it.
 """

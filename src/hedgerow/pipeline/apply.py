@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned import Learned
-from hedgerow.pipeline.several_tables import WHOLE, LearnedTables, check_targets, tables_in
+from hedgerow.pipeline.learned_tables import LearnedTables
+from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.session import in_own_session, is_remote
@@ -23,7 +23,7 @@ from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.rewrite import rewrite
 from hedgerow.tables.formats import LacksCapability
-from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
+from hedgerow.tables.items_to_index import items_to_index
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.replicas import replica_path
 from hedgerow.tables.parquet.write import create
@@ -33,160 +33,91 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@overload
-def apply(
-    spark: SparkSession, source: str | Mapping[str, Any], layout: LearnedTables, *args: Any, **options: Any
-) -> dict[str, ManagedTable]: ...
-@overload
+@in_own_session
 def apply(
     spark: SparkSession,
     source: str | Sequence[str] | DataFrame,
     layout: Layout | Learned,
-    *args: Any,
-    **options: Any,
-) -> ManagedTable: ...
-@in_own_session
-def apply(
-    spark: SparkSession,
-    source: str | Sequence[str] | DataFrame | Mapping[str, Any],
-    layout: Layout | Learned | LearnedTables,
     to: str | None = None,
+    options: WriteOptions = WriteOptions(),
     *,
     where: str | Sequence[str] | None = None,
-    retries: int = 0,
-    overwrite: bool = False,
-    max_block_rows: int | None = None,
-    sort_by: Sequence[str] | None = None,
-    options: Mapping[str, str] | None = None,
-    table: str | None = None,
     replica: str | None = None,
-    statistics: int = MAX_DESCRIBED_ITEMS,
-    others: Mapping[str, str] | None = None,
-) -> ManagedTable | dict[str, ManagedTable]:
+    overwrite: bool = False,
+) -> ManagedTable:
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
         to: the directory; without it the source has to be a Delta table. With `replica`, the table that gets one.
-        replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
+        options: the order of rows and the size of the index, among others; see `WriteOptions`.
         where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
-        retries: in place, how often to start again when others changed those files meanwhile.
-        overwrite: replace what is at `to`; without it an existing, non-empty target is refused.
-        max_block_rows: a block with more rows is written as several files.
-        sort_by: the order of rows inside a file, `()` for none; by default that of the curve where the layout follows
-            one, and the column that `learn` found best.
-        options: for Spark's Parquet writer, such as `{"compression": "zstd"}`.
-        statistics: how many expressions (their bounds) and conditions (their outcomes) the index holds beside plain
-            columns: first the layout's own, then those that occur in most queries.
-        others: where the tables are to which the layout's foreign keys lead, by name.
-
-    Several tables, by name or in one place as they were learned, are written to folders of their names in `to`; or in
-    place, but for those of one block.
+        replica: the name of a full copy of the table at `to` in this layout, which lies inside of that table.
+        overwrite: replace the table at `to`; without it an existing, non-empty target is refused.
     """
-    if isinstance(layout, LearnedTables) and isinstance(source, str):
-        found = tables_in(spark, source)
-        if not any(name in found for name in layout):
-            raise HedgerowError(f"{source} has no folder or table for any of {', '.join(layout)}")
-        source = {name: found[name] for name in layout if name in found}
-    if isinstance(layout, LearnedTables) or isinstance(source, Mapping):
-        if not (isinstance(layout, LearnedTables) and isinstance(source, Mapping)):
-            raise HedgerowError("several tables need the layouts of several tables, and the other way round")
-        if where is not None or sort_by is not None or replica is not None or table is not None:
-            raise HedgerowError("where=, sort_by=, replica= and table= are of one table: apply its layout by itself")
-        return _applied(
-            spark,
-            source,
-            layout,
-            to,
-            retries=retries,
-            overwrite=overwrite,
-            max_block_rows=max_block_rows,
-            options=options,
-            statistics=statistics,
-            others=others or {},
-        )
-    copy_of, place = None, to
-    if replica is not None:
-        if to is None:
-            raise HedgerowError("a replica belongs to a table that Hedgerow wrote: name that table with to=")
-        if is_delta(spark, to):
-            raise LacksCapability("replicas", to)
-        copy_of = ManagedTable.open(spark, to)
-        place = replica_path(copy_of.path, replica)
+    if isinstance(layout, LearnedTables):
+        raise LayoutError("these are the layouts of several tables: write them with apply_tables")
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
-    opened = open_source(spark, source, table or learned.table or None)
+    copied = _table_to_copy(spark, to) if replica is not None else None
+    opened = open_source(spark, source, learned.table or None)
+    _check_unchanged(spark, opened, learned)
+    plan = _plan(spark, opened, learned, options, where)
+    if to is None:
+        if not isinstance(source, str) or not is_delta(spark, source):
+            raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
+        if isinstance(learned.layout, OverlapLayout):
+            raise LacksCapability("overlap", opened.origin)
+        rewrite(spark, source, plan, options.retries)
+        return ManagedTable.open(spark, source)
+    place = to if copied is None or replica is None else replica_path(copied.path, replica)
+    if where is not None:
+        raise LacksCapability("rewrite of a part", place)
+    create(opened, plan, place, overwrite, None if copied is None else copied.state)
+    return ManagedTable.open(spark, place if copied is None else copied.path)
+
+
+def _table_to_copy(spark: SparkSession, to: str | None) -> ManagedTable:
+    """Return the table that gets a replica; HedgerowError if it cannot have one."""
+    if to is None:
+        raise HedgerowError("a replica belongs to a table that Hedgerow wrote: name that table with to=")
+    if is_delta(spark, to):
+        raise LacksCapability("replicas", to)
+    return ManagedTable.open(spark, to)
+
+
+def _check_unchanged(spark: SparkSession, opened: Source, learned: Learned) -> None:
+    """HedgerowError if a saved advice is about another state of the table."""
     state = learned.provenance.get("only_for")
     if state is not None and not is_remote(spark) and state != state_of(opened):
         raise HedgerowError(f"{opened.origin} has changed since this plan was made: advise again")
-    if statistics < 0:
-        raise LayoutError(f"statistics has to be at least 0, not {statistics}")
-    by_key = sort_by is None
+
+
+def _plan(
+    spark: SparkSession, opened: Source, learned: Learned, options: WriteOptions, where: str | Sequence[str] | None
+) -> Plan:
+    sort_by = options.sort_by
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
-    joins = _joins(spark, learned, opened, others or {})
-    provenance = {
+    writing = Writing(options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet))
+    items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, options.statistics)
+    joins = _joins(spark, learned, opened, options)
+    origin = {
         **learned.provenance,
         "source": opened.origin,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    described = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, statistics)
-    writing = Writing(at_least_one("max_block_rows", max_block_rows), tuple(sort_by), by_key, dict(options or {}))
-    plan = Plan(learned.layout, opened.name, learned.predicates, described, provenance, writing, joins, where)
-    if place is not None:
-        if where is not None:
-            raise LacksCapability("rewrite of a part", place)
-        create(opened, plan, place, overwrite, None if copy_of is None else copy_of.state)
-        return ManagedTable.open(spark, place if copy_of is None else copy_of.path)
-    if not isinstance(source, str) or not is_delta(spark, source):
-        raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
-    if isinstance(learned.layout, OverlapLayout):
-        raise LacksCapability("overlap", opened.origin)
-    rewrite(spark, source, plan, retries)
-    return ManagedTable.open(spark, source)
+    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where)
 
 
-def _applied(
-    spark: SparkSession,
-    sources: Mapping[str, Any],
-    learned: LearnedTables,
-    to: str | None,
-    others: Mapping[str, str],
-    **options: Any,
-) -> dict[str, ManagedTable]:
-    """Writes several tables, each after those to which its foreign keys lead."""
-    missing = [name for name in sources if name not in learned]
-    if missing or not sources:
-        raise HedgerowError(f"there is no layout of {', '.join(missing) or 'no table'}; there are {', '.join(learned)}")
-    places: dict[str, Any] = {**others, **sources}
-    if to is not None:
-        check_targets(spark, sources, to, others, bool(options["overwrite"]))
-    tables = {}
-    for name in learned.in_order():
-        if name not in sources:
-            continue
-        if to is None and learned[name].layout == WHOLE:
-            continue  # a table that stays as it is
-        tables[name] = apply(
-            spark,
-            sources[name],
-            learned[name],
-            None if to is None else f"{to.rstrip('/')}/{name}",
-            table=name,
-            others={other: place for other, place in places.items() if isinstance(place, str)},
-            **options,
-        )
-        places[name] = tables[name].path
-    return tables
-
-
-def _joins(spark: SparkSession, learned: Learned, source: Source, others: Mapping[str, str]) -> Joins:
-    """The joined rows that the layout speaks of; HedgerowError if a table is missing or a key does not fit."""
-    places = {name.lower(): place for name, place in others.items()}
+def _joins(spark: SparkSession, learned: Learned, source: Source, options: WriteOptions) -> Joins:
+    """Return the joined rows that the layout needs; HedgerowError if a table is missing or a key does not fit."""
+    places = {name.lower(): place for name, place in options.other_tables.items()}
     names = dict.fromkeys(step.other for joined in learned.joined for step in joined.steps)
     missing = [name for name in names if name.lower() not in places]
     if missing:
         raise HedgerowError(
-            f"the layout of {learned.table} looks at {missing[0]}: apply them together, or name its place with others="
+            f"the layout of {learned.table} depends on {missing[0]}: write both with apply_tables, or name its place "
+            "with options=WriteOptions(other_tables=...)"
         )
     joins = Joins(learned.joined, {name.lower(): open_source(spark, places[name.lower()], name) for name in names})
     joins.check(replace(source, name=learned.table or source.name))

@@ -1,8 +1,8 @@
-"""Chooses how large blocks are, where nobody asked for a size, by the seconds that queries take.
+"""Chooses the size of blocks, if the user did not, by the seconds of queries.
 
-Smaller blocks leave less to read, but there are more files to open. What a file costs beside a byte depends on where
-the table lies, and what is read of it on how many columns queries read; so seconds are measured there. What blocks of
-a size leave to read is told by a draft, learned for some of the queries from the sample alone.
+Smaller blocks leave less to read, but there are more files to open. The cost of a file beside that of a byte depends on
+where the table lies, and the bytes that are read on the columns of the queries; so seconds are measured there. A draft
+of the layout, learned for some of the queries from the sample only, shows what blocks of a size leave to read.
 """
 
 from __future__ import annotations
@@ -15,46 +15,48 @@ from hedgerow.core.learning.row_order import best_order, some_queries
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Scan, shape
 from hedgerow.pipeline.estimate_seconds import seconds_in
-from hedgerow.pipeline.learner_names import AUTO, SECONDS_OF, make_learner
-from hedgerow.pipeline.table_problem import How, TableProblem
+from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner
+from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.source import Source
 
 _QUERIES = 100
 _SECONDS = 5.0  # for a learner that searches as long as it may
 _NEARLY = 1.1  # times the least seconds: small files are many to keep, and estimates have errors
 
 
-def in_best_blocks(posed: TableProblem, speed: Speed | None) -> TableProblem:
-    """The problem with blocks in which queries, those to come too, are expected to be fastest.
+def in_best_blocks(table_problem: TableProblem, learner: NamedLearner, speed: Speed | None) -> TableProblem:
+    """Return the problem with the blocks in which queries, those to come too, are expected to be fastest.
 
     Of sizes that are nearly as fast as the fastest, the largest is taken. Without a speed, nothing is changed."""
-    sizes = posed.how.sizes(posed.source)
+    source = table_problem.source
+    sizes = table_problem.options.sizes(source)
     if speed is None or len(sizes) == 1:
-        return posed
-    learner = How.learner if posed.how.learner == AUTO else posed.how.learner
-    bound = {SECONDS_OF[learner]: _SECONDS} if learner in SECONDS_OF else {}
-    drafted = make_learner(learner, **{**posed.how.params, **bound})
-    with step(posed.source.frame.sparkSession, "choosing a size of blocks"):
-        draft, queries = _draft(posed)
-        seconds = [_seconds(posed, draft.with_block_rows(rows), queries, drafted, speed) for rows in sizes]
-    return posed.with_block_rows(next(r for r, s in zip(sizes, seconds, strict=True) if s <= _NEARLY * min(seconds)))
+        return table_problem
+    model = (NamedLearner(DEFAULT) if learner.name == AUTO else learner).limited_to(_SECONDS).make()
+    with step(source.frame.sparkSession, "choosing a size of blocks"):
+        draft, queries = _draft(table_problem)
+        seconds = [_seconds(source, draft.with_block_rows(rows), queries, model, speed) for rows in sizes]
+    best = next(r for r, s in zip(sizes, seconds, strict=True) if s <= _NEARLY * min(seconds))
+    return table_problem.with_block_rows(best)
 
 
-def _draft(posed: TableProblem) -> tuple[Problem, list[Query]]:
-    """A problem of some of the queries, and these: each reads the columns that the observed one of its shape reads."""
-    source, problem = posed.source, posed.problem
-    like = {shape(query.predicate(source.name)): query for query in posed.queries}
+def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:
+    """Return a problem of some queries, and these: each reads the columns that the observed one of its shape reads."""
+    source, problem = table_problem.source, table_problem.problem
+    by_shape = {shape(query.predicate(source.name)): query for query in table_problem.queries}
     queries = []
     for p, weight in some_queries(problem, _QUERIES):
-        query = like.get(shape(p), posed.queries[0])
+        query = by_shape.get(shape(p), table_problem.queries[0])
         queries.append(replace(query, scans=(Scan(source.name, p, query.columns(source.name)),), weight=weight))
     predicates, weights = tuple(q.scans[0].predicate for q in queries), tuple(q.weight for q in queries)
-    drawn = Problem.build(problem.sample, predicates, problem.block_rows, weights, posed.how.cuts, problem.seed)
+    cuts = table_problem.options.cuts
+    drawn = Problem.build(problem.sample, predicates, problem.block_rows, weights, cuts, problem.seed)
     return replace(drawn, observed_share=problem.observed_share), queries
 
 
-def _seconds(posed: TableProblem, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
-    """The mean seconds of the draft's queries; infinite, if they cannot be told."""
+def _seconds(source: Source, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
+    """Return the mean seconds of the draft's queries; infinity if they cannot be estimated."""
     layout = learner.fit(draft)
-    found = seconds_in(posed.source, queries, layout, best_order(layout, draft), draft.sample, speed)
-    return float("inf") if found is None else found.then
+    seconds = seconds_in(source, queries, layout, best_order(layout, draft), draft.sample, speed)
+    return float("inf") if seconds is None else seconds.then

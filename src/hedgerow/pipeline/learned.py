@@ -72,7 +72,7 @@ class Learned:
 
     @staticmethod
     def from_json(value: str) -> Learned:
-        """Reads the text of `to_json`; FormatError for any other."""
+        """Read the text of `to_json`; FormatError for any other."""
         try:
             saved = json.loads(value)
             if saved["hedgerow_learned"] > LEARNED_FORMAT:
@@ -93,15 +93,15 @@ class Learned:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:
-        written(path, self.to_json())
+        write_text(path, self.to_json())
 
     @staticmethod
     def load(path: str | Path) -> Learned:
         return Learned.from_json(read_text(path))
 
 
-def written(path: str | Path, text: str) -> None:
-    """Writes the text of a layout; HedgerowError if that fails."""
+def write_text(path: str | Path, text: str) -> None:
+    """Write the text of a layout; HedgerowError if that fails."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -109,7 +109,7 @@ def written(path: str | Path, text: str) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """Reads the text of a layout; HedgerowError if that fails."""
+    """Read the text of a layout; HedgerowError if that fails."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:

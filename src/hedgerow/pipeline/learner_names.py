@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hedgerow.core.errors import LayoutError
@@ -17,6 +18,7 @@ from hedgerow.learners.zorder.hilbert import Hilbert
 from hedgerow.learners.zorder.range import Range
 from hedgerow.learners.zorder.zorder import ZOrder
 from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
+from hedgerow.pipeline.learn_options import LearnOptions
 
 LEARNERS: dict[str, Callable[..., Learner]] = {
     "random": Random,
@@ -27,16 +29,36 @@ LEARNERS: dict[str, Callable[..., Learner]] = {
     "qdtree": QdTree,
     "bottom_up": BottomUp,
     "sop_zorder": SopZOrder,
-    "mto": QdTree,  # on rows that have the columns of joined tables too
+    "mto": QdTree,  # on joined rows
     "pando": Pando,
     "woodblock": Woodblock,
 }
-AUTO = "auto"  # no learner, but the best of all
-SECONDS_OF = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}  # of those that search as long as they may
-OF_SEVERAL_TABLES = ("mto", "pando")  # these look at joined rows, if they learn from several tables
+AUTO = "auto"  # tries all learners and takes the best layout
+DEFAULT = "qdtree"
+SECONDS_OF = {"woodblock": "budget_seconds", "zorder_learned": "seconds"}  # parameters that limit the time of a search
+OF_SEVERAL_TABLES = ("mto", "pando")  # these use joined rows if they learn from several tables
+
+
+@dataclass(frozen=True)
+class NamedLearner:
+    """A learner's name, with parameters; `title`: its name for people."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+
+    def make(self, **more: Any) -> Learner:
+        """Return the learner; LayoutError if there is none with this name and these parameters."""
+        return make_learner(self.name, **{**self.params, **more})
+
+    def limited_to(self, seconds: float) -> NamedLearner:
+        """Return the same learner, with less time if it searches as long as it may."""
+        limit = {SECONDS_OF[self.name]: seconds} if self.name in SECONDS_OF else {}
+        return replace(self, params={**self.params, **limit})
 
 
 def make_learner(name: str, **params: Any) -> Learner:
+    """Return a learner; LayoutError if there is none with this name and these parameters."""
     if name not in LEARNERS:
         raise LayoutError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}")
     columns = params.get("columns", ())
@@ -44,4 +66,12 @@ def make_learner(name: str, **params: Any) -> Learner:
     try:
         return LEARNERS[name](**params)
     except TypeError as error:
-        raise LayoutError(f"the learner {name} does not take these parameters: {error}") from error
+        raise wrong_params(name, params, str(error)) from error
+
+
+def wrong_params(name: str, params: Iterable[str], reason: str) -> LayoutError:
+    """Return the error for parameters that a learner does not take."""
+    options = [field.name for field in fields(LearnOptions) if field.name in params]
+    if options:
+        return LayoutError(f"{options[0]} is no parameter of a learner: pass options=LearnOptions({options[0]}=...)")
+    return LayoutError(f"the learner {name} does not take these parameters: {reason}")

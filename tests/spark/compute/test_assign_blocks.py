@@ -17,6 +17,8 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.zorder.zorder_learned import interleaved
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
+from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
@@ -70,7 +72,7 @@ def test_a_column_of_another_type_is_refused(spark: SparkSession) -> None:
 def test_rows_of_a_file_follow_the_curve(spark: SparkSession, source: str, learner: str, tmp_path: Path) -> None:
     """So that Parquet's own bounds of a row group are narrow; unless another order is asked for."""
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 30)])
-    learned = learn(spark, source, workload, learner=learner, block_rows=400)
+    learned = learn(spark, source, workload, learner, LearnOptions(block_rows=400))
     assert isinstance(learned.layout, CurveLayout)
     assert learned.layout.key_sql() is not None
 
@@ -87,7 +89,7 @@ def test_rows_of_a_file_follow_the_curve(spark: SparkSession, source: str, learn
     followed = in_order(apply(spark, source, learned, str(tmp_path / "followed")))
     assert len(followed) > 2
     assert all(followed)
-    assert not all(in_order(apply(spark, source, learned, str(tmp_path / "by_id"), sort_by=["id"])))
+    assert not all(in_order(apply(spark, source, learned, str(tmp_path / "by_id"), WriteOptions(sort_by=["id"]))))
 
 
 def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -59,7 +59,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"))
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
-    learned = hr.learn(spark, source, workload, block_rows=700, sample_rows=5_000)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=700, sample_rows=5_000))
     path = str(tmp_path_factory.mktemp("ours") / "events")
     hr.apply(spark, source, learned, path)
     spark.sql(f"CREATE TABLE attached_p USING parquet LOCATION '{path}'")
@@ -216,7 +216,9 @@ def test_the_hour_that_comes_twice(attached: SparkSession, tmp_path: Path) -> No
         "id AS number", "TIMESTAMP_LTZ '2024-11-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, 0, id) AS ts"
     )
     workload = hr.Workload.from_sql(["SELECT * FROM t WHERE ts < '2024-11-02'"])
-    learned = hr.learn(attached, rows, workload, "range", 10, 4000, columns=["ts"], table="t")
+    learned = hr.learn(
+        attached, rows, workload, "range", hr.LearnOptions(block_rows=10, sample_rows=4000), columns=["ts"], table="t"
+    )
     path = hr.apply(attached, rows, learned, str(tmp_path / "t")).path
     with set_to(attached, session__timeZone="America/New_York"):
         for minutes in (3210, 3269, 3270):  # around 05:30 and 06:30 in UTC

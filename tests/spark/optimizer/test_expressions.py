@@ -63,7 +63,14 @@ def learned(spark: SparkSession, source: str) -> Learned:
     asked = [*FIXED * 6, *[YOURS] * 6, *addresses(1, 12)]
     workload = hr.Workload.from_sql([f"SELECT * FROM notes WHERE {c}" for c in asked])
     with pytest.warns(hr.HedgerowWarning, match=r"(?i)functions of your own.*loud\(type\)"):
-        return hr.learn(spark, source, workload, "sop_zorder", BLOCK_ROWS, ROWS, table="notes")
+        return hr.learn(
+            spark,
+            source,
+            workload,
+            "sop_zorder",
+            hr.LearnOptions(block_rows=BLOCK_ROWS, sample_rows=ROWS),
+            table="notes",
+        )
 
 
 @pytest.mark.long
@@ -118,21 +125,21 @@ def test_parquet(spark: SparkSession, source: str, learned: Learned, tmp_path: P
 def test_delta(delta: SparkSession, source: str, learned: Learned, tmp_path: Path) -> None:
     path = str(tmp_path / "notes")
     delta.read.parquet(source).repartition(3).write.format("delta").save(path)
-    check(delta, hr.apply(delta, path, learned, table="notes"), delta.read.parquet(source))
+    check(delta, hr.apply(delta, path, learned), delta.read.parquet(source))
 
 
 @pytest.mark.long
 def test_how_much_the_index_holds(spark: SparkSession, source: str, learned: Learned, tmp_path: Path) -> None:
     """Without more statistics columns alone prune; with one, the condition that comes first."""
-    plain = hr.apply(spark, source, learned, str(tmp_path / "none"), statistics=0)
+    plain = hr.apply(spark, source, learned, str(tmp_path / "none"), hr.WriteOptions(statistics=0))
     every = len(plain.files())
     assert [len(plain.files(where=c)) for c in FIXED] == [every] * 4
     assert len(plain.files(where=addresses(2, 1)[0])) < every
     assert plain.read(where=FIXED[0]).count() == spark.read.parquet(source).where(FIXED[0]).count()
-    one = hr.apply(spark, source, learned, str(tmp_path / "one"), statistics=1)
+    one = hr.apply(spark, source, learned, str(tmp_path / "one"), hr.WriteOptions(statistics=1))
     assert sum(len(one.files(where=c)) < every for c in FIXED) == 1
     with pytest.raises(hr.HedgerowError, match="at least 0"):
-        hr.apply(spark, source, learned, str(tmp_path / "less"), statistics=-1)
+        hr.apply(spark, source, learned, str(tmp_path / "less"), hr.WriteOptions(statistics=-1))
 
 
 @pytest.mark.long
@@ -141,7 +148,13 @@ def test_conditions_that_were_not_for_grouping(spark: SparkSession, source: str,
     both = "ip < 20000 AND type = 3"
     asked = [f"SELECT * FROM notes WHERE {c}" for c in (*FIXED, both, both, "ip > 900000")]
     learned = hr.learn(
-        spark, source, hr.Workload.from_sql(asked), "range", 40, ROWS, table="notes", columns=["ip"], recurrence=1
+        spark,
+        source,
+        hr.Workload.from_sql(asked),
+        "range",
+        hr.LearnOptions(block_rows=40, sample_rows=ROWS, recurrence=1),
+        table="notes",
+        columns=["ip"],
     )
     table = hr.apply(spark, source, learned, str(tmp_path / "notes"))
     held = set(table.newest.stored_index.blocks.conditions)

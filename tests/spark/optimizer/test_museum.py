@@ -181,14 +181,16 @@ def laid(sessions: tuple[SparkSession, SparkSession], tmp_path_factory: pytest.T
     source = str(folder / "museum")
     spark.range(ROWS).selectExpr(*COLUMNS).coalesce(1).write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM museum WHERE {c}" for c in ASKED])
-    learned = hr.learn(spark, source, workload, "range", ROWS // FILES, ROWS, columns=["id"])
+    learned = hr.learn(
+        spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES, sample_rows=ROWS), columns=["id"]
+    )
     truth = f"parquet.`{source}`"
-    table = hr.apply(spark, source, learned, str(folder / "parquet"), options=PAGES)
+    table = hr.apply(spark, source, learned, str(folder / "parquet"), hr.WriteOptions(parquet=PAGES))
     found = [Shown(spark, attached, f"parquet.`{folder}/parquet`", truth, table)]
     if has_delta(spark):
         path = str(folder / "delta")
         spark.read.parquet(source).write.format("delta").save(path)
-        found.append(Shown(spark, attached, f"delta.`{path}`", truth, hr.apply(spark, path, learned, table="museum")))
+        found.append(Shown(spark, attached, f"delta.`{path}`", truth, hr.apply(spark, path, learned)))
     assert all(len(spark.table(shown.name).inputFiles()) == FILES for shown in found)
     return found
 
@@ -216,7 +218,9 @@ def changed(sessions: tuple[SparkSession, SparkSession]) -> Iterator[Shown]:
     workload = hr.Workload.from_sql(
         [f"SELECT * FROM museum_changed WHERE {c}" for c in ("a < 5", "b < 5005", "id < 5")]
     )
-    learned = hr.learn(spark, "museum_changed", workload, "range", 100, 400, columns=["id"])
+    learned = hr.learn(
+        spark, "museum_changed", workload, "range", hr.LearnOptions(block_rows=100, sample_rows=400), columns=["id"]
+    )
     hr.apply(spark, "museum_changed", learned)
     spark.sql("ALTER TABLE museum_changed ADD COLUMN extra INT")
     spark.sql("INSERT INTO museum_changed SELECT id, id, id + 5000, IF(id % 2 = 0, id, NULL) FROM range(400, 450)")
@@ -628,7 +632,9 @@ def test_old_calendar(
     ):
         spark.range(400).selectExpr(*columns).coalesce(1).write.parquet(f"{folder}/ages")
         workload = hr.Workload.from_sql(["SELECT * FROM ages WHERE day < '1001-02-01' AND ts IS NULL"])
-        learned = hr.learn(spark, f"{folder}/ages", workload, "range", 100, 400, columns=["id"])
+        learned = hr.learn(
+            spark, f"{folder}/ages", workload, "range", hr.LearnOptions(block_rows=100, sample_rows=400), columns=["id"]
+        )
         table = hr.apply(spark, f"{folder}/ages", learned, f"{folder}/laid")
     Shown(spark, attached, f"parquet.`{folder}/laid`", f"parquet.`{folder}/ages`", table).check(
         [

@@ -31,7 +31,7 @@ spark = (
 folder = sys.argv[1]
 source = write_events(spark, f"{folder}/events.parquet", 50_000)
 workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 15)])
-learned = hr.learn(spark, source, workload, block_rows=2_000, sample_rows=10_000)
+learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=2_000, sample_rows=10_000))
 table = hr.apply(spark, source, learned, f"{folder}/ours/events")
 verified = table.verify()
 asked = ["number < 50", "word LIKE '%c%' AND month(day) = 3", "length(replace(word, 'a', '')) = 3 OR flag"]

@@ -35,7 +35,7 @@ def test_failed_analysis_is_not_logged(spark: SparkSession, tmp_path: Path) -> N
         logger.addHandler(listing)
     try:
         with pytest.warns(hr.HedgerowWarning, match=r"cannot be evaluated|left out"):
-            learned = hr.learn(spark, str(tmp_path / "t"), workload, block_rows=10, table="t")
+            learned = hr.learn(spark, str(tmp_path / "t"), workload, options=hr.LearnOptions(block_rows=10), table="t")
         hr.apply(spark, str(tmp_path / "t"), learned, str(tmp_path / "out"))
         assert not records
         with pytest.raises(AnalysisException):

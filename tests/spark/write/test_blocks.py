@@ -26,7 +26,7 @@ def test_zeros(spark: SparkSession, tmp_path: Path, kind: str, request: pytest.F
     source, to = str(tmp_path / "odds"), str(tmp_path / "to") if kind == "parquet" else None
     spark.range(ROWS).selectExpr(*COLUMNS).coalesce(1).write.format(kind).save(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM odds WHERE {c}" for c in ("id < 500", "odd = 3")])
-    learned = hr.learn(spark, source, workload, "range", 500, columns=["id"], table="odds")
+    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="odds")
     table = hr.apply(spark, source, learned, to)
     table = table.append(
         spark.range(3).selectExpr("id", "-0.0D AS odd", "0F AS small", "named_struct('x', -0.0D) AS parts")

@@ -93,7 +93,8 @@ def test_appended_rows_lack_columns(delta: SparkSession, tmp_path: Path, learner
     delta.sql(f"INSERT INTO delta.`{path}` (number) {numbers.format(0, 400)}")
     asked = ["tens = 5", "tens < 3 AND own > 50", "own BETWEEN 30 AND 60", "`a mark` = 'new'", "note IS NULL"]
     workload = hr.Workload.from_sql([f"SELECT * FROM made WHERE {c}" for c in asked])
-    table = hr.apply(delta, path, hr.learn(delta, path, workload, learner, 50), sort_by=["own", "tens"])
+    learned = hr.learn(delta, path, workload, learner, hr.LearnOptions(block_rows=50))
+    table = hr.apply(delta, path, learned, options=hr.WriteOptions(sort_by=["own", "tens"]))
     table.append(delta.sql(numbers.format(400, 440)))
     table.append(delta.sql(numbers.format(440, 480)).withColumn("TENS", f.expr("CAST(number / 50 AS INT)")))
     found = now(delta, path)

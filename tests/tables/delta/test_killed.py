@@ -39,7 +39,15 @@ def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:
     path = write(spark, str(folder / "things"))
     before = answer(now(spark, path))
     workload = hr.Workload.from_sql("SELECT * FROM things WHERE number < 100")
-    learned = hr.learn(spark, path, workload, "range", 250, ROWS, columns=["number"], table="things")
+    learned = hr.learn(
+        spark,
+        path,
+        workload,
+        "range",
+        hr.LearnOptions(block_rows=250, sample_rows=ROWS),
+        columns=["number"],
+        table="things",
+    )
     learned.save(folder / "layout.json")
     ended = 0
     for after in moments:

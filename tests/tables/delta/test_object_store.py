@@ -33,7 +33,7 @@ def now():
 rows(0, 100_000).repartition(10).write.format("delta").save(path)
 before = now()
 workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(0, 70, 2)])
-learned = counted("learn", lambda: hr.learn(spark, path, workload, "qdtree", 2500, table="t"))
+learned = counted("learn", lambda: hr.learn(spark, path, workload, "qdtree", hr.LearnOptions(block_rows=2500), table="t"))
 counted("apply", lambda: hr.apply(spark, path, learned, table="t"))
 table = counted("table", lambda: hr.table(spark, path))
 found["files"] = len(table.files())

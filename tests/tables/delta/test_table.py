@@ -285,7 +285,9 @@ def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
     one_sentence(lambda: by_number(delta, clustered, ["number < 5"]), "liquid clustering")
     odd = write(delta, str(tmp_path / "odd"), feature__icebergCompatV1="supported", columnMapping__mode="name")
     one_sentence(lambda: by_number(delta, odd), "the Delta feature icebergCompatV1, which Hedgerow does not know")
-    one_sentence(lambda: by_number(delta, path, options={"bloom": "x"}), "writer takes compression")
+    one_sentence(
+        lambda: by_number(delta, path, options=hr.WriteOptions(parquet={"bloom": "x"})), "writer takes compression"
+    )
     one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
     one_sentence(lambda: hr.apply(delta, now(delta, path), by_number(delta, path).layout), "name a place for")
     one_sentence(lambda: hr.table(delta, path).read(version=99), "version 99")
@@ -359,7 +361,7 @@ def test_a_conflict_that_is_tried_again(
     delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     meanwhile(lambda: delta.sql(f"DELETE FROM delta.`{path}` WHERE number < 50").collect())
-    table = by_number(delta, path, retries=1)
+    table = by_number(delta, path, options=hr.WriteOptions(retries=1))
     assert table.verify()["rows_compared"] == ROWS - 50
     assert check(delta, table) > FILES
 

@@ -41,7 +41,7 @@ def test_no_append_is_lost(delta: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     delta.range(100).selectExpr("id", "id % 7 AS v").write.format("delta").save(path)
     workload = hr.Workload.from_sql("SELECT * FROM t WHERE id < 10")
-    hr.apply(delta, path, hr.learn(delta, path, workload, "range", 20, table="t"))
+    hr.apply(delta, path, hr.learn(delta, path, workload, "range", hr.LearnOptions(block_rows=20), table="t"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment()}
     writers = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, path, str(start), str(APPENDS)], **pipes)

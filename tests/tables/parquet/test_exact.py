@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"))
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
-    learned = hr.learn(spark, source, workload, block_rows=700, sample_rows=5_000)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=700, sample_rows=5_000))
     table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"))
     kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
     spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
@@ -97,7 +97,7 @@ def lines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tpch.generate(tmp_path_factory.mktemp("tpch"))
     source, r = str(folder / "lineitem"), random.Random(1)
     workload = hr.Workload.from_sql([f"SELECT * FROM lineitem WHERE {tpch.condition(r)}" for _ in range(60)])
-    learned = hr.learn(spark, source, workload, block_rows=20_000, sample_rows=50_000)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=20_000, sample_rows=50_000))
     table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "lineitem"))
     forget(spark)
     spark.read.parquet(str(folder / "orders")).createOrReplaceTempView("orders")

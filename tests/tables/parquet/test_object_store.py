@@ -43,7 +43,7 @@ def one_sentence(name, work):
 
 rows(0, 100_000).repartition(10).write.parquet("s3a://lake/source")
 workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(0, 70, 2)])
-learned = counted("learn", lambda: hr.learn(spark, "s3a://lake/source", workload, "qdtree", 2500, table="t"))
+learned = counted("learn", lambda: hr.learn(spark, "s3a://lake/source", workload, "qdtree", hr.LearnOptions(block_rows=2500), table="t"))
 counted("apply", lambda: hr.apply(spark, "s3a://lake/source", learned, to))
 table = counted("table", lambda: hr.table(spark, to))
 found["files"] = len(table.known)
@@ -95,7 +95,7 @@ except hr.HedgerowError as error:
 if table is None:
     rows(0, 2000).write.mode("overwrite").parquet("s3a://lake/source")
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(7)])
-    learned = hr.learn(spark, "s3a://lake/source", workload, "range", 250, columns=["v"], table="t")
+    learned = hr.learn(spark, "s3a://lake/source", workload, "range", hr.LearnOptions(block_rows=250), columns=["v"], table="t")
     print(json.dumps("nothing yet"), flush=True)
     print("begins", flush=True)
     hr.apply(spark, "s3a://lake/source", learned, to)

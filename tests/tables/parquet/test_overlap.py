@@ -62,7 +62,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ManagedTable:
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
-    learned = hr.learn(spark, source, workload, block_rows=N, overlap=True)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=N), overlap=True)
     assert isinstance(learned.layout, OverlapLayout)
     assert hr.score(spark, source, workload, learned, exact=True).rows_read == pytest.approx((N + 3) / (4 * N + 3))
     return hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "arms"))
@@ -254,13 +254,17 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
 def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=6_000)
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
-    learned = hr.learn(spark, source, workload, "qdtree", 400, 6_000, overlap=True)
+    learned = hr.learn(
+        spark, source, workload, "qdtree", hr.LearnOptions(block_rows=400, sample_rows=6_000), overlap=True
+    )
     assert isinstance(learned.layout, OverlapLayout)
     # Copies where nobody would make them, of large cells too, so that there is much to choose from.
     r, home = Random(1), learned.layout.home
     copies = tuple(tuple(b for b in range(max(home) + 1) if b != h and r.random() < 0.2) for h in home)
     learned = replace(learned, layout=replace(learned.layout, copies=copies))
-    table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"), max_block_rows=500)
+    table = hr.apply(
+        spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"), hr.WriteOptions(max_block_rows=500)
+    )
     assert table.describe()["copied_rows"] > 0
     kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
     spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
@@ -298,7 +302,7 @@ def test_other_settings(events: World) -> None:
 def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ManagedTable, tmp_path: Path) -> None:
     """The table is sorted, its replica overlaps; an append goes to both."""
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
-    sorted_ = hr.learn(spark, source, workload, "range", 200, columns=["z"])
+    sorted_ = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=200), columns=["z"])
     hr.apply(spark, source, sorted_, str(tmp_path / "arms"))
     table = hr.apply(spark, source, made.layout, str(tmp_path / "arms"), replica="second")
     table = table.append(spark.read.parquet(source).where("z > 1000"))
@@ -313,7 +317,7 @@ def test_what_is_refused(spark: SparkSession, source: str, tmp_path: Path) -> No
     spark.udf.register("near_five", lambda v: abs(v - 5) < 0.1, "boolean")
     asked = [f"{a} AND near_five({b})" for a, b in (("x < 6", "y"), ("x >= 4", "y"), ("y < 6", "x"), ("y >= 4", "x"))]
     workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in asked])
-    learned = hr.learn(spark, source, workload, block_rows=200, overlap=True)
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=200), overlap=True)
     layout = OverlapLayout(TreeLayout(learned.predicates[:1], ((0, ~0, ~1),)), (0, 1), ((1,), ()))
     with pytest.raises(hr.HedgerowError, match="functions of your own"):
         hr.apply(spark, source, replace(learned, layout=layout), str(tmp_path / "arms"))

@@ -49,7 +49,7 @@ if not layouts[1].exists():
     spark.range(3000).selectExpr("id", "id % 7 AS v").write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(7)])
     for column, place in zip(["v", "id"], layouts):
-        hr.learn(spark, source, workload, "range", 400, columns=[column], table="t").save(place)
+        hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=400), columns=[column], table="t").save(place)
 learned, second = map(hr.Learned.load, layouts)
 try:
     table = hr.table(spark, to)
@@ -86,7 +86,7 @@ def test_a_table_on_a_disk(spark: SparkSession, tmp_path: Path) -> None:
         rows = spark.range(i * ROWS, (2 * i + 1) * ROWS).selectExpr("id", "id % 7 AS v")
         rows.repartition(3).write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(7)])
-    learned = hr.learn(spark, sources[0], workload, "range", 400, columns=["v"], table="t")
+    learned = hr.learn(spark, sources[0], workload, "range", hr.LearnOptions(block_rows=400), columns=["v"], table="t")
     learned.save(tmp_path / "layout.json")
     expected = [answer(spark.read.parquet(source)) for source in sources]
     hr.apply(spark, sources[0], learned, str(to))

@@ -33,10 +33,17 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Z-ordered by what is filtered most; the second a tree for the rest."""
     source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=6_000)
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
-    first = hr.learn(spark, source, workload, "zorder", 300, 3_000)
+    first = hr.learn(spark, source, workload, "zorder", hr.LearnOptions(block_rows=300, sample_rows=3_000))
     table = hr.apply(spark, source, first, str(tmp_path_factory.mktemp("ours") / "events"))
     alone = table.score(workload)
-    second = hr.learn(spark, source, workload, "qdtree", 300, 3_000, given=[table], recurrence=1)
+    second = hr.learn(
+        spark,
+        source,
+        workload,
+        "qdtree",
+        hr.LearnOptions(block_rows=300, sample_rows=3_000, recurrence=1),
+        given=[table],
+    )
     told = second.provenance["given"]
     assert told["together"] <= told["alone"] == pytest.approx(alone.rows_read)
     table = hr.apply(spark, source, second, table.path, replica="second")
@@ -93,9 +100,13 @@ ASKED = ["id < 100", "price < 5", "price = 7 OR id = 7"]
 def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ManagedTable]:
     source = write_things(spark, str(tmp_path_factory.mktemp("plain") / "things.parquet"))
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
-    first = hr.learn(spark, source, workload, "range", 250, ROWS, columns=["id"])
+    first = hr.learn(
+        spark, source, workload, "range", hr.LearnOptions(block_rows=250, sample_rows=ROWS), columns=["id"]
+    )
     table = hr.apply(spark, source, first, str(tmp_path_factory.mktemp("made") / "things"))
-    second = hr.learn(spark, source, workload, "range", 250, ROWS, given=[table.path])
+    second = hr.learn(
+        spark, source, workload, "range", hr.LearnOptions(block_rows=250, sample_rows=ROWS), given=[table.path]
+    )
     return source, hr.apply(spark, table.path, second, table.path, replica="second")
 
 
@@ -220,7 +231,7 @@ def test_files_changed_by_others(made: tuple[str, ManagedTable], pair: ManagedTa
 
 def test_overwritten(spark: SparkSession, made: tuple[str, ManagedTable], pair: ManagedTable) -> None:
     half = spark.read.parquet(made[0]).where("id < 1000")
-    fresh = hr.apply(spark, half, pair.layout, pair.path, overwrite=True, table="things")
+    fresh = hr.apply(spark, half, pair.layout, pair.path, overwrite=True)
     assert (fresh.replicas, fresh.read("price < 5").count()) == ({}, 50)
     assert not any(INSIDE in n for n in fresh.files("price < 5"))
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.cli import app as shared_by_commands
 from hedgerow.cli.commands import app
-from hedgerow.pipeline.several_tables import LearnedTables
+from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.spark.storage.delta_log import has_delta
 from hedgerow.tables.query_log import QueryLog
 from tests.support.folder_contents import ROWS, contents, outside, write_kinds
@@ -54,7 +54,8 @@ def refused(spark: SparkSession, lake: Path, learned: hr.Learned) -> Callable[..
     def expect(words: str, to: str | Path, source: Any = None, layout: Any = learned, **how: Any) -> None:
         before = contents(lake.parent)
         with pytest.raises(hr.HedgerowError, match=words) as error:
-            hr.apply(spark, source or str(lake.parent / "source"), layout, str(to), **{"overwrite": True, **how})
+            write = hr.apply_tables if isinstance(layout, LearnedTables) else hr.apply
+            write(spark, source or str(lake.parent / "source"), layout, str(to), **{"overwrite": True, **how})
         assert "\n" not in str(error.value)
         assert contents(lake.parent) == before
 
@@ -214,7 +215,7 @@ def test_several_tables(spark: SparkSession, refused: Callable[..., None], lake:
     refused("would lie in one place", lake, both("new", "plain"), layouts)
     (lake / "new").unlink()
     before = contents(lake)
-    hr.apply(spark, both("new", "plain"), layouts, str(lake), overwrite=True)
+    hr.apply_tables(spark, both("new", "plain"), layouts, str(lake), overwrite=True)
     assert outside(outside(contents(lake), "new"), "plain") == outside(before, "plain")
     assert {n: hr.table(spark, str(lake / n)).verify()["rows"] for n in ("new", "plain")} == {
         "new": ROWS,

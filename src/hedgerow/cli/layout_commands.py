@@ -1,0 +1,228 @@
+"""The sub-commands that lay tables out: `learn`, `advise`, `score` and `apply`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import hedgerow
+from hedgerow.cli.advice import show_advice, show_each
+from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, spark_of
+from hedgerow.cli.flags import AdviseFlags, LearnerOption, LearnFlags, NewLayoutFlags, TableOption, WriteFlags
+from hedgerow.cli.learner_params import learner_params
+from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
+from hedgerow.core.errors import HedgerowError
+
+if TYPE_CHECKING:
+    from hedgerow.pipeline.learned import Learned
+    from hedgerow.pipeline.learned_tables import LearnedTables
+
+
+def learn(
+    ctx: typer.Context,
+    source: SourceArgument,
+    workload: WorkloadArgument,
+    out: Annotated[Path, typer.Option(help="Where the layout is written.")],
+    flags: LearnFlags,
+    learner: LearnerOption = "qdtree",
+    as_json: JsonOption = False,
+) -> None:
+    """Learn from WORKLOAD how to group the rows of SOURCE.
+
+    With --learner mto, SOURCE is a directory with a folder for each table, or a database: queries may join them.
+    """
+    params = learner_params(learner, flags.param or ())
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    if not out.absolute().parent.is_dir():  # not after an hour of learning
+        raise HedgerowError(f"the layout cannot be written to {out}: there is no such directory")
+    if out.is_dir():
+        raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
+    options, keys = flags.options(), flags.keys()
+    is_several = learner == "mto" or bool(keys or flags.steps)
+    if is_several and (flags.table or flags.given):
+        raise HedgerowError("--table and --given are for one table, but --learner mto, --key and --steps for several")
+    output = Output(as_json)
+    with spark_of(ctx) as spark:
+        queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
+        if is_several:
+            layouts = hedgerow.learn_tables(
+                spark, source, queries, learner, options, keys=keys, steps=flags.steps, **params
+            )
+        else:
+            learned = hedgerow.learn(
+                spark, source, queries, learner, options, table=flags.table, given=flags.given or (), **params
+            )
+    if is_several:
+        layouts.save(out)
+        _answer_tables(layouts, out, output)
+    else:
+        learned.save(out)
+        _answer_learned(learned, out, output)
+
+
+def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
+    """Print the facts of one table's layout."""
+    made, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
+    document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
+    document |= {"sort_by": learned.sort_by, **learned.seconds()}
+    output.answer(
+        {**document, **made, "warnings": list(learned.warnings)},
+        {
+            "layout": str(out),
+            "table": learned.table,
+            "kind": f"{kind}, by {made['learner']}",
+            "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
+            "sorted by": learned.sort_by,
+            "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
+            "reasons": "\n".join(made.get("reasons", ())) or None,
+            "rows read": paired_share(made.get("given")),
+            "seconds": None if learned.estimate is None else str(learned.estimate),
+        },
+    )
+
+
+def _answer_tables(layouts: LearnedTables, out: Path, output: Output) -> None:
+    """Print the facts of several tables' layouts."""
+    tables = {
+        name: {"kind": learned.layout.kind, "blocks": learned.blocks, "queries": len(learned.predicates)}
+        for name, learned in layouts.items()
+    }
+    keys = list(map(str, layouts.references))
+    blocks = {name: f"{table['blocks']:,} block{'' if table['blocks'] == 1 else 's'}" for name, table in tables.items()}
+    output.answer(
+        {"layout": str(out), "tables": tables, "keys": keys},
+        {"layout": str(out), **blocks, "keys": "\n".join(keys) or None},
+    )
+
+
+def advise(
+    ctx: typer.Context,
+    source: SourceArgument,
+    flags: AdviseFlags,
+    workload: WorkloadArgument = Path("log"),
+    table: TableOption = None,
+    save: Annotated[Path | None, typer.Option(help="Write the best layout here, for apply.")] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="SOURCE is a directory of tables, or a database: advise on each.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten.
+
+    A plan that --save wrote is refused by apply once SOURCE has changed.
+    """
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    learners, options, output = flags.learner or None, flags.options(), Output(as_json)
+    if each:
+        if queries is None or flags.columns or table or save:
+            raise HedgerowError("--each takes a file of queries, but not --columns, --table or --save")
+        with spark_of(ctx) as spark:
+            show_each(
+                hedgerow.advise_each(spark, source, queries, learners, options=options, budget=flags.budget), output
+            )
+        return
+    with spark_of(ctx) as spark:
+        queries = hedgerow.logged(spark, source, table) if queries is None else queries
+        advice = hedgerow.advise(
+            spark, source, queries, learners, flags.designs(), options, budget=flags.budget, table=table
+        )
+    show_advice(advice, output)
+    if save is not None:
+        advice.save(save)
+        Output.line("note", f"the plan of {advice.proposals[0].name} is in {save}")
+
+
+def score(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A table that apply wrote; with --layout any.")],
+    workload: WorkloadArgument,
+    layout: Annotated[Path | None, typer.Option(help="What if SOURCE had this layout? Nothing is written.")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="With --layout: from all rows, not from a sample.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what WORKLOAD reads of a table, or would read of one.
+
+    Without --layout the answer is exact, and comes from the index alone.
+    """
+    queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
+    from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
+
+    layouts = None if layout is None else load_layouts(layout)
+    with spark_of(ctx) as spark:
+        queries = hedgerow.logged(spark, source) if queries is None else queries
+        if isinstance(layouts, LearnedTables):
+            scores = hedgerow.score_tables(spark, source, queries, layouts, exact=exact)
+            facts = {
+                name: f"{share(one.rows_read)} of rows read, {len(one.queries):,} queries"
+                for name, one in scores.items()
+            }
+            Output(as_json).answer({name: json.loads(one.to_json()) for name, one in scores.items()}, facts)
+            return
+        if layouts is None:
+            result = hedgerow.table(spark, source).score(queries)
+        else:
+            result = hedgerow.score(spark, source, queries, layouts, exact=exact)
+    Output(as_json).answer(
+        json.loads(result.to_json()),
+        {
+            "rows read": share(result.rows_read),
+            "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
+            "bytes read": share(result.bytes_read),
+            "rows that match": None if result.selectivity is None else share(result.selectivity),
+            "seconds a query": seconds_shown(result.seconds, result.seconds_now),
+            "queries": f"{len(result.queries):>6,}",
+        },
+    )
+
+
+def apply(
+    ctx: typer.Context,
+    source: SourceArgument,
+    learning: NewLayoutFlags,
+    writing: WriteFlags,
+    layout: Annotated[Path | None, typer.Argument(help="What learn or advise wrote; else it is learned.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
+
+    A block is a file; the index describes what each file cannot contain.
+    """
+    from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
+
+    layouts = None if layout is None else load_layouts(layout)
+    learner_params(learning.learner, ())  # an unknown name is refused before Spark starts
+    queries = None
+    if layouts is None and not is_log(learning.workload):
+        queries = hedgerow.Workload.from_file(learning.workload)
+    output, options = Output(as_json), writing.options()
+    with spark_of(ctx) as spark:
+        if layouts is None:
+            queries = hedgerow.logged(spark, source) if queries is None else queries
+            learn_layouts = hedgerow.learn_tables if learning.learner == "mto" else hedgerow.learn
+            learn_options = hedgerow.LearnOptions(block_bytes=learning.block_bytes)
+            layouts = learn_layouts(spark, source, queries, learning.learner, learn_options)
+        if isinstance(layouts, LearnedTables):
+            if writing.where or writing.replica:
+                raise HedgerowError("--where and --replica are for one table: apply its layout by itself")
+            tables = hedgerow.apply_tables(spark, source, layouts, to, options, overwrite=writing.overwrite)
+            facts = {name: table.describe() for name, table in tables.items()}
+            output.answer(facts, {name: f"{f['blocks']:,} blocks, {f['files']:,} files" for name, f in facts.items()})
+            return
+        table = hedgerow.apply(
+            spark,
+            source,
+            layouts,
+            to,
+            options,
+            where=writing.where,
+            replica=writing.replica,
+            overwrite=writing.overwrite,
+        )
+        description = table.describe()
+    output.answer(description, summary(description))

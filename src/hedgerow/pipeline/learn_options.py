@@ -1,0 +1,93 @@
+"""The options of learning that do not depend on the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hedgerow.core.effort import Effort
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.learning.synthetic_queries import Recurrence
+from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.spark.storage.source import Source
+
+_BLOCK_BYTES, _LEAST_BLOCK_BYTES, _BLOCKS, _MOST_BLOCKS = 64 << 20, 4 << 20, 16, 1000
+_FINER = 4  # each block size that is tried is this many times smaller than the one before
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """Options of learning that do not depend on the learner.
+
+    Args:
+        block_rows: the minimum rows of a block (half of it where many rows share a value). By default computed from
+            `block_bytes` and the size of the source's files.
+        block_bytes: the size of a block, such as "128MB". By default "64MB", or a sixteenth of a table of less than
+            1 GB, but at least 4 MB. Smaller blocks are taken if queries gain more than the opening of more files costs,
+            by the seconds measured here.
+        sample_rows: the rows to learn from. By default 100 for each block, but at least 10,000 and at most a million;
+            with `exact=False` three times as many.
+        seed: the same seed gives the same layout.
+        cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
+        recurrence: the probability, 0 to 1, that the next query repeats literals of an earlier one. With 1, only the
+            queries of the workload count; below, similar queries count too. By default it is estimated from repeated
+            literals.
+        exact: where a learner's cells are counted: in all rows (True), or in the sample that it learns from (False).
+            By default in a second sample of up to a million rows, which is all rows of a smaller table. With True a
+            qd-tree always joins cells, so that all blocks have `block_rows`.
+        effort: "quick" learns in about half the time, from fewer synthetic queries and sample rows; "thorough" takes
+            two to three times as long.
+    """
+
+    block_rows: int | None = None
+    block_bytes: str | None = None
+    sample_rows: int | None = None
+    seed: int = 0
+    cuts: Kind = "atoms"
+    recurrence: Recurrence = "auto"
+    exact: bool | None = None
+    effort: Effort = "normal"
+
+    def least_rows(self, source: Source) -> int:
+        """Return the minimum rows of a block; the largest number, if several are to be tried."""
+        return self.sizes(source)[0]
+
+    def sizes(self, source: Source) -> list[int]:
+        """Return the minimum rows of a block: the user's number, or else those to try, in falling order."""
+        block_rows = at_least_one("block_rows", self.block_rows)
+        if block_rows is not None:
+            return [block_rows]
+        row_bytes = max(1.0, sum(source.widths.values()))
+        if self.block_bytes is not None:
+            return [max(1, round(_bytes_of(self.block_bytes) / row_bytes))]
+        return [max(1, round(size / row_bytes)) for size in _sizes(source.rows * row_bytes)]
+
+
+QUICK = LearnOptions(exact=False, effort="quick")
+
+
+def _sizes(table_bytes: float) -> list[float]:
+    """Return the bytes of a block to try for a table of this size.
+
+    The first is 64 MB, or less where so few blocks would be made; smaller ones are neither many nor slow to read.
+
+    >>> [[round(size / 2**20, 1) for size in _sizes(mb * 2**20)] for mb in (30, 800, 2_400, 20_000, 100_000)]
+    [[4.0], [50.0, 12.5, 4.0], [64.0, 16.0, 4.0], [64.0, 20.0], [64.0]]
+    """
+    sizes = [min(_BLOCK_BYTES, max(_LEAST_BLOCK_BYTES, table_bytes / _BLOCKS))]
+    least = max(_LEAST_BLOCK_BYTES, table_bytes / _MOST_BLOCKS)
+    while sizes[-1] > least:
+        sizes.append(max(sizes[-1] / _FINER, least))
+    return sizes
+
+
+def _bytes_of(size: str) -> float:
+    """
+    >>> _bytes_of("1.5KB")
+    1536.0
+    """
+    number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
+    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
+        raise LayoutError(f"a block size is written like 64MB, not {size!r}")
+    return float(number) * _UNITS[unit]

@@ -1,0 +1,93 @@
+"""learn_tables: learns a layout for each of several tables, from what queries ask of the tables that they join to it.
+
+A layout may divide the rows of a table by columns of the tables to which its foreign keys lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.predicates.nodes import TRUE
+from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference
+from hedgerow.pipeline.foreign_keys import Keys, check_keys, find_keys, referred_column
+from hedgerow.pipeline.learn import fit, learn_layout, pose
+from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.learned_tables import LearnedTables, in_one_block
+from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, NamedLearner
+from hedgerow.pipeline.several_tables import bound_to, opened_tables
+from hedgerow.spark.compute.joins import Joins
+from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.storage.source import Source
+from hedgerow.sql.joined_conditions import with_joined
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@in_own_session
+def learn_tables(
+    spark: SparkSession,
+    sources: str | Mapping[str, Any],
+    workload: Workload,
+    learner: str = "mto",
+    options: LearnOptions = LearnOptions(),
+    *,
+    keys: Keys | None = None,
+    steps: int | None = None,
+    **params: Any,
+) -> LearnedTables:
+    """Learn a layout for each of several tables, by conditions on the tables that queries join to it too.
+
+    Args:
+        sources: the place of each table, by its name in the workload; or a directory with a folder for each table, or a
+            database of the catalog.
+        learner, options, params: as for `learn`.
+        keys: the foreign keys, such as `[("lineitem.l_orderkey", "orders.o_orderkey")]`; by default they are found in
+            the queries and in the data.
+        steps: the maximum of foreign keys over which a condition is carried, from the table that is filtered to one
+            that refers to it. By default 4 with the learners "mto" and "pando" or with `keys`, else 0: then each table
+            is learned by itself.
+    """
+    if steps is None:
+        steps = MAX_STEPS if learner in OF_SEVERAL_TABLES or keys is not None else 0
+    if not isinstance(steps, int) or steps < 0:
+        raise LayoutError(f"steps has to be a number of at least 0, not {steps!r}")
+    if params.get("overlap") and steps:
+        raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
+    named_learner = NamedLearner(learner, params)
+    with step(spark, "looking at the tables"):
+        tables = opened_tables(spark, sources)
+        bound = bound_to(tables, workload)
+    with step(spark, "looking at keys"):
+        references = () if not steps else find_keys(tables, bound) if keys is None else check_keys(tables, keys)
+    layouts = {}
+    for name, source in tables.items():
+        queries, joins = _joined_queries(bound, name, tables, references, steps)
+        if source.rows < 2 * options.least_rows(source):
+            layouts[name] = in_one_block(name, [query.predicate(name) for query in queries])
+        elif all(query.predicate(name) == TRUE for query in queries):
+            by_key = NamedLearner("range", {"columns": referred_column(source, references)})
+            layouts[name] = learn_layout(source, queries, by_key, options)
+        else:
+            layouts[name] = fit(pose(source, queries, named_learner, options, joins), named_learner)
+    return LearnedTables(layouts, references)
+
+
+def _joined_queries(
+    workload: Workload, table: str, tables: Mapping[str, Source], keys: Sequence[Reference], steps: int
+) -> tuple[list[Query], Joins]:
+    """Return the queries of one table with the conditions on the tables that they join to it, and the joined rows."""
+    by_name: dict[str, Joined] = {}
+    queries = []
+    for query in workload:
+        if query.reads(table):
+            own, joined = with_joined(query, table, keys, steps)
+            queries.append(own)
+            by_name |= joined
+    others = {step.other.lower() for joined in by_name.values() for step in joined.steps}
+    sources = {name.lower(): source for name, source in tables.items() if name.lower() in others}
+    return queries, Joins(tuple(by_name[name] for name in sorted(by_name)), sources)

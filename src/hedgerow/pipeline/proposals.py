@@ -1,0 +1,140 @@
+"""The layouts that learners propose for one table: all learn from the same rows and are scored on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from hedgerow.core.errors import HedgerowError, LayoutError
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.core.learning.block_counter import RowCounter
+from hedgerow.core.learning.score_layout import score_index
+from hedgerow.core.learning.seconds import Estimate, Speed, estimate
+from hedgerow.core.learning.word_search import with_searches
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.workload.score import Score
+from hedgerow.pipeline.estimate_seconds import with_runs
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learner_names import NamedLearner
+from hedgerow.pipeline.table_problem import TableProblem
+from hedgerow.spark.start.progress import step
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
+
+# Those that win most often first, then the quick ones. `random` is for tests, and `mto` is a qdtree of one table.
+ADVISED = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando", "woodblock")
+BUDGET = 120.0
+_SEARCH = 0.2  # share of the budget for a learner that searches as long as it may
+_NEAR_THE_BOUND = 1.02  # times the rows that match: no further learner is tried
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A learner's layout of the table, with its score; or the reason why there is none."""
+
+    name: str
+    learned: Learned | None = None
+    score: Score | None = None
+    estimate: Estimate | None = None
+    why_not: str | None = None
+
+    @property
+    def cost(self) -> float:
+        """The seconds of a query, or the share of rows read where seconds are not known."""
+        if self.score is None:
+            return float("inf")
+        return self.score.rows_read if self.estimate is None else self.estimate.then
+
+    def figures(self) -> tuple[str | None, str | None, str | None]:
+        """Return the share of rows read, the blocks, and the seconds of a query, as text."""
+        read = None if self.score is None else f"{self.score.rows_read:.1%}"
+        blocks = None if self.score is None else f"{self.score.blocks:,}"
+        return read, blocks, None if self.estimate is None else f"{self.estimate.then:.2f}"
+
+    def __str__(self) -> str:
+        read, blocks, seconds = self.figures()
+        figures = f"{read} of the rows, {blocks} blocks" + ("" if seconds is None else f", {seconds} s a query")
+        return f"{self.name}: {self.why_not or figures}"
+
+
+def learners_to_try(names: Iterable[str], designs: Iterable[Iterable[str]] = ()) -> list[NamedLearner]:
+    """Return the user's own designs, each the columns of a sort and of a Z-order, and then the learners."""
+    learners = []
+    for columns in map(tuple, designs):
+        titles = {"range": f"sorted by {', '.join(columns)}", "zorder": f"Z-order of {', '.join(columns)}"}
+        kinds = list(titles)[: len(columns)]  # a Z-order has several columns
+        learners += [NamedLearner(kind, {"columns": columns}, titles[kind]) for kind in kinds]
+    learners += [NamedLearner(name, title=name) for name in names]
+    for learner in learners:
+        learner.make()  # an unknown name is refused before any work
+    return learners
+
+
+def proposals(
+    table_problem: TableProblem, learners: Iterable[NamedLearner], speed: Speed | None = None, budget: float = BUDGET
+) -> list[Proposal]:
+    """Return the proposals of the learners for a problem in memory, the best first; LayoutError if none has a layout.
+
+    After `budget` seconds no more learners are tried."""
+    tried = list(_proposals(table_problem, learners, speed, budget))
+    if all(proposal.learned is None for proposal in tried):
+        raise LayoutError(tried[0].why_not or "")
+    return sorted(tried, key=lambda proposal: proposal.cost)
+
+
+def _proposals(
+    table_problem: TableProblem, learners: Iterable[NamedLearner], speed: Speed | None, budget: float
+) -> Iterator[Proposal]:
+    begun, source = perf_counter(), table_problem.source
+    weights, least = [query.weight for query in table_problem.queries], float("inf")
+    for i, learner in enumerate(learners):
+        left = budget - (perf_counter() - begun)
+        if i and left <= 0:
+            yield Proposal(learner.title, why_not=f"not tried, because the {budget:,.0f} s for learning were used up")
+            continue
+        if least <= _NEAR_THE_BOUND:
+            yield Proposal(learner.title, why_not="not tried, because hardly more than the rows that match is read")
+            continue
+        try:
+            with step(source.frame.sparkSession, f"learning ({learner.title})"):
+                learned = table_problem.learned(learner.limited_to(max(1.0, min(left, _SEARCH * budget))))
+                score = score_in_memory(table_problem, learned)
+        except HedgerowError as error:
+            yield Proposal(learner.title, why_not=str(error))
+            continue
+        seconds = None if speed is None else estimate(score, weights, speed, len(source.files), source.size)
+        if score.selectivity:
+            least = min(least, score.rows_read / score.selectivity)
+        yield Proposal(learner.title, replace(learned, estimate=seconds), score, seconds)
+
+
+def best_of_all(table_problem: TableProblem) -> Learned:
+    """Return the layout of the learner that reads least."""
+    best = proposals(table_problem, learners_to_try(ADVISED))[0].learned
+    assert best is not None
+    return best
+
+
+def score_in_memory(table_problem: TableProblem, learned: Learned) -> Score:
+    """Return the cost of the queries if the index held what `apply` writes about the rows in memory."""
+    layout, drawn, counter = learned.layout, table_problem.drawn, table_problem.counter
+    queries, name = table_problem.queries, table_problem.source.name
+    assert isinstance(counter, RowCounter)
+    if isinstance(layout, OverlapLayout):
+        return score_index(layout.index(drawn.rows), drawn, queries, name)
+    rows = with_searches(counter.rows, layout.features)
+    columns, truths = {}, {}
+    for item in items_to_index(layout, learned.predicates, learned.noted, learned.joined, MAX_DESCRIBED_ITEMS):
+        if isinstance(item, Predicate):
+            with suppress(LayoutError):
+                truths[item] = rows.evaluate(item)
+        elif item in rows.columns:
+            columns[item] = rows.ranked.get(item, rows.columns[item])
+    described = replace(counter, rows=Rows(columns, truths))
+    score = score_index(BlockIndex(described.count(layout)), drawn, queries, name)
+    outcomes = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
+    drawn = replace(drawn, rows=drawn.rows.with_truths(outcomes))
+    return with_runs(score, layout, learned.sort_by, drawn, queries, name)

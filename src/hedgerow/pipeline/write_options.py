@@ -1,0 +1,38 @@
+"""The options of writing a table in a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hedgerow.core.errors import LayoutError
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Options of writing a table in a layout that are rarely needed.
+
+    Args:
+        max_block_rows: a block with more rows is written as several files.
+        sort_by: the columns by which rows are sorted inside a file, `()` for none. By default the order of the curve
+            where the layout follows one, and the column that `learn` chose.
+        parquet: options of Spark's Parquet writer, such as `{"compression": "zstd"}`.
+        statistics: the number of expressions (their bounds) and conditions (their outcomes) that the index describes
+            beside plain columns: first the layout's own, then those that occur in most queries.
+        retries: in place, how often to start again if others changed those files meanwhile.
+        other_tables: the places, by name, of the tables to which the layout's foreign keys lead.
+    """
+
+    max_block_rows: int | None = None
+    sort_by: Sequence[str] | None = None
+    parquet: Mapping[str, str] = field(default_factory=dict)
+    statistics: int = MAX_DESCRIBED_ITEMS
+    retries: int = 0
+    other_tables: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        at_least_one("max_block_rows", self.max_block_rows)
+        if self.statistics < 0:
+            raise LayoutError(f"statistics has to be at least 0, not {self.statistics}")
