@@ -33,8 +33,8 @@ def place(numbers: str, tmp_path: Path) -> str:
 def advices(spark: SparkSession, table: str | None = None) -> dict[str, str]:
     """What to do, by what was looked at; that Delta's jars are missing may be so on this machine."""
     found = hr.doctor(spark, table)
-    assert len({f.what for f in found}) >= 5
-    return {f.what: f.advice for f in found if f.advice is not None and f.what != "Delta"}
+    assert len({f.subject for f in found}) >= 5
+    return {f.subject: f.advice for f in found if f.advice is not None and f.subject != "Delta"}
 
 
 def test_all_is_well(attached: SparkSession, place: str) -> None:
@@ -66,8 +66,8 @@ def test_lost_files(attached: SparkSession, place: str) -> None:
 
 def test_an_append_that_was_killed(attached: SparkSession, place: str) -> None:
     (Path(place) / "_hedgerow" / "append-12345678").mkdir()
-    (found,) = [f for f in hr.doctor(attached, place) if f.what == "draft"]
-    assert found.found == "_hedgerow/append-12345678" and "delete" in (found.advice or "")
+    (found,) = [f for f in hr.doctor(attached, place) if f.subject == "draft"]
+    assert found.fact == "_hedgerow/append-12345678" and "delete" in (found.advice or "")
 
 
 def test_other_settings(attached: SparkSession, place: str) -> None:

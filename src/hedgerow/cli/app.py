@@ -1,4 +1,4 @@
-"""What the sub-commands share: the app, their common arguments, and the Spark session they run in."""
+"""Shared by the sub-commands: the app, their common arguments, and the Spark session they run in."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Options:
 
     @property
     def wants_log(self) -> bool:
-        """Whether Spark's log is printed; by default it is off, because failures are raised as errors."""
+        """True if Spark's log is printed; by default it is off, because failures are raised as errors."""
         return "spark.log.level" in self.conf
 
 
@@ -92,7 +92,7 @@ def main_options(
 
 @contextmanager
 def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
-    """A session; while it lives, Hedgerow's warnings are printed as single lines."""
+    """Give a session; while it lives, Hedgerow's warnings are printed as single lines."""
     options: Options = ctx.obj
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -115,14 +115,14 @@ def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
 
 @contextmanager
 def _session(options: Options) -> Iterator[SparkSession]:
-    """A new session, stopped at the end; tests replace this function."""
+    """Give a new session, which is stopped at the end; tests replace this function."""
     from hedgerow.spark.start.session import session, spark_errors
 
-    with nullcontext(StringIO()) if options.wants_log else jvm_output() as held:
+    with nullcontext(StringIO()) if options.wants_log else jvm_output() as output:
         try:
             spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})
         except spark_errors() as error:
-            raise HedgerowError(f"Spark did not start: {start_failure(held) or one_sentence(error)}") from error
+            raise HedgerowError(f"Spark did not start: {start_failure(output) or one_sentence(error)}") from error
     try:
         yield spark
     finally:
@@ -130,7 +130,7 @@ def _session(options: Options) -> Iterator[SparkSession]:
 
 
 def one_sentence(error: Exception) -> str | None:
-    """One sentence for an error of Hedgerow or Spark; None for any other."""
+    """Return one sentence for an error of Hedgerow or Spark; None for any other."""
     if isinstance(error, HedgerowError):
         return str(error)
     if "pyspark" in sys.modules:
@@ -148,5 +148,5 @@ def key_value(option: str, text: str) -> tuple[str, str]:
 
 
 def is_log(workload: Path) -> bool:
-    """Whether the queries are those in the table's own log."""
+    """True if the queries are to be read from the table's own log."""
     return str(workload) == "log" and not workload.exists()

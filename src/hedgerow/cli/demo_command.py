@@ -1,4 +1,4 @@
-"""`hedgerow demo`: what a layout brings, on a table that it makes."""
+"""The sub-command `demo`: shows the effect of a layout on a table that it makes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def demo(
 
     output = Output(as_json)
     with spark_of(ctx) as spark:
-        told, shown = story.demo(spark, Output.line, scale)
+        result, shown = story.demo(spark, Output.line, scale)
     shown.save(html)
     if as_json:
-        output.answer({**told.to_dict(), "html": str(html)}, {})
+        output.answer({**result.to_dict(), "html": str(html)}, {})
         return
     titles = [("", False), ("learned queries", True), ("unseen queries", True)]
-    read = [f"{100 * rows:.1f} %" for rows in told.rows_read]
-    seconds = [[f"seconds, {name}", *(f"{s:.2f}" for s in told.medians(name))] for name in told.seconds]
+    read = [f"{100 * rows:.1f} %" for rows in result.rows_read]
+    seconds = [[f"seconds, {name}", *(f"{s:.2f}" for s in result.medians(name))] for name in result.seconds]
     faster = [
-        [f"times faster than {name}", *(f"{f:.1f}" for f in told.faster(name))]
-        for name in told.seconds
+        [f"times faster than {name}", *(f"{f:.1f}" for f in result.faster(name))]
+        for name in result.seconds
         if name != story.BY_HEDGEROW
     ]
     output.table(titles, [["rows read", *read], *seconds, *faster])
-    timed = sum(map(len, told.seconds[story.BY_HEDGEROW]))
+    timed = sum(map(len, result.seconds[story.BY_HEDGEROW]))
     output.line("note", f"medians; all {timed} queries that were timed gave the same rows each time")
     output.answer({}, {"report": str(html)})
     if sys.stdout.isatty():

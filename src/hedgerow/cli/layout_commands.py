@@ -65,20 +65,20 @@ def learn(
 
 def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
     """Print the facts of one table's layout."""
-    made, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
+    origin, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
     document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
     document |= {"sort_by": learned.sort_by, **learned.seconds()}
     output.answer(
-        {**document, **made, "warnings": list(learned.warnings)},
+        {**document, **origin, "warnings": list(learned.warnings)},
         {
             "layout": str(out),
             "table": learned.table,
-            "kind": f"{kind}, by {made['learner']}",
-            "blocks": f"{learned.blocks:,}, meant to have {made['block_rows']:,} rows or more",
+            "kind": f"{kind}, by {origin['learner']}",
+            "blocks": f"{learned.blocks:,}, meant to have {origin['block_rows']:,} rows or more",
             "sorted by": learned.sort_by,
-            "learned from": f"{count:,} queries, {made['sample_rows']:,} rows",
-            "reasons": "\n".join(made.get("reasons", ())) or None,
-            "rows read": paired_share(made.get("given")),
+            "learned from": f"{count:,} queries, {origin['sample_rows']:,} rows",
+            "reasons": "\n".join(origin.get("reasons", ())) or None,
+            "rows read": paired_share(origin.get("given")),
             "seconds": None if learned.estimate is None else str(learned.estimate),
         },
     )
@@ -156,10 +156,10 @@ def score(
         if isinstance(layouts, LearnedTables):
             scores = hedgerow.score_tables(spark, source, queries, layouts, exact=exact)
             facts = {
-                name: f"{share(one.rows_read)} of rows read, {len(one.queries):,} queries"
-                for name, one in scores.items()
+                name: f"{share(score.rows_read)} of rows read, {len(score.queries):,} queries"
+                for name, score in scores.items()
             }
-            Output(as_json).answer({name: json.loads(one.to_json()) for name, one in scores.items()}, facts)
+            Output(as_json).answer({name: json.loads(score.to_json()) for name, score in scores.items()}, facts)
             return
         if layouts is None:
             result = hedgerow.table(spark, source).score(queries)

@@ -1,4 +1,4 @@
-"""The sub-commands about the log of a table's queries, and about what the autopilot makes of it."""
+"""The sub-commands about the log of a table's queries, and the autopilot's."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def log(
     from hedgerow.pipeline.log import report
 
     with spark_of(ctx) as spark:
-        found = report(spark, source, since)
-    Output(as_json).answer(asdict(found), _shown(found))
+        summary = report(spark, source, since)
+    Output(as_json).answer(asdict(summary), _shown(summary))
 
 
 def import_log(
@@ -47,12 +47,12 @@ def import_log(
     A .sql file has a line `-- at 2026-11-01 12:00:00` before each statement; a line of .jsonl is {"at":..., "sql":...}.
     """
     with spark_of(ctx) as spark:
-        found = hedgerow.import_log(spark, source, queries, table)
+        imported = hedgerow.import_log(spark, source, queries, table)
     output = Output(as_json)
-    for remark in found.skipped:
+    for remark in imported.skipped:
         output.line("note", remark)
     output.answer(
-        {"imported": found.entries, "skipped": list(found.skipped)}, {"imported": f"{found.entries:,} queries"}
+        {"imported": imported.entries, "skipped": list(imported.skipped)}, {"imported": f"{imported.entries:,} queries"}
     )
 
 
@@ -75,16 +75,16 @@ def auto(
     options = replace(QUICK, block_bytes=flags.block_bytes)
     mode: Mode = "dry_run" if dry_run else "shadow" if shadow else "run"
     with spark_of(ctx) as spark:
-        found = hedgerow.autopilot(
+        decision = hedgerow.autopilot(
             spark, source, to=to, mode=mode, settings=settings, learner=flags.learner, options=options
         )
-    outcome = found.outcome
+    outcome = decision.outcome
     Output(as_json).answer(
-        {**asdict(found), "done": found.done},
+        {**asdict(decision), "done": decision.done},
         {
-            "decision": found.action + ("" if found.done or found.action == "nothing" else ", not done"),
-            "because": "\n".join(found.reasons),
-            "took": None if outcome is None else f"{outcome.seconds:,.1f} s, estimated {found.cost:,.1f} s",
+            "decision": decision.action + ("" if decision.done or decision.action == "nothing" else ", not done"),
+            "because": "\n".join(decision.reasons),
+            "took": None if outcome is None else f"{outcome.seconds:,.1f} s, estimated {decision.cost:,.1f} s",
             "written": None if outcome is None else outcome.path,
         },
     )
@@ -103,39 +103,39 @@ def calibrate(
     """
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     with spark_of(ctx) as spark:
-        found = hedgerow.calibrate(spark, source, queries)
-    few, many = (found.seconds(1 << 30, items) for items in (10, 100))
+        cost = hedgerow.calibrate(spark, source, queries)
+    few, many = (cost.seconds(1 << 30, items) for items in (10, 100))
     Output(as_json).answer(
-        asdict(found),
+        asdict(cost),
         {
-            "a rewrite takes": str(found),
+            "a rewrite takes": str(cost),
             "1 GB": f"{few:,.0f} s with ten conditions in the index, {many:,.0f} s with a hundred",
             "1 GB costs": None if price is None else f"{few * price / 3600:,.2f} to {many * price / 3600:,.2f}",
         },
     )
 
 
-def _shown(found: LogReport) -> dict[str, str | None]:
-    asked = found.workload
-    points = [f"{name} {count:,}" for name, count in list(asked.points.items())[:4]]
+def _shown(report: LogReport) -> dict[str, str | None]:
+    workload = report.workload
+    points = [f"{name} {count:,}" for name, count in list(workload.points.items())[:4]]
     return {
-        "queries": f"{asked.queries:,.0f}, {asked.conditions:,} different conditions",
-        "logged": f"{found.first} to {found.last}",
-        "filtered": f"{share(asked.filtered).strip()} of the queries",
-        "by columns": f"{share(asked.simple).strip()}, comparing columns with literals only",
-        "otherwise": f"{share(asked.complex).strip()}, with other conditions too",
-        "partitions": f"{share(asked.on_partitions).strip()} filter on {', '.join(found.partitions)}"
-        if found.partitions
+        "queries": f"{workload.queries:,.0f}, {workload.conditions:,} different conditions",
+        "logged": f"{report.first} to {report.last}",
+        "filtered": f"{share(workload.filtered).strip()} of the queries",
+        "by columns": f"{share(workload.simple).strip()}, comparing columns with literals only",
+        "otherwise": f"{share(workload.complex).strip()}, with other conditions too",
+        "partitions": f"{share(workload.on_partitions).strip()} filter on {', '.join(report.partitions)}"
+        if report.partitions
         else None,
-        "often on": ", ".join(f"{name} {share(part).strip()}" for name, part in asked.frequent.items()) or None,
+        "often on": ", ".join(f"{name} {share(part).strip()}" for name, part in workload.frequent.items()) or None,
         "literals": ", ".join(points) or None,
-        "kept": f"{share(found.kept).strip()} of {found.rows:,} scanned rows" if found.rows else None,
-        "could skip": f"{share(found.filter_most).strip()} of the queries drop three quarters of what they scan, "
-        f"{share(found.filter_nearly_all).strip()} nine tenths"
-        if found.rows
+        "kept": f"{share(report.kept).strip()} of {report.rows:,} scanned rows" if report.rows else None,
+        "could skip": f"{share(report.filter_most).strip()} of the queries drop three quarters of what they scan, "
+        f"{share(report.filter_nearly_all).strip()} nine tenths"
+        if report.rows
         else None,
-        "files": f"{found.files:,} opened, {found.mean_file_bytes / (1 << 20):,.1f} MB on average"
-        if found.files
+        "files": f"{report.files:,} opened, {report.mean_file_bytes / (1 << 20):,.1f} MB on average"
+        if report.files
         else None,
-        "seconds": f"{found.seconds:,.1f} in all" if found.seconds else None,
+        "seconds": f"{report.seconds:,.1f} in all" if report.seconds else None,
     }

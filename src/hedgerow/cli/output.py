@@ -26,11 +26,11 @@ class Output:
 
     @staticmethod
     def line(kind: str, sentence: str) -> None:
-        """Prints `error: ...`, `warning: ...` or `note: ...` to standard error, as one line."""
+        """Print `error: ...`, `warning: ...` or `note: ...` to standard error, as one line."""
         typer.echo(f"{kind}: {' '.join(sentence.split())}", err=True)
 
     def answer(self, document: Mapping[str, Any], facts: Mapping[str, str | None]) -> None:
-        """Prints one JSON document, or one line per fact; facts that are None are left out."""
+        """Print one JSON document, or one line per fact; facts that are None are left out."""
         if self.as_json:
             typer.echo(json.dumps(document, indent=2))
             return
@@ -43,7 +43,7 @@ class Output:
         self._draw(grid)
 
     def rows(self, frame: DataFrame, limit: int) -> None:
-        """Prints the first rows of a frame, all if `limit` is 0. Spark formats the values, by their types and zone."""
+        """Print the first rows of a frame, all if `limit` is 0. Spark formats the values, by their types and zone."""
         if not frame.columns:
             return  # a statement without a result
         from pyspark.sql import functions as f
@@ -54,18 +54,18 @@ class Output:
             columns = [(name, kind.startswith(_NUMBER_TYPES)) for name, kind in frame.dtypes]
             places = [f"c{i}" for i in range(len(columns))]  # two columns may have one name
             frame = frame.toDF(*places).select(*(f.col(place).cast("string") for place in places))
-        taken = frame.take(limit + 1) if limit else frame.collect()
-        shown = taken[:limit] if limit else taken
+        fetched = frame.take(limit + 1) if limit else frame.collect()
+        shown = fetched[:limit] if limit else fetched
         if self.as_json:
             for row in shown:
                 typer.echo(row[0])
         else:
             self.table(columns, [["NULL" if value is None else value for value in row] for row in shown])
-        if len(taken) > len(shown):
+        if len(fetched) > len(shown):
             self.line("note", f"there are more than {limit:,} rows; --limit 0 shows all")
 
     def table(self, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
-        """Prints a table; `columns`: each name, and whether its values are numbers, which are aligned right."""
+        """Print a table; `columns`: each name, and whether its values are numbers, which are aligned right."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
 
@@ -88,7 +88,7 @@ class Output:
 
 
 def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
-    """The answer of `describe` as lines of text."""
+    """Return the answer of `describe` as lines of text."""
     rows, versions = facts["rows_per_block"], facts.get("versions", {})
     unknown, missing, copied = facts["unknown_files"], facts["missing_files"], facts.get("copied_rows")
     left = facts["layout_files_left"] if facts["format"] == "delta" else None  # others may compact its files
@@ -113,12 +113,13 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _replica(facts: Mapping[str, Any]) -> str:
-    made = f"{facts['layout']}, by {facts['learner']}" if "learner" in facts else facts["layout"]
-    return f"{facts['name']} ({made}, {_size(facts['bytes'])}{'' if facts['up_to_date'] else '; behind, so not read'})"
+    origin = f"{facts['layout']}, by {facts['learner']}" if "learner" in facts else facts["layout"]
+    behind = "" if facts["up_to_date"] else "; behind, so not read"
+    return f"{facts['name']} ({origin}, {_size(facts['bytes'])}{behind})"
 
 
 def paired_share(given: Mapping[str, Any] | None) -> str | None:
-    """The shares of rows that the given tables read, alone and together with the learned layout."""
+    """Return the shares of rows that queries read in the given tables, without and with the learned layout."""
     if given is None:
         return None
     return f"{share(given['alone']).strip()} of what is given, {share(given['together']).strip()} with this beside it"
@@ -149,7 +150,7 @@ def _size(count: int) -> str:
     >>> _size(900), _size(5_400_000), _size(7 << 40)
     ('900 B', '5.1 MB', '7,168.0 GB')
     """
-    for unit, one in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if count >= one:
-            return f"{count / one:,.1f} {unit}"
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
     return f"{count} B"

@@ -43,7 +43,7 @@ def query(
 
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
-    """Prints for each directory how many files the query opens, and how many it would open without the index.
+    """Print for each directory how many files the query opens, and how many it would open without the index.
 
     With `--json` the names of the opened files are listed too. The query does not run.
     """
@@ -67,7 +67,7 @@ def _explain(spark: SparkSession, sql: str, output: Output) -> None:
 
 
 def _files_of(spark: SparkSession, path: str, named: Sequence[str]) -> int:
-    """How many files there are. Of a Delta table Spark names those that Delta would open, or those of a version."""
+    """Count the files of a table; for a Delta table, `named` has only the files that Delta would open."""
     from hedgerow.spark.storage.delta_log import delta_log, is_delta
 
     now = len(delta_log(spark, path).snapshot().files.names) if is_delta(spark, path) else 0
@@ -102,7 +102,7 @@ def _check_query(spark: SparkSession, sql: str) -> None:
 
 
 def _compare(spark: SparkSession, sql: str, output: Output) -> None:
-    """Prints the files and the seconds of a query that skips files, and of one that does not."""
+    """Print the files and seconds of a query with skipping and without it."""
     from hedgerow.pipeline.compare import compare
 
     _check_query(spark, sql)

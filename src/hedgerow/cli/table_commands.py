@@ -1,4 +1,4 @@
-"""The sub-commands about a table that `apply` wrote: what it is, whether it is whole, and what to do about it."""
+"""The sub-commands about a managed table: its facts, checks, repairs and history."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
         report = hedgerow.table(spark, directory).verify()
     count = report["rows_compared"]
     compared = all_or(count, report["rows"])
-    said = "is as it was written" if count or not report["rows"] else "holds no rows in files as Hedgerow wrote them"
+    verdict = "is as it was written" if count or not report["rows"] else "holds no rows in files as Hedgerow wrote them"
     Output(as_json).answer(
         report,
         {
-            "table": f"{report['path']} {said}",
+            "table": f"{report['path']} {verdict}",
             "rows": f"{report['rows']:,}, {compared} compared",
             "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
             "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
@@ -46,15 +46,15 @@ def explain(
 ) -> None:
     """Tell which files of a table a query opens and skips, and why."""
     with spark_of(ctx) as spark:
-        found = hedgerow.explain(spark, directory, query, count)
+        explanation = hedgerow.explain(spark, directory, query, count)
     output = Output(as_json)
     if as_json:
-        output.answer(found.to_dict(), {})
+        output.answer(explanation.to_dict(), {})
         return
-    rows = [["opened" if g.opened else "skipped", f"{len(g.files):,}", g.because] for g in found.groups]
-    output.answer({}, {"condition": found.condition, "opened": found.sentence})
+    rows = [["opened" if g.opened else "skipped", f"{len(g.files):,}", g.because] for g in explanation.groups]
+    output.answer({}, {"condition": explanation.condition, "opened": explanation.sentence})
     output.table([("", False), ("files", True), ("because", False)], rows)
-    for hint in found.hints:
+    for hint in explanation.hints:
         output.line("note", hint)
 
 
@@ -123,28 +123,28 @@ def doctor(
     """Look at Spark, Java and Delta here, and at a table; tell what keeps queries from skipping files."""
     with spark_of(ctx) as spark:
         hedgerow.attach(spark)
-        found = hedgerow.doctor(spark, directory)
-    found = tuple(f for f in found if f.what != "attached")  # that was the command's own session
+        findings = hedgerow.doctor(spark, directory)
+    findings = tuple(f for f in findings if f.subject != "attached")  # that was the command's own session
     output = Output(as_json)
     if as_json:
-        output.answer({"findings": [asdict(finding) for finding in found]}, {})
+        output.answer({"findings": [asdict(finding) for finding in findings]}, {})
     else:
-        rows = [["ok" if f.advice is None else "look", f.what, f.found, f.advice or ""] for f in found]
+        rows = [["ok" if f.advice is None else "look", f.subject, f.fact, f.advice or ""] for f in findings]
         output.table([("", False), ("", False), ("found", False), ("what to do", False)], rows)
-    if any(f.what == "table" for f in found):  # it could not be opened
+    if any(f.subject == "table" for f in findings):  # it could not be opened
         raise typer.Exit(1)
 
 
 def history(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:
     """List what Hedgerow wrote to a table, the newest first."""
     with spark_of(ctx) as spark:
-        found = hedgerow.table(spark, directory).history()
+        operations = hedgerow.table(spark, directory).history()
     output = Output(as_json)
     if as_json:
-        output.answer({"history": found}, {})
+        output.answer({"history": operations}, {})
         return
-    names = [name for name in _HISTORY if any(name in facts for facts in found)]
-    rows = [[_shown(facts.get(name)) for name in names] for facts in found]
+    names = [name for name in _HISTORY if any(name in facts for facts in operations)]
+    rows = [[_shown(facts.get(name)) for name in names] for facts in operations]
     output.table([(name, name in ("version", "rows")) for name in names], rows)
 
 

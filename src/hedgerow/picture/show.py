@@ -1,4 +1,4 @@
-"""show: a picture of a table and of what queries read of it."""
+"""show: draws a table and the reads of its queries as a page."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Shown:
 
 @in_own_session
 def show(spark: SparkSession, table: str, workload: Workload | None = None, seed: int = 0) -> Shown:
-    """A picture of a table that `apply` wrote, and of what the queries read of it; by default those in its log."""
+    """Draw a table that `apply` wrote, and the reads of the queries, by default of those in its log."""
     needs_jvm(spark, "show a table")
     opened = open_table(spark, table)
     if workload is None:
@@ -65,22 +65,22 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
     queries = [query for query in opened.bound(workload) if query.reads(opened.name)] if len(workload) else []
     with step(spark, "looking at the table"):
         sample = _sample(spark, opened, queries, seed)
-    known = opened.known
-    visible = [i for i in range(len(known)) if known.visible[i]]
-    order = sorted(visible, key=lambda i: (int(known.blocks[i]), known.names[i]))
-    files = tuple(File(known.names[i], int(known.rows[i]), int(known.blocks[i])) for i in order)
+    listed = opened.known
+    visible = [i for i in range(len(listed)) if listed.visible[i]]
+    order = sorted(visible, key=lambda i: (int(listed.blocks[i]), listed.names[i]))
+    files = tuple(File(listed.names[i], int(listed.rows[i]), int(listed.blocks[i])) for i in order)
     place = {file.name: i for i, file in enumerate(files)}
     with step(spark, "asking the index"):
-        asked = _asked(opened, queries, sample, place)
+        reads = _reads(opened, queries, sample, place)
     tree = _tree_of(opened.layout)
     decided = tuple((d.at, d.action, "; ".join(d.reasons)) for d in decisions(spark, table))
     return Shown(
         Picture(
             title=f"{opened.name}: {opened.path}",
             facts=tuple((n.replace("_", " "), f"{f:,}" if type(f) is int else str(f)) for n, f in opened.plain_facts()),
-            queries=asked,
+            queries=reads,
             files=files,
-            tree=None if tree is None else _branches(tree, files, asked),
+            tree=None if tree is None else _branches(tree, files, reads),
             levels=() if tree is None else tuple(_levels(tree)),
             narrow=() if sample is None else tuple(_narrow(opened, queries, sample)),
             decisions=decided,
@@ -89,31 +89,31 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
 
 
 def _sample(spark: SparkSession, table: ManagedTable, queries: Sequence[Query], seed: int) -> Sample | None:
-    """Some rows, to tell which share of them each query wants; None if no query can be asked of them."""
+    """Draw some rows, on which the matching share of each query is counted; None if no query has a condition."""
     predicates = [query.predicate(table.name) for query in queries]
     if not any(columns_of(p) for p in predicates):
         return None
     return draw(open_source(spark, table.path, table.name), predicates, _SAMPLE_ROWS, seed)[0]
 
 
-def _asked(
+def _reads(
     table: ManagedTable, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
 ) -> tuple[QueryReads, ...]:
-    """What each query reads; `place`: the number of each file of the table itself."""
+    """Return the reads of each query; `place`: the number of each file of the table itself."""
     predicates = [query.predicate(table.name) for query in queries]
-    asked = []
+    reads = []
     for query, p, share in zip(queries, predicates, table.rows_read(predicates), strict=True):
-        found = table.explained(p, query.columns(table.name))
-        opened = frozenset(place[name] for name in found.opened if name in place)
+        explained = table.explained(p, query.columns(table.name))
+        opened = frozenset(place[name] for name in explained.opened if name in place)
         matching = None if sample is None else sample.selectivity(p)
-        asked.append(QueryReads(predicate_text(p), share, matching, opened, found.replica))
-    return tuple(asked)
+        reads.append(QueryReads(predicate_text(p), share, matching, opened, explained.replica))
+    return tuple(reads)
 
 
 def _narrow(table: ManagedTable, queries: Sequence[Query], sample: Sample) -> list[tuple[str, float]]:
-    """Of each column that queries filter on, the mean share of rows that a search for one of its values reads."""
+    """Return for each column that queries filter on the mean share of rows that a search for a value reads."""
     columns = Counter(t for q in queries for t in terms_of(q.predicate(table.name)) if isinstance(t, Column))
-    found = []
+    shares = []
     some = sample.part(_VALUES).rows
     for column, _ in columns.most_common():
         with suppress(LayoutError):  # a column without an order
@@ -121,8 +121,8 @@ def _narrow(table: ManagedTable, queries: Sequence[Query], sample: Sample) -> li
             values = [ranked.values[place] for place in ranked.places if place >= 0]
             equal = [Compare(column, "=", Literal(ranked.type.kind, value)) for value in values]
             if equal:
-                found.append((term_text(column), sum(table.rows_read(equal)) / len(equal)))
-    return found
+                shares.append((term_text(column), sum(table.rows_read(equal)) / len(equal)))
+    return shares
 
 
 def _tree_of(layout: Layout) -> TreeLayout | None:
@@ -130,29 +130,29 @@ def _tree_of(layout: Layout) -> TreeLayout | None:
     return tree if isinstance(tree, TreeLayout) and tree.nodes else None
 
 
-def _branches(tree: TreeLayout, files: Sequence[File], asked: Sequence[QueryReads]) -> Branch:
-    """The tree; with each cut the rows in the blocks below it, and the number of queries that open a file there.
+def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryReads]) -> Branch:
+    """Return the tree; each cut has the rows in the blocks below it, and the number of queries that open a file there.
 
     A block may be in several places, for small neighbouring cells are joined."""
     rows, openers = Counter[int](), dict[int, set[int]]()
     for i, file in enumerate(files):
         rows[file.block] += file.rows
-        openers.setdefault(file.block, set()).update(n for n, q in enumerate(asked) if i in q.opened)
+        openers.setdefault(file.block, set()).update(n for n, q in enumerate(reads) if i in q.opened)
 
     def branch(text: str, blocks: set[int], *kids: Branch) -> Branch:
         opening = set[int]().union(*(openers.get(b, ()) for b in blocks))
         return Branch(text, sum(rows[b] for b in blocks), len(opening), *kids)
 
-    made: dict[int, tuple[Branch, set[int]]] = {}
+    branches: dict[int, tuple[Branch, set[int]]] = {}
 
     def child(kid: int) -> tuple[Branch, set[int]]:
-        return made[kid] if kid >= 0 else (branch(f"block {~kid}", {~kid}), {~kid})
+        return branches[kid] if kid >= 0 else (branch(f"block {~kid}", {~kid}), {~kid})
 
     for node in reversed(tree.top_down()):
         cut, left, right = tree.nodes[node]
         (yes, a), (no, b) = child(left), child(right)
-        made[node] = branch(predicate_text(tree.cuts[cut]), a | b, yes, no), a | b
-    return made[0][0]
+        branches[node] = branch(predicate_text(tree.cuts[cut]), a | b, yes, no), a | b
+    return branches[0][0]
 
 
 def _levels(tree: TreeLayout) -> list[dict[str, int]]:

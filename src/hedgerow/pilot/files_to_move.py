@@ -87,8 +87,8 @@ def files_of(
 ) -> Files:
     """Return the files of the newest version of a table; `moved`: how often each part was moved recently."""
     if source.version is None:
-        one = np.ones(1)
-        return Files(source, None, source.size * one, (), np.full(1, managed is None), 0 * one, np.zeros(1, bool))
+        size, is_new = np.array([source.size]), np.array([managed is None])
+        return Files(source, None, size, (), is_new, np.zeros(1), np.zeros(1, bool))
     snapshot = delta_log(source.frame.sparkSession, source.origin).snapshot() if managed is None else managed.snapshot()
     count = len(snapshot.files)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
@@ -99,30 +99,30 @@ def files_of(
         return Files(source, snapshot, sizes, opened, every, times, newest)
     last = managed.newest.id
     for part in managed.parts:
-        theirs = snapshot.files.places_of(part.known.sizes_by_name)
-        times[theirs] = np.maximum(times[theirs], moved.get(part.id, 0))
-        newest[theirs] |= part.id == last
+        places = snapshot.files.places_of(part.known.sizes_by_name)
+        times[places] = np.maximum(times[places], moved.get(part.id, 0))
+        newest[places] |= part.id == last
     indexed = managed.indexed(snapshot=snapshot)
-    found = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
-    opened = _opened_by_footers(snapshot, managed.name, found, ~indexed.is_known)
+    by_index = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
+    opened = _opened_by_footers(snapshot, managed.name, by_index, ~indexed.is_known)
     return Files(source, snapshot, sizes, opened, ~indexed.is_known, times, newest)
 
 
 def _opened_by_footers(
     snapshot: Snapshot, table: str, opened: Sequence[tuple[Query, Bools]], some: Bools
 ) -> list[tuple[Query, Bools]]:
-    """Leave out those of `some` files whose footers say that no row matches: Delta or Spark skips them."""
+    """Return the files that each query opens, without those of `some` whose footers say that no row matches."""
     places = np.flatnonzero(some)
     sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
     predicates = [query.predicate(table) for query, _ in opened]
     footers, terms = footers_and_terms(snapshot, sizes, needed(predicates))
     stats = Stats(np.array([footer.rows for footer in footers], np.int64), terms, {})
-    found = []
+    by_footers = []
     for (query, files), p in zip(opened, predicates, strict=True):
         left = files.copy()
         left[places] &= may_match(p, stats)
-        found.append((query, left))
-    return found
+        by_footers.append((query, left))
+    return by_footers
 
 
 def new_bytes(managed: ManagedTable | None) -> float:

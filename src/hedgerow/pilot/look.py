@@ -1,4 +1,4 @@
-"""Looks at a table and its log: the files, what queries spend in each, and what a rewrite would cost."""
+"""Looks at a table and its log: the files, the seconds of queries in each, and the cost of a rewrite."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Look:
-    """A look at a table: what was found, and a candidate, which rewrites some of the files.
+    """A look at a table, with a candidate, which rewrites some of the files.
 
     `file_seconds`: the mean seconds that a query spends in each file. `speed`: of queries, scaled down to what the log
-    says; `measured_speed`: before that. `expected_queries`: until the workload changes. `reason_to_wait`: why no layout
+    says; `measured_speed`: not scaled. `expected_queries`: until the workload changes. `reason_to_wait`: why no layout
     is looked for; None if one is. `chosen`: the files of the candidate. `learned`: a layout for them; None: the table's
     newest. `share_left`: of the time that queries spend in these files now, the share that would be left.
     """
@@ -82,7 +82,7 @@ class Look:
 
     @property
     def items(self) -> int:
-        """How many conditions and expressions the new index would describe."""
+        """The number of conditions and expressions that the new index would describe."""
         return described_items(self.managed) if self.learned is None else count_items(self.learned)
 
     @property

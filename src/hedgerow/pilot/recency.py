@@ -1,4 +1,4 @@
-"""Weights queries by how recently their shape was asked, so that a layout soon follows a change of the workload.
+"""Weights queries by how recently their shape occurred, so that a layout soon follows a change of the workload.
 
     day      1 2 3 4 5 6 7 8
     daily    x x x x x            absent for 3 days, before for 1 at most: its weight is a quarter

@@ -1,4 +1,4 @@
-"""The settings of the autopilot: what it expects, its limits and its thresholds."""
+"""The settings of the autopilot: its expectations, limits and thresholds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AutopilotSettings:
-    """The settings of the autopilot: what it expects, its limits and its thresholds.
+    """The settings of the autopilot: its expectations, limits and thresholds.
 
     The limits bound what it may do, whatever it estimates. The thresholds rarely need a change.
     """
 
-    # What it expects.
+    # Expectations.
     horizon: float | None = None  # The workload will last this many days; None: as many queries come as the log has.
     half_life: float = 7.0  # After this many days a logged query counts half; a seventh counts as a day in `recency`.
     period: float = 7.0  # Rewrites within this many days count as recent.

@@ -304,7 +304,7 @@ def _only_for(proposal: Proposal, state: str | None) -> Proposal:
 def _rewrite_seconds(
     spark: SparkSession, source: Any, opened: Source, proposal: Proposal, speed: Speed | None
 ) -> tuple[float | None, str]:
-    """Return the seconds of a rewrite, and what they are computed from."""
+    """Return the seconds of a rewrite, and a phrase for their origin."""
     if speed is None or proposal.learned is None:
         return None, ""
     cost = calibrated_cost(Folder(spark, QueryLog.of(spark, source).root)) if isinstance(source, str) else None

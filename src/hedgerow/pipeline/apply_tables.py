@@ -61,7 +61,7 @@ def apply_tables(
     for name in layouts.in_order():
         if name not in sources or (to is None and layouts[name].layout == ONE_BLOCK):
             continue
-        other_tables = {other: place for other, place in places.items() if isinstance(place, str)}
+        other_tables = {n: place for n, place in places.items() if isinstance(place, str)}
         own_options = replace(options, other_tables=other_tables)
         target = None if to is None else f"{to.rstrip('/')}/{name}"
         layout = replace(layouts[name], table=name)
@@ -77,9 +77,9 @@ def _check_targets(
     roots = {name: open_source(spark, place, name).roots for name, place in {**others, **sources}.items()}
     targets: dict[str, str] = {}
     for name in sources:
-        other_roots = {other: own for other, own in roots.items() if other != name}
+        other_roots = {n: own for n, own in roots.items() if n != name}
         target, _ = check_target(spark, f"{to.rstrip('/')}/{name}", overwrite, roots[name], other_roots)
-        for other, taken in targets.items():
-            if is_within(target, taken) or is_within(taken, target):
-                raise HedgerowError(f"{name} and {other} would lie in one place, for {to} holds a link")
+        for earlier, place in targets.items():
+            if is_within(target, place) or is_within(place, target):
+                raise HedgerowError(f"{earlier} and {name} would lie in one place, for {to} holds a link")
         targets[name] = target

@@ -1,4 +1,4 @@
-"""compare: a query as it is, and the same query on just the files that matter."""
+"""compare: runs a query as it is, and again with skipping, and times both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.spark.compute.checksum import checksum
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ROUNDS = 2  # the first one finds nothing in caches; the faster one counts
+_ROUNDS = 2  # the first round fills the caches; the faster one counts
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Side:
 
 
 def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
-    """The query as it is and routed, in turn; HedgerowError if they do not answer the same."""
+    """Run the query as it is and routed, in turn; HedgerowError if the results differ."""
     sides: dict[str, Side] = {}
     answers = set()
     for _ in range(_ROUNDS):
@@ -40,5 +40,5 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
             answers.add(answer)
     if len(answers) > 1:
-        raise HedgerowError("the two ways do not answer the same: is the query one that answers alike each time?")
+        raise HedgerowError("the two ways do not answer the same: does the query return the same rows each time?")
     return sides["plain"], sides["skipping"]

@@ -1,4 +1,4 @@
-"""doctor: looks at a session, and at a table that `apply` wrote, and tells what keeps queries from skipping files."""
+"""doctor: checks a session and a managed table for reasons why queries do not skip files."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _TRIED_SPARK = ("4.0", "4.1", "4.2")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was looked at, and what to do about it; None: all is well."""
+    """A fact about a session or a table; `advice` is None if all is well."""
 
-    what: str
-    found: str
+    subject: str
+    fact: str
     advice: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.found}" + ("" if self.advice is None else f"; {self.advice}")
+        return f"{self.subject}: {self.fact}" + ("" if self.advice is None else f"; {self.advice}")
 
 
 @in_own_session
 def doctor(spark: SparkSession, table: str | None = None) -> tuple[Finding, ...]:
-    """What keeps the queries of a session, or of one table, from skipping files, and what to do about it."""
+    """Return what keeps the queries of a session, or of a table, from skipping files, and what to do about it."""
     needs_jvm(spark, "look at the session")
     return (*_of_session(spark), *(() if table is None else _of_table(spark, table)))
 
@@ -81,7 +81,7 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
     made = f", by {facts['learner']}" if "learner" in facts else ""
     since = f", since {facts['created']}" if "created" in facts else ""
     yield Finding("layout", f"{facts['layout']}{made}{since}")
-    missing = 0 if table.format.is_shared else len(facts["missing_files"])  # else its own list of files is the truth
+    missing = 0 if table.format.is_shared else len(facts["missing_files"])  # Delta lists its files itself
     yield _files(facts["files"], len(facts["unknown_files"]), missing)
     differs = difference(table.written_under, settings(spark))
     if differs is None:
@@ -104,14 +104,14 @@ def _files(files: int, unknown: int, missing: int) -> Finding:
     if missing:
         return Finding("files", f"{files:,}", f"{missing:,} are missing that were written: verify the table")
     if unknown:
-        known = f"{files:,}, of which the index does not know {unknown:,}"
-        return Finding("files", known, "every query opens those: append with Hedgerow, or apply a layout again")
+        count = f"{files:,}, of which the index does not know {unknown:,}"
+        return Finding("files", count, "every query opens those: append with Hedgerow, or apply a layout again")
     return Finding("files", f"{files:,}, all known to the index")
 
 
 def _log(spark: SparkSession, name: str) -> Finding:
     try:
-        found = report(spark, name)
+        logged = report(spark, name)
     except HedgerowError:
         return Finding("log", "no queries; hedgerow.log writes them down, for the autopilot to learn from")
-    return Finding("log", f"{found.workload.queries:,.0f} queries, until {found.last}")
+    return Finding("log", f"{logged.workload.queries:,.0f} queries, until {logged.last}")

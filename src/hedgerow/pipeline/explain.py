@@ -1,4 +1,4 @@
-"""explain: which files of a table a query opens and skips, and why."""
+"""explain: tells which files of a table a query opens and skips, and why."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _IS_QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a query opens of a table. `without_match`: of the opened files, those without a matching row; None if that
-    was not counted."""
+    """The files that a query opens and skips, with reasons.
+
+    `without_match`: the number of opened files without a matching row; None if that was not counted.
+    """
 
     table: str
     condition: str
@@ -46,10 +48,10 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """How many files are opened, of how many."""
-        vain = "" if self.without_match is None else f", {self.without_match:,} of them without a match"
+        """A sentence with the numbers of files."""
+        matchless = "" if self.without_match is None else f", {self.without_match:,} of them without a match"
         of = "" if self.replica is None else f" of the replica {self.replica}"
-        return f"{self.opened:,} of {self.files:,} files{of}{vain}"
+        return f"{self.opened:,} of {self.files:,} files{of}{matchless}"
 
     def __str__(self) -> str:
         lines = [f"{self.table}: {self.sentence}"]
@@ -59,7 +61,7 @@ class Explanation:
         return "\n".join([*lines, *self.hints])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "table": self.table,
             "condition": self.condition,
@@ -76,7 +78,7 @@ class Explanation:
 
 @in_own_session
 def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> Explanation:
-    """Why a query opens and skips the files of a table that `apply` wrote.
+    """Tell why a query opens and skips the files of a table that `apply` wrote.
 
     Args:
         query: SQL that reads the table by its name, or only a condition.
@@ -85,58 +87,58 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     needs_jvm(spark, "explain a query")
     opened = open_table(spark, table)
     is_query = _IS_QUERY.match(query) is not None
-    sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # the only table of a query is the one asked of
-    asked = _query(opened, sql)
-    p = asked.predicate(opened.name)
+    sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # a workload of one table fits any table
+    bound = _query(opened, sql)
+    p = bound.predicate(opened.name)
     by_place = part_by_place(sql)
-    found = opened.explained(TRUE if by_place else p, asked.columns(opened.name))
+    explained = opened.explained(TRUE if by_place else p, bound.columns(opened.name))
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
-        groups = (replace(g, because=because) if g.opened else g for g in found.groups)
-        found = Explained.of(groups, found.untold, found.replica)
+        groups = (replace(g, because=because) if g.opened else g for g in explained.groups)
+        explained = Explained.of(groups, explained.untold, explained.replica)
     ignored = _not_understood(sql)
-    # Of a whole query only the part that was understood can be asked of single files.
+    # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None
-    without = _without_match(opened, text, found) if count and text and not by_place else None
-    hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(found))
-    return Explanation(opened.path, predicate_text(p), found.groups, without, found.replica, hints)
+    without = _without_match(opened, text, explained) if count and text and not by_place else None
+    hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(explained))
+    return Explanation(opened.path, predicate_text(p), explained.groups, without, explained.replica, hints)
 
 
 def _query(table: ManagedTable, sql: str) -> Query:
-    """The query as the index sees it; WorkloadError if it does not read the table."""
-    asked = Workload.from_sql([sql])
-    bound = table.bound(asked)
+    """Return the query with the table's types; WorkloadError if it does not read the table."""
+    workload = Workload.from_sql([sql])
+    bound = table.bound(workload)
     reading = [q for q in bound if q.reads(table.name)]
     if not reading:
-        why = next(iter((*bound.skipped, *asked.skipped)), f"it does not read {table.name}")
+        why = next(iter((*bound.skipped, *workload.skipped)), f"it does not read {table.name}")
         raise WorkloadError(f"the query cannot be explained: {why}")
     return reading[0]
 
 
 def _not_understood(sql: str) -> list[str]:
-    """The parts of the query's WHERE of which nothing reaches the index."""
+    """Return the parts of the query's WHERE that are not understood, so that they skip nothing."""
 
     def is_lost(part: str) -> bool:
-        asked = Workload.from_sql([f"SELECT * FROM t WHERE {part}"])
-        return all(query.predicate("t") == TRUE for query in asked)
+        workload = Workload.from_sql([f"SELECT * FROM t WHERE {part}"])
+        return all(query.predicate("t") == TRUE for query in workload)
 
     return [part for part in where_conjuncts(sql) if is_lost(part)]
 
 
-def _without_match(table: ManagedTable, condition: str, found: Explained) -> int | None:
-    """How many of the opened files hold no matching row; None if the condition cannot be asked of this table alone."""
+def _without_match(table: ManagedTable, condition: str, explained: Explained) -> int | None:
+    """Count the opened files without a matching row; None if the condition needs other tables too."""
     try:
-        matching = table.rows_opened(found).where(condition)
+        matching = table.rows_opened(explained).where(condition)
         rows = matching.select("_metadata.file_name").distinct().collect()
     except spark_errors():  # joined tables, or a column named _metadata
         return None
-    return len(found.opened) - len(rows)
+    return len(explained.opened) - len(rows)
 
 
-def _hints(found: Explained) -> tuple[str, ...]:
-    """What would help, for each part of the condition of which the index tells nothing."""
+def _hints(explained: Explained) -> tuple[str, ...]:
+    """Return a hint for each part of the condition that skips nothing."""
     hints = []
-    for atom in found.untold:
+    for atom in explained.untold:
         text, casts = predicate_text(atom), [t for t in terms_of(atom) if isinstance(t, Cast)]
         if casts:
             column = term_text(casts[0].column)

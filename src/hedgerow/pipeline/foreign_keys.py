@@ -1,4 +1,4 @@
-"""Finds the foreign keys over which queries join tables, or checks those that a user names."""
+"""Finds the foreign keys over which queries join tables, or checks the keys that a user names."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def _is_key(source: Source, columns: tuple[str, ...]) -> bool:
 
 
 def _without_circles(keys: Sequence[Reference]) -> tuple[Reference, ...]:
-    """Return the keys without those that lead back to a table from which they come."""
-    kept: list[Reference] = []
+    """Leave out each key that closes a circle of tables."""
+    followed: list[Reference] = []
     for key in keys:
         reached = {key.other}
-        while more := {k.other for k in kept if k.table in reached} - reached:
+        while more := {k.other for k in followed if k.table in reached} - reached:
             reached |= more
         if key.table in reached:
             warn(f"the key {key} is not followed", [f"keys lead back from {key.other} to {key.table}"])
         else:
-            kept.append(key)
-    return tuple(kept)
+            followed.append(key)
+    return tuple(followed)

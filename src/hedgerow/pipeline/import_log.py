@@ -1,4 +1,4 @@
-"""import_log: bring past queries into a table's log, from event logs of Spark, files of SQL, or a DataFrame."""
+"""import_log: brings past queries into a table's log, from event logs of Spark, files of SQL, or a DataFrame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Entry = dict[str, Any]
 
 @in_own_session
 def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame, name: str | None = None) -> Imported:
-    """Bring past queries of a table into its log, as if `log` had heard them; importing them again changes nothing.
+    """Bring past queries of a table into its log, as if `log` had noted them; importing them again changes nothing.
 
     `queries`: the event logs of Spark, a folder or a file; a `.jsonl` file of {"at": "2026-11-01 12:00:00", "sql":
     "..."} with "seconds" if known; a `.sql` file of statements, each after a line `-- at 2026-11-01 12:00:00`; or a
@@ -55,7 +55,7 @@ def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame,
 
 
 class Imported:
-    """What an import found: `entries` were added to the log; `skipped` has a sentence for each thing left out."""
+    """The result of an import: the number of entries added to the log, and a sentence for each thing left out."""
 
     def __init__(self, entries: int, skipped: Sequence[str]) -> None:
         self.entries, self.skipped = entries, tuple(skipped)
@@ -65,13 +65,13 @@ class Imported:
 
 
 def _added(log: QueryLog, entries: Sequence[Entry], skipped: Sequence[str]) -> Imported:
-    """Adds those entries that the log does not have yet; of a time to come none can be."""
+    """Add the entries that the log does not have yet, but none with a time in the future."""
     latest = (time() + _CLOCKS_DIFFER) * 1e6
     past = [entry for entry in entries if _EARLIEST <= entry["at"] <= latest]
     if len(past) < len(entries):
         skipped = [*skipped, f"{len(entries) - len(past):,} queries are of times that cannot be, and are left out"]
-    known = log.ids() if past else set()
-    fresh = list({entry["query"]: entry for entry in past if entry["query"] not in known}.values())
+    present = log.ids() if past else set()
+    fresh = list({entry["query"]: entry for entry in past if entry["query"] not in present}.values())
     if fresh:
         log.append(fresh)
     return Imported(len(fresh), skipped)
@@ -88,7 +88,7 @@ def _from_events(
         if scans:
             read = [conditions_of(scan.condition, schema) if scan.condition else ([], 0) for scan in scans]
             unread += sum(failed for _, failed in read)
-            conditions = [" AND ".join(found) or "TRUE" for found, _ in read]
+            conditions = [" AND ".join(parts) or "TRUE" for parts, _ in read]
             entries.append(_entry(query.at, query.seconds, conditions, scans, origin))
     skipped = [f"{unread:,} conditions of event logs could not be read, and count as TRUE"] if unread else []
     return entries, skipped
@@ -118,7 +118,7 @@ def _entry(at: int, seconds: float | None, conditions: list[str], scans: Sequenc
 
 
 def _identity(at: int, conditions: Sequence[str], columns: Sequence[str]) -> str:
-    """The same for the same past query, so that none is imported twice."""
+    """Return an id that is the same for the same past query, so that none is imported twice."""
     return str(uuid5(NAMES, json.dumps([at, list(conditions), list(columns)])))
 
 
@@ -174,16 +174,16 @@ def _texts_of(path: Path) -> Iterator[tuple[int, str, float | None]]:
 
 
 def _milliseconds(time: str) -> int:
-    """A time as ISO writes it; in UTC unless it says otherwise."""
+    """Return the milliseconds of a time as ISO writes it; in UTC if it names no zone."""
     at = datetime.fromisoformat(time)
     return round((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1000)
 
 
-def _seconds(given: Any) -> float | None:
-    """None if they are not known, which pandas writes as NaN; ValueError or TypeError if they cannot be seconds."""
-    seconds = math.nan if given is None else float(given)
+def _seconds(value: Any) -> float | None:
+    """Return the seconds; None if not known, which pandas writes as NaN; ValueError or TypeError for other values."""
+    seconds = math.nan if value is None else float(value)
     if seconds < 0 or math.isinf(seconds):
-        raise ValueError(f"seconds cannot be {given}")
+        raise ValueError(f"seconds cannot be {value}")
     return None if math.isnan(seconds) else seconds
 
 

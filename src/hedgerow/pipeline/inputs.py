@@ -13,13 +13,13 @@ from hedgerow.spark.storage.source import Source, open_source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_QUERIES = 200  # that an advice or a look of the autopilot draws of more: both take longer with each query
+MOST_QUERIES = 200  # in an advice or a look of the autopilot: both take longer with each query
 
 
 def opened_with_queries(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
 ) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
-    """The source under its name in the workload, the queries that fit it, and a sentence for each that does not."""
+    """Return the source under its name in the workload, its queries, and a sentence for each query that does not fit."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     tables = workload.tables()
@@ -31,7 +31,7 @@ def opened_with_queries(
 
 
 def at_least_one(name: str, value: int | None) -> int | None:
-    """The value; LayoutError if it is below 1."""
+    """Return the value; LayoutError if it is below 1."""
     if value is not None and value < 1:
         raise LayoutError(f"{name} has to be at least 1, not {value}")
     return value

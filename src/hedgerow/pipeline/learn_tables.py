@@ -1,4 +1,4 @@
-"""learn_tables: learns a layout for each of several tables, from what queries ask of the tables that they join to it.
+"""learn_tables: learns a layout for each of several tables.
 
 A layout may divide the rows of a table by columns of the tables to which its foreign keys lead.
 """

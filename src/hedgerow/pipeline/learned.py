@@ -31,7 +31,7 @@ class Learned:
     warnings: tuple[str, ...] = ()
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
     sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
-    joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries speak of
+    joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries need
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 
@@ -40,14 +40,14 @@ class Learned:
         return self.layout.blocks
 
     def seconds(self) -> dict[str, float | None]:
-        """A query's estimated seconds in the layout and in the table as it is, named as in a score."""
+        """Return a query's estimated seconds in the layout and in the table as it is, named as in a score."""
         if self.estimate is None:
             return {"seconds": None, "seconds_now": None}
         return {"seconds": self.estimate.then, "seconds_now": self.estimate.now}
 
     def __str__(self) -> str:
-        made = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
-        return f"a {self.layout.kind} layout of {self.table}{made}: {self.blocks:,} blocks"
+        origin = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
+        return f"a {self.layout.kind} layout of {self.table}{origin}: {self.blocks:,} blocks"
 
     def _repr_html_(self) -> str:
         shown = ("learner", "source", "block_rows", "sample_rows", "seed")

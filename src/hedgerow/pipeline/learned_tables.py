@@ -50,7 +50,7 @@ class LearnedTables(Mapping[str, Learned]):
         return list(ordered)
 
     def to_json(self) -> str:
-        layouts = {name: json.loads(one.to_json()) for name, one in self.layouts.items()}
+        layouts = {name: json.loads(learned.to_json()) for name, learned in self.layouts.items()}
         return json.dumps({"hedgerow_tables": layouts, "keys": [key.to_dict() for key in self.references]})
 
     @staticmethod
@@ -58,7 +58,7 @@ class LearnedTables(Mapping[str, Learned]):
         """Read the text of `to_json`; FormatError for any other."""
         try:
             saved = json.loads(value)
-            layouts = {name: Learned.from_json(json.dumps(one)) for name, one in saved["hedgerow_tables"].items()}
+            layouts = {name: Learned.from_json(json.dumps(layout)) for name, layout in saved["hedgerow_tables"].items()}
             return LearnedTables(layouts, tuple(map(Reference.from_dict, saved["keys"])))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError("these are no layouts that `learn_tables` made, or damaged ones") from error

@@ -24,9 +24,9 @@ from hedgerow.tables.query_log import QueryLog, Waiting
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MOST, _NEARLY_ALL = 0.75, 0.9  # shares of what is scanned that a query filters away
+_MOST, _NEARLY_ALL = 0.75, 0.9  # shares of the scanned rows that a query filters away
 _LOGGER = logging.getLogger("hedgerow")
-_TAKEN_EVERY = 5.0  # seconds between two looks at the JVM's notes: as much is lost when the process is killed
+_TAKEN_EVERY = 5.0  # seconds; the queries since the last time are lost if the process is killed
 
 
 class Log:
@@ -48,14 +48,14 @@ class Log:
         atexit.register(self.stop)
 
     def flush(self) -> int:
-        """Brings every query that has ended into the log tables; returns how many entries were written."""
+        """Write every query that has ended into the log tables; return the number of entries."""
         self._heard.wait()
         with self._lock:
             self._take()
             return sum(waiting.append_to(self._logs[name]) for name, waiting in self._waiting.items())
 
     def stop(self) -> None:
-        """Writes what is missing and stops; what cannot be written now waits for the next `log` on this machine."""
+        """Write the last entries and stop; entries that cannot be written wait for the next `log` on this machine."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -99,7 +99,7 @@ class Log:
         return SparkContext._active_spark_context is not None
 
     def _take(self) -> None:
-        """Writes the JVM's notes to this machine's disk."""
+        """Write the JVM's notes to this machine's disk."""
         notes, lost = self._heard.taken()
         self.lost += lost
         entries: dict[str, list[dict[str, Any]]] = {}
@@ -152,10 +152,10 @@ def log(
 
 @dataclass(frozen=True)
 class LogReport:
-    """What a log says: what queries filter on, and what they scanned for it.
+    """A summary of a log: the columns that queries filter on, and the rows and files that they scanned.
 
-    `filter_most`, `filter_nearly_all`: of the queries whose scans gave rows, the shares whose filters dropped three
-    quarters, and nine tenths, of them. They are what a better layout could save.
+    `filter_most`, `filter_nearly_all`: the shares of queries whose filters dropped three quarters, and nine tenths, of
+    the scanned rows. A better layout could save these scans. Queries whose scans gave no row do not count.
     """
 
     workload: WorkloadStatistics
@@ -173,7 +173,7 @@ class LogReport:
 
 @in_own_session
 def report(spark: SparkSession, table: str, since: str | None = None) -> LogReport:
-    """What the logged queries of a table filter on, and how much of what they scan they keep."""
+    """Summarise the logged queries of a table: their filters, and how much of the scanned rows they keep."""
     from pyspark.sql import functions as f
 
     source, log = open_source(spark, table), QueryLog.of(spark, table)
@@ -181,7 +181,7 @@ def report(spark: SparkSession, table: str, since: str | None = None) -> LogRepo
     partitions = log.partitions(table, source.files)
     recent = log.frame(since)
     dropped = 1 - f.col("rows_kept") / f.col("rows")
-    found = recent.agg(
+    totals = recent.agg(
         f.min("at").cast("string").alias("first"),
         f.max("at").cast("string").alias("last"),
         *(f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in ("rows", "rows_kept", "files", "bytes", "seconds")),
@@ -190,17 +190,17 @@ def report(spark: SparkSession, table: str, since: str | None = None) -> LogRepo
             for name, part in (("filter_most", _MOST), ("filter_nearly_all", _NEARLY_ALL))
         ),
     ).first()
-    assert found is not None  # an aggregate has one row
+    assert totals is not None  # an aggregate has one row
     return LogReport(
         statistics(workload, source.name, partitions),
         partitions,
-        found["first"],
-        found["last"],
-        found["rows"],
-        found["rows_kept"] / (found["rows"] or 1),
-        found["filter_most"],
-        found["filter_nearly_all"],
-        found["files"],
-        found["bytes"] / (found["files"] or 1),
-        found["seconds"],
+        totals["first"],
+        totals["last"],
+        totals["rows"],
+        totals["rows_kept"] / (totals["rows"] or 1),
+        totals["filter_most"],
+        totals["filter_nearly_all"],
+        totals["files"],
+        totals["bytes"] / (totals["files"] or 1),
+        totals["seconds"],
     )

@@ -71,9 +71,9 @@ def score_source(
     joins: Joins = NO_JOINS,
     timed: bool = False,
 ) -> Score:
-    """Return the cost of the queries in the layout, with an index that describes what they ask.
+    """Return the cost of the queries in the layout, with an index that describes their conditions.
 
-    `timed`: include what Parquet would skip, which only an estimate of seconds needs."""
+    `timed`: include the bytes that Parquet would skip, which only an estimate of seconds needs."""
     spark = source.frame.sparkSession
     plain = layout.layout if isinstance(layout, Learned) else layout
     predicates = [q.predicate(source.name) for q in queries]

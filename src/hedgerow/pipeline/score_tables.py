@@ -38,12 +38,12 @@ def score_tables(
     scores = {}
     for name in (name for name in layouts if name in tables):
         joined = layouts[name].joined
-        known, others = {j.name for j in joined}, {step.other for j in joined for step in j.steps}
-        missing = sorted(other for other in others if other.lower() not in by_name)
+        names, others = {j.name for j in joined}, {step.other for j in joined for step in j.steps}
+        missing = sorted(name for name in others if name.lower() not in by_name)
         if missing:
             raise LayoutError(f"the layout of {name} depends on {missing[0]}, which is none of the given tables")
-        queries = [with_joined(query, name, layouts.references, known=known)[0] for query in bound if query.reads(name)]
-        joins = Joins(joined, {other.lower(): by_name[other.lower()] for other in others})
+        queries = [with_joined(query, name, layouts.references, known=names)[0] for query in bound if query.reads(name)]
+        joins = Joins(joined, {name.lower(): by_name[name.lower()] for name in others})
         if queries and layouts[name].layout != ONE_BLOCK:
             scores[name] = score_source(tables[name], queries, layouts[name], sample_rows, seed, exact, joins)
         elif queries:

@@ -43,7 +43,7 @@ def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:
         why = f": {bound.skipped[0]}" if bound.skipped else ""
         raise WorkloadError(f"no query of the workload fits the tables {', '.join(tables)}{why}")
     warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
-    known = {name.lower() for name in tables}
-    others = sorted({table for table in bound.tables() if table.lower() not in known})
+    names = {name.lower() for name in tables}
+    others = sorted({table for table in bound.tables() if table.lower() not in names})
     warn("some tables are not among those given", [f"queries read {table}, too" for table in others])
     return bound

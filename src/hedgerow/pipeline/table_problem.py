@@ -1,4 +1,4 @@
-"""A table and its queries, sampled: the problem that any learner may be given, and the layout that one makes of it."""
+"""A table and its queries, sampled: the problem that any learner can solve, and the layout that one makes."""
 
 from __future__ import annotations
 
@@ -202,13 +202,13 @@ def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
     columns_, truths = sample.rows.columns, sample.rows.truths
     items = without_user_functions([*columns_, *truths])
     safe = list(filter(is_session_safe, items))
-    kept = {*safe, *steady(frame, [item for item in items if not is_session_safe(item)])}
-    if not kept:
+    used = {*safe, *steady(frame, [item for item in items if not is_session_safe(item)])}
+    if not used:
         raise HedgerowError(
             "the queries filter only by what may change, such as functions of your own, so nothing is learned"
         )
-    rows = Rows({t: c for t, c in columns_.items() if t in kept}, {p: b for p, b in truths.items() if p in kept})
-    left_out = [f"{feature_text(x)} may change its meaning" for x in (*columns_, *truths) if x not in kept]
+    rows = Rows({t: c for t, c in columns_.items() if t in used}, {p: b for p, b in truths.items() if p in used})
+    left_out = [f"{feature_text(x)} may change its meaning" for x in (*columns_, *truths) if x not in used]
     return replace(sample, rows=rows), left_out
 
 
