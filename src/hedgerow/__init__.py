@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
     from hedgerow.pipeline.logged import logged as logged
-    from hedgerow.pipeline.open import open_table as table
+    from hedgerow.pipeline.open import open_table as table  # noqa: F401
     from hedgerow.pipeline.open import read as read
     from hedgerow.pipeline.route import attach as attach
     from hedgerow.pipeline.route import detach as detach
@@ -86,46 +86,7 @@ _PUBLIC = {
     "show": "hedgerow.picture.show:show",
     "table": "hedgerow.pipeline.open:open_table",
 }
-__all__ = [
-    "Advice",
-    "AutopilotSettings",
-    "Finding",
-    "HedgerowError",
-    "HedgerowWarning",
-    "LearnOptions",
-    "Learned",
-    "LearnedTables",
-    "Log",
-    "Score",
-    "Workload",
-    "WriteOptions",
-    "__version__",
-    "advise",
-    "advise_each",
-    "apply",
-    "apply_tables",
-    "attach",
-    "autopilot",
-    "calibrate",
-    "decisions",
-    "detach",
-    "doctor",
-    "explain",
-    "import_log",
-    "last_query",
-    "learn",
-    "learn_tables",
-    "local_session",
-    "log",
-    "logged",
-    "read",
-    "route",
-    "score",
-    "score_tables",
-    "session",
-    "show",
-    "table",
-]
+__all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:

@@ -93,7 +93,7 @@ def learned(spark: SparkSession, source: str, learner: str = "range", **paramete
         source,
         WORKLOAD,
         learner,
-        hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
+        hr.LearnOptions(block_rows=ROWS // BLOCKS),
         table="things",
         **named,
         **parameters,
@@ -401,13 +401,7 @@ def test_the_verbs_own_session_decides_how_values_are_written(
     active.setActiveSession(spark._jsparkSession)
     with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
         found = hr.learn(
-            own,
-            source,
-            workload,
-            "range",
-            hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
-            table="t",
-            columns=["number"],
+            own, source, workload, "range", hr.LearnOptions(block_rows=ROWS // BLOCKS), table="t", columns=["number"]
         )
         written = hr.apply(own, source, found, to)
         grown = written.append(own.read.format(format_).load(source).where("number < 10"))

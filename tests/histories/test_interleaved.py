@@ -102,15 +102,7 @@ def rollback(spark: SparkSession, path: str) -> None:
 
 def learned(spark: SparkSession, path: str, column: str) -> Any:
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in CONDITIONS])
-    return hr.learn(
-        spark,
-        path,
-        workload,
-        "range",
-        hr.LearnOptions(block_rows=ROWS // 6, sample_rows=ROWS),
-        columns=[column],
-        table="t",
-    )
+    return hr.learn(spark, path, workload, "range", hr.LearnOptions(block_rows=ROWS // 6), columns=[column], table="t")
 
 
 def sql(text: str) -> Work:

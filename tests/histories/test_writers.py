@@ -123,24 +123,12 @@ def template(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_facto
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in CROSSING])
     overlap = request.param == "overlap"
     learned = hr.learn(
-        spark,
-        source,
-        workload,
-        "qdtree",
-        hr.LearnOptions(block_rows=ROWS // 6, sample_rows=ROWS),
-        table="t",
-        overlap=overlap,
+        spark, source, workload, "qdtree", hr.LearnOptions(block_rows=ROWS // 6), table="t", overlap=overlap
     )
     table = hr.apply(spark, source, learned, to)
     if request.param == "replica":
         second = hr.learn(
-            spark,
-            source,
-            workload,
-            "range",
-            hr.LearnOptions(block_rows=ROWS // 6, sample_rows=ROWS),
-            table="t",
-            columns=["v"],
+            spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // 6), table="t", columns=["v"]
         )
         hr.apply(spark, source, second, to, replica="second")
     assert overlap == bool(table.describe()["copied_rows"])

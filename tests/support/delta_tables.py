@@ -29,13 +29,7 @@ def write(spark: SparkSession, path: str, rows: DataFrame | None = None, files: 
 def by_number(spark: SparkSession, path: str, conditions: list[str] | None = None, **how: Any) -> ManagedTable:
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions or ASKED])
     learned = hr.learn(
-        spark,
-        path,
-        workload,
-        "range",
-        hr.LearnOptions(block_rows=ROWS // FILES, sample_rows=ROWS),
-        columns=["number"],
-        table="things",
+        spark, path, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["number"], table="things"
     )
     table = hr.apply(spark, path, learned, **how)
     assert isinstance(table, ManagedTable)

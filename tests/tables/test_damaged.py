@@ -109,24 +109,12 @@ def whole(spark: SparkSession, kind: str, tmp_path_factory: pytest.TempPathFacto
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
     params = {"overlap": True} if kind == "overlap" else {}
     learned = hr.learn(
-        spark,
-        source,
-        workload,
-        "qdtree",
-        hr.LearnOptions(block_rows=ROWS // 10, sample_rows=ROWS),
-        table="things",
-        **params,
+        spark, source, workload, "qdtree", hr.LearnOptions(block_rows=ROWS // 10), table="things", **params
     )
     table = hr.apply(spark, source, learned, str(place))
     if kind == "replica":
         copy = hr.learn(
-            spark,
-            source,
-            workload,
-            "range",
-            hr.LearnOptions(block_rows=ROWS // 10, sample_rows=ROWS),
-            columns=["price"],
-            table="things",
+            spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // 10), columns=["price"], table="things"
         )
         hr.apply(spark, source, copy, str(place), replica="by_price")
     elif kind == "parquet":

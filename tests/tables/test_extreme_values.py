@@ -128,7 +128,7 @@ def _compare(spark: SparkSession, folder: Path, format_: str, learner: str, rand
     rows(spark, kinds).write.format(format_).save(source)
     asked = that_run(spark.read.format(format_).load(source), conditions(random, kinds, 40))
     workload = hr.Workload.from_sql([f"SELECT * FROM ends WHERE {c}" for c in asked])
-    found = hr.learn(spark, source, workload, learner, hr.LearnOptions(block_rows=60, sample_rows=ROWS), table="ends")
+    found = hr.learn(spark, source, workload, learner, hr.LearnOptions(block_rows=60), table="ends")
     table = hr.apply(spark, source, found, to).append(rows(spark, kinds, ROWS, 120))
     assert table.verify()["rows"] == ROWS + 120
     frame = spark.read.format(format_).load(table.path)

@@ -10,7 +10,6 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.decision import Decision, Outcome
 from hedgerow.pilot.decisions import decisions, note
-from hedgerow.pilot.files_to_move import newest_part, write_in_newest_layout
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.look import Look, Request, look_at
@@ -100,8 +99,9 @@ def _carry_out(
     if learned is not None:
         written = apply(spark, table, learned, to, where=names)
     else:
-        written = write_in_newest_layout(candidate.managed, names or ())
+        assert candidate.managed is not None  # no other table has files without an index
+        written = candidate.managed.lay_out(names or ())
     assert decision.figures is not None  # the decision is about the candidate
     size, times = decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
     seconds = round(perf_counter() - begun, 1)
-    return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, newest_part(written)))
+    return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))

@@ -54,10 +54,8 @@ class Files:
         weights = [query.weight for query, _ in self.opened]
         if not size or not sum(weights):
             return 1.0
-        return (
-            float(np.average([self.sizes[self.newest & files].sum() for _, files in self.opened], weights=weights))
-            / size
-        )
+        opened = [self.sizes[self.newest & files].sum() for _, files in self.opened]
+        return float(np.average(opened, weights=weights)) / size
 
     @property
     def all(self) -> Bools:
@@ -146,19 +144,3 @@ def seconds_in(
     else:
         now = mean_seconds(managed.score(workload), workload, files.source, speed)
     return np.full(1, now - speed.query)
-
-
-def described_items(managed: ManagedTable | None) -> int:
-    """Return how many items the newest index of a table describes."""
-    return 0 if managed is None else len(managed.newest.entry.statistics)
-
-
-def newest_part(managed: ManagedTable) -> str:
-    """Return the id of the part that the last write added."""
-    return managed.newest.id
-
-
-def write_in_newest_layout(managed: ManagedTable | None, names: Sequence[str]) -> ManagedTable:
-    """Rewrite some files of a Delta table in its newest layout."""
-    assert managed is not None  # no other table has files without an index
-    return managed.lay_out(names)

@@ -17,7 +17,7 @@ from hedgerow.pilot.backoff import reason_to_wait
 from hedgerow.pilot.choose import reason_to_skip, worth_moving
 from hedgerow.pilot.cost import corrected_cost
 from hedgerow.pilot.decision import Decision, Figures
-from hedgerow.pilot.files_to_move import Files, described_items, files_of, new_bytes, seconds_in
+from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import trial_folder
 from hedgerow.pilot.recent_queries import recent_workload, span_of
@@ -83,7 +83,9 @@ class Look:
     @property
     def items(self) -> int:
         """The number of conditions and expressions that the new index would describe."""
-        return described_items(self.managed) if self.learned is None else count_items(self.learned)
+        if self.learned is not None:
+            return count_items(self.learned)
+        return 0 if self.managed is None else len(self.managed.newest.entry.statistics)
 
     @property
     def seconds_left(self) -> float:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from time import time
@@ -54,13 +55,14 @@ def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame,
     return _added(log, *_from_sql(texts, source.name, source.schema, origin))
 
 
+@dataclass(frozen=True)
 class Imported:
     """The result of an import: the number of entries added to the log, and a sentence for each thing left out."""
 
-    def __init__(self, entries: int, skipped: Sequence[str]) -> None:
-        self.entries, self.skipped = entries, tuple(skipped)
+    entries: int
+    skipped: tuple[str, ...]
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"{self.entries:,} queries imported, {len(self.skipped):,} remarks"
 
 
@@ -74,7 +76,7 @@ def _added(log: QueryLog, entries: Sequence[Entry], skipped: Sequence[str]) -> I
     fresh = list({entry["query"]: entry for entry in past if entry["query"] not in present}.values())
     if fresh:
         log.append(fresh)
-    return Imported(len(fresh), skipped)
+    return Imported(len(fresh), tuple(skipped))
 
 
 def _from_events(

@@ -19,7 +19,7 @@ MOST_QUERIES = 200  # in an advice or a look of the autopilot: both take longer 
 def opened_with_queries(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
 ) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
-    """Return the source under its name in the workload, its queries, and a sentence for each query that does not fit."""
+    """Return the source under its name in the workload, its queries, and a sentence for each other query."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     tables = workload.tables()

@@ -56,8 +56,8 @@ def learn(
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
-    learned = learn_layout(opened, queries, NamedLearner(learner, params), options, given_tables)
     warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)
+    learned = learn_layout(opened, queries, NamedLearner(learner, params), options, given_tables)
     return replace(learned, warnings=(*skipped, *learned.warnings))
 
 

@@ -211,9 +211,7 @@ def test_a_replica_is_left_alone(spark: SparkSession, tmp_path: Any) -> None:
     source = write_things(spark, str(tmp_path / "plain"))
     table = by_id(spark, source, str(tmp_path / "things"), [SOME])
     workload = hr.Workload.from_sql(["SELECT * FROM things WHERE price < 5"])
-    second = hr.learn(
-        spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES, sample_rows=ROWS), columns=["price"]
-    )
+    second = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["price"])
     table = hr.apply(spark, source, second, table.path, replica="second")
     sql = f"SELECT id, price FROM parquet.`{table.path}` WHERE price < 5"
     plain = sorted(map(str, spark.sql(f"{sql} AND rand(3) < 0.5").collect()))

@@ -63,14 +63,7 @@ def learned(spark: SparkSession, source: str) -> Learned:
     asked = [*FIXED * 6, *[YOURS] * 6, *addresses(1, 12)]
     workload = hr.Workload.from_sql([f"SELECT * FROM notes WHERE {c}" for c in asked])
     with pytest.warns(hr.HedgerowWarning, match=r"(?i)functions of your own.*loud\(type\)"):
-        return hr.learn(
-            spark,
-            source,
-            workload,
-            "sop_zorder",
-            hr.LearnOptions(block_rows=BLOCK_ROWS, sample_rows=ROWS),
-            table="notes",
-        )
+        return hr.learn(spark, source, workload, "sop_zorder", hr.LearnOptions(block_rows=BLOCK_ROWS), table="notes")
 
 
 @pytest.mark.long
@@ -152,7 +145,7 @@ def test_conditions_that_were_not_for_grouping(spark: SparkSession, source: str,
         source,
         hr.Workload.from_sql(asked),
         "range",
-        hr.LearnOptions(block_rows=40, sample_rows=ROWS, recurrence=1),
+        hr.LearnOptions(block_rows=40, recurrence=1),
         table="notes",
         columns=["ip"],
     )

@@ -149,13 +149,7 @@ def learned(
     """A file for each range of `id`."""
     workload = workload_of(conditions)
     return hr.learn(
-        spark,
-        source,
-        workload,
-        "range",
-        hr.LearnOptions(block_rows=block_rows, sample_rows=ROWS),
-        table="things",
-        columns=["id"],
+        spark, source, workload, "range", hr.LearnOptions(block_rows=block_rows), table="things", columns=["id"]
     )
 
 
@@ -279,9 +273,7 @@ def test_01_columns_called_like_helpers_keep_their_values(
     expected = {name: 3160 * (i + 2) for i, name in enumerate(names)}
     # A condition that may fail on a row becomes a column of its own while rows get their blocks.
     asked = ("CAST(digits AS INT) < 40", "CAST(digits AS INT) > 60 AND number < 70")
-    found = hr.learn(
-        spark, path, workload_of(asked), "qdtree", hr.LearnOptions(block_rows=10, sample_rows=ROWS), table="things"
-    )
+    found = hr.learn(spark, path, workload_of(asked), "qdtree", hr.LearnOptions(block_rows=10), table="things")
     assert found.blocks > 1
     table = hr.apply(spark, path, found, path, overwrite=True) if kind == "parquet" else hr.apply(spark, path, found)
     assert (sums(now(spark, path, kind), names), sums(table.read(), names)) == (expected, expected)

@@ -181,9 +181,7 @@ def laid(sessions: tuple[SparkSession, SparkSession], tmp_path_factory: pytest.T
     source = str(folder / "museum")
     spark.range(ROWS).selectExpr(*COLUMNS).coalesce(1).write.parquet(source)
     workload = hr.Workload.from_sql([f"SELECT * FROM museum WHERE {c}" for c in ASKED])
-    learned = hr.learn(
-        spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES, sample_rows=ROWS), columns=["id"]
-    )
+    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["id"])
     truth = f"parquet.`{source}`"
     table = hr.apply(spark, source, learned, str(folder / "parquet"), hr.WriteOptions(parquet=PAGES))
     found = [Shown(spark, attached, f"parquet.`{folder}/parquet`", truth, table)]

@@ -40,13 +40,7 @@ def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:
     before = answer(now(spark, path))
     workload = hr.Workload.from_sql("SELECT * FROM things WHERE number < 100")
     learned = hr.learn(
-        spark,
-        path,
-        workload,
-        "range",
-        hr.LearnOptions(block_rows=250, sample_rows=ROWS),
-        columns=["number"],
-        table="things",
+        spark, path, workload, "range", hr.LearnOptions(block_rows=250), columns=["number"], table="things"
     )
     learned.save(folder / "layout.json")
     ended = 0

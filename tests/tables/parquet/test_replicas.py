@@ -100,13 +100,9 @@ ASKED = ["id < 100", "price < 5", "price = 7 OR id = 7"]
 def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ManagedTable]:
     source = write_things(spark, str(tmp_path_factory.mktemp("plain") / "things.parquet"))
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
-    first = hr.learn(
-        spark, source, workload, "range", hr.LearnOptions(block_rows=250, sample_rows=ROWS), columns=["id"]
-    )
+    first = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=250), columns=["id"])
     table = hr.apply(spark, source, first, str(tmp_path_factory.mktemp("made") / "things"))
-    second = hr.learn(
-        spark, source, workload, "range", hr.LearnOptions(block_rows=250, sample_rows=ROWS), given=[table.path]
-    )
+    second = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=250), given=[table.path])
     return source, hr.apply(spark, table.path, second, table.path, replica="second")
 
 

@@ -133,7 +133,7 @@ def test_a_guarded_cast(spark: SparkSession, source: str, tmp_path: Path) -> Non
     workload = hr.Workload.from_sql(
         [f"SELECT * FROM things WHERE {guarded}", "SELECT * FROM things WHERE number < 100"]
     )
-    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=100, sample_rows=ROWS))
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=100))
     assert learned.blocks > 1
     written = hr.apply(spark, source, learned, str(tmp_path / "things"))
     assert written.verify()["rows"] == ROWS
@@ -156,7 +156,7 @@ def test_a_function_that_raises(spark: SparkSession, source: str, tmp_path: Path
     asked = ["picky(number) = 3", "number < 100", "number BETWEEN 500 AND 600"]
     workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in asked])
     with pytest.warns(hr.HedgerowWarning, match="(?i)picky"):
-        learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=200, sample_rows=ROWS))
+        learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=200))
     written = hr.apply(spark, source, learned, str(tmp_path / "things"))
     for c in (*asked[1:], "number < 100 AND picky(number) = 3", "picky(number) = 3 AND number > 1900"):
         assert answer(written.read(where=c)) == answer(spark.read.parquet(source).where(c)), c
