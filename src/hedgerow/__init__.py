@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
     from hedgerow.pipeline.logged import logged as logged
-    from hedgerow.pipeline.open import open_table as table  # noqa: F401
+    from hedgerow.pipeline.open import open_table
     from hedgerow.pipeline.open import read as read
     from hedgerow.pipeline.route import attach as attach
     from hedgerow.pipeline.route import detach as detach
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from hedgerow.spark.start.session import local_session as local_session
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
+
+    table = open_table
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,7 @@ import typer
 import hedgerow
 from hedgerow.cli import app as cli_app
 from hedgerow.cli import commands as cli
-from hedgerow.cli.learner_params import _value, learner_params
+from hedgerow.cli.flags import _value, learner_params
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.java import NO_JAVA, find_java

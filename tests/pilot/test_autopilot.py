@@ -248,7 +248,7 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
         rarer = look_again(1e-6)
     assert rarer.action == "nothing" and "even if queries found nothing to read: whole table: saves" in rarer.reasons[0]
     assert rarer.figures is not None and rarer.figures.seconds_now > rarer.figures.seconds_then == SPEED.query
-    monkeypatch.setattr("hedgerow.pipeline.learn.estimated_seconds", lambda *a: (Estimate(1.0, 0.99), None))
+    monkeypatch.setattr("hedgerow.pipeline.learn.seconds_in", lambda *a: Estimate(1.0, 0.99))
     alike = look_again(1e6)
     assert alike.action == "nothing"  # within the error of the estimates
 

@@ -11,8 +11,15 @@ import typer
 import hedgerow
 from hedgerow.cli.advice import show_advice, show_each
 from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, spark_of
-from hedgerow.cli.flags import AdviseFlags, LearnerOption, LearnFlags, NewLayoutFlags, TableOption, WriteFlags
-from hedgerow.cli.learner_params import learner_params
+from hedgerow.cli.flags import (
+    AdviseFlags,
+    LearnerOption,
+    LearnFlags,
+    NewLayoutFlags,
+    TableOption,
+    WriteFlags,
+    learner_params,
+)
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
 from hedgerow.core.errors import HedgerowError
 

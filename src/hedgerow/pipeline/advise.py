@@ -20,12 +20,11 @@ from hedgerow.core.workload.score import QueryScore
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, speed_of
-from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
+from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries, tables_in
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.proposals import ADVISED, BUDGET, Proposal, learners_to_try, proposals
-from hedgerow.pipeline.several_tables import tables_in
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.progress import step

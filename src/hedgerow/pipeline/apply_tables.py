@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.inputs import tables_in
 from hedgerow.pipeline.learned_tables import ONE_BLOCK, LearnedTables
-from hedgerow.pipeline.several_tables import tables_in
 from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import is_within

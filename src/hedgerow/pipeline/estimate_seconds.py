@@ -21,22 +21,6 @@ SMALL_TABLE_BYTES = 16 << 20  # Spark reads so few bytes as fast as any part of 
 _MAX_ROWS = 200_000
 
 
-def estimated_seconds(
-    source: Source,
-    queries: Sequence[Query],
-    layout: Layout,
-    sort_by: str | None,
-    sample: Sample,
-    speed: Speed | None,
-) -> tuple[Estimate | None, str | None]:
-    """Return the estimate, None if the speed is not known; and a sentence if little is to be gained."""
-    if speed is None:
-        less = f"{source.name} has less than {SMALL_TABLE_BYTES >> 20} MB, which Spark reads in no time"
-        return None, f"little is to be gained: {less}" if is_small(source) else None
-    seconds = seconds_in(source, queries, layout, sort_by, sample, speed)
-    return seconds, f"little is to be gained: {seconds}" if seconds and not seconds.pays else None
-
-
 def seconds_in(
     source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample, speed: Speed
 ) -> Estimate | None:

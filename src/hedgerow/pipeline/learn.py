@@ -10,7 +10,7 @@ from hedgerow.core.errors import LayoutError, advise, warn
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.block_sizes import in_best_blocks
-from hedgerow.pipeline.estimate_seconds import estimated_seconds, is_small, speed_of
+from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small, seconds_in, speed_of
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -82,11 +82,16 @@ def learn_layout(
             speed = speed_of(source, queries)
     table_problem = in_best_blocks(table_problem, learner, speed)
     learned = fit(table_problem, learner, given)
+    if speed is None:
+        if is_small(source):
+            mb = SMALL_TABLE_BYTES >> 20
+            advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
+        return learned
     with step(spark, "estimating seconds"):
         sample = table_problem.problem.sample.noting(table_problem.noted)
-        estimate, advice = estimated_seconds(source, queries, learned.layout, learned.sort_by, sample, speed)
-    if advice:
-        advise(advice)
+        estimate = seconds_in(source, queries, learned.layout, learned.sort_by, sample, speed)
+    if estimate is not None and not estimate.pays:
+        advise(f"little is to be gained: {estimate}")
     return replace(learned, estimate=estimate)
 
 

@@ -13,11 +13,11 @@ from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference
 from hedgerow.pipeline.foreign_keys import Keys, check_keys, find_keys, referred_column
+from hedgerow.pipeline.inputs import bound_to, opened_tables
 from hedgerow.pipeline.learn import fit, learn_layout, pose
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned_tables import LearnedTables, in_one_block
 from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, NamedLearner
-from hedgerow.pipeline.several_tables import bound_to, opened_tables
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.pipeline.inputs import bound_to, opened_tables
 from hedgerow.pipeline.learned_tables import ONE_BLOCK, LearnedTables
 from hedgerow.pipeline.score import score_source
-from hedgerow.pipeline.several_tables import bound_to, opened_tables
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.sql.joined_conditions import with_joined

@@ -19,7 +19,7 @@ from tests.support.answers import answer, answers
 from tests.support.checked_table import World, forget, register
 from tests.support.events_table import EVENTS, conditions, write_events
 from tests.support.random_queries import questions
-from tests.support.things_table import ROWS, write_things
+from tests.support.things_table import write_things
 from tests.support.workload_conditions import about
 
 if TYPE_CHECKING:
