@@ -40,5 +40,5 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
             answers.add(answer)
     if len(answers) > 1:
-        raise HedgerowError("the two ways do not answer the same: does the query return the same rows each time?")
+        raise HedgerowError("the two results differ: does the query return the same rows each time?")
     return sides["plain"], sides["skipping"]
