@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hedgerow.pilot.calibrate import calibrate as calibrate
     from hedgerow.pilot.decisions import decisions as decisions
     from hedgerow.pilot.settings import AutopilotSettings as AutopilotSettings
-    from hedgerow.pipeline.advise import Advice as Advice
+    from hedgerow.pipeline.advice import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
@@ -50,7 +50,7 @@ __version__ = "0.1.0"
 
 # Public names and where they live: nothing heavy is imported before it is used.
 _PUBLIC = {
-    "Advice": "hedgerow.pipeline.advise:Advice",
+    "Advice": "hedgerow.pipeline.advice:Advice",
     "AutopilotSettings": "hedgerow.pilot.settings:AutopilotSettings",
     "Finding": "hedgerow.pipeline.doctor:Finding",
     "HedgerowError": "hedgerow.core.errors:HedgerowError",

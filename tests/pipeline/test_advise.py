@@ -11,7 +11,7 @@ import pytest
 from hedgerow import advise
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError
 from hedgerow.pipeline import table_problem
-from hedgerow.pipeline.advise import Advice
+from hedgerow.pipeline.advice import Advice
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learn_options import LearnOptions

@@ -10,7 +10,7 @@ import typer
 from hedgerow.cli.output import Output, share
 
 if TYPE_CHECKING:
-    from hedgerow.pipeline.advise import Advice, Template
+    from hedgerow.pipeline.advice import Advice, Template
     from hedgerow.pipeline.proposals import Proposal
 
 _TEMPLATES = 10  # that are printed

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.index.block_index import BlockIndex
@@ -53,6 +54,20 @@ class Proposal:
         read = None if self.score is None else f"{self.score.rows_read:.1%}"
         blocks = None if self.score is None else f"{self.score.blocks:,}"
         return read, blocks, None if self.estimate is None else f"{self.estimate.then:.2f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, without the layout."""
+        score = self.score
+        return {
+            "name": self.name,
+            "blocks": None if score is None else score.blocks,
+            "rows_read": None if score is None else score.rows_read,
+            "blocks_read": None if score is None else score.blocks_read,
+            "bytes_read": None if score is None else score.bytes_read,
+            "seconds": None if self.estimate is None else self.estimate.then,
+            "fit_seconds": None if self.learned is None else self.learned.fit_seconds,
+            "why_not": self.why_not,
+        }
 
     def __str__(self) -> str:
         read, blocks, seconds = self.figures()

@@ -1,0 +1,130 @@
+"""The result of `advise`: the proposals for a table, and whether one of them pays."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.html import html_table
+from hedgerow.core.learning.seconds import WORTH_IT
+from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES
+from hedgerow.pipeline.proposals import Proposal
+
+_SLOWER = 1.05  # times as many seconds
+
+
+@dataclass(frozen=True)
+class Template:
+    """Queries that differ in literals only, as the condition of one.
+
+    `now` and `then`: the mean seconds of one in the table as it is, and in the best layout.
+    """
+
+    example: str
+    queries: int
+    now: float
+    then: float
+    rows_read: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The proposals for a table, the best first.
+
+    Args:
+        rows_read: the share of rows that a query reads in the table as it is.
+        now: the seconds of a query in the table as it is.
+        bound: the share of rows that match; no layout reads less.
+        templates: the kinds of queries, with their seconds in the best proposal; those that gain most first.
+        rests_on: sentences about what the figures are computed from.
+    """
+
+    table: str
+    rows: int
+    bytes: int
+    rows_read: float
+    now: float | None
+    bound: float | None
+    proposals: tuple[Proposal, ...]
+    templates: tuple[Template, ...]
+    rewrite_seconds: float | None
+    rests_on: tuple[str, ...]
+
+    @property
+    def best(self) -> Proposal | None:
+        """The proposal to take; None: leave the table as it is."""
+        first = self.proposals[0]
+        if first.score is None:
+            return None
+        if first.estimate is not None:
+            return first if first.estimate.pays else None
+        return first if first.score.rows_read <= WORTH_IT * self.rows_read and not self.is_small else None
+
+    @property
+    def is_small(self) -> bool:
+        """True if Spark reads all of the table as fast as a part of it."""
+        return self.bytes < SMALL_TABLE_BYTES
+
+    @property
+    def slower(self) -> tuple[Template, ...]:
+        """The queries that the best proposal would make slower."""
+        return tuple(t for t in self.templates if t.then > _SLOWER * t.now)
+
+    @property
+    def pays_back_after(self) -> int | None:
+        """The number of queries after which a rewrite in the best proposal has paid."""
+        if self.best is None or self.best.estimate is None or self.rewrite_seconds is None:
+            return None
+        return int(self.rewrite_seconds / (self.best.estimate.now - self.best.estimate.then)) + 1
+
+    def __str__(self) -> str:
+        now = f"{self.table}: {self.rows_read:.1%} of {self.rows:,} rows are read now"
+        return "\n".join([now, *map(str, self.proposals), self.sentence])
+
+    def _repr_html_(self) -> str:
+        rows = [(o.name, *o.figures(), o.why_not) for o in self.proposals]
+        now = "as it is", f"{self.rows_read:.1%}", None, None if self.now is None else f"{self.now:.2f}", None
+        table = html_table([now, *rows], ["layout", "rows read", "blocks", "seconds", ""])
+        return f"{table}{html_table([('advice', self.sentence)])}"
+
+    @property
+    def sentence(self) -> str:
+        """The advice itself."""
+        best, first = self.best, self.proposals[0]
+        if best is None:
+            if self.is_small:
+                return "leave it as it is: Spark reads so small a table in no time"
+            slower = first.estimate is not None and first.estimate.then > first.estimate.now
+            return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
+        if self.rewrite_seconds is None:
+            return f"take {best.name}"
+        return (
+            f"take {best.name}: the rewrite takes about {self.rewrite_seconds:,.0f} s, "
+            f"which {self.pays_back_after:,} queries save"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Save the best layout as a plan for `apply`, which refuses it once the table has changed."""
+        if self.best is None or self.best.learned is None:
+            raise HedgerowError(f"there is no plan to save: {self.sentence}")
+        self.best.learned.save(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, without the layouts."""
+        return {
+            "table": self.table,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "rows_read": self.rows_read,
+            "seconds": self.now,
+            "bound": self.bound,
+            "advice": self.sentence,
+            "best": None if self.best is None else self.best.name,
+            "proposals": [proposal.to_dict() for proposal in self.proposals],
+            "rewrite_seconds": self.rewrite_seconds,
+            "pays_back_after": self.pays_back_after,
+            "templates": [asdict(t) for t in self.templates],
+            "rests_on": list(self.rests_on),
+        }
