@@ -78,7 +78,7 @@ class ConditionReader:
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
-        """A new opaque condition each time: two unknown conditions need not be equal."""
+        """Return a new opaque condition each time: two unknown conditions need not be equal."""
         return Opaque(f"unknown {next(self.unknown)}", ())
 
     def _atom(self, word: str, rest: Sequence[Any]) -> Predicate:
@@ -110,7 +110,7 @@ class ConditionReader:
         raise ValueError("unknown")
 
     def _term(self, node: Json) -> Term:
-        """A column that the query reads with the table's type, or an expression of the index."""
+        """Return a column that the query reads with the table's type, or an expression of the index."""
         kind = Type.parse(node["type"])
         if "item" in node:
             item = self.items[node["item"]]
@@ -142,7 +142,7 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _literal(node: Mapping[str, Any]) -> Literal:
-    """A literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
+    """Return a literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
     kind, value = Type.parse(node["type"]).kind, node["lit"]
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:

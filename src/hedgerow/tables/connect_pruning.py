@@ -68,7 +68,7 @@ def _managed_table(spark: SparkSession, name: str) -> StoredTable | None:
 
 
 def _location(spark: SparkSession, name: str) -> str | None:
-    """The path of a plain Parquet table of the catalog; None for any other table."""
+    """Return the path of a plain Parquet table of the catalog; None for any other table."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     facts = {row[0]: row[1] for row in rows}
     is_plain = (

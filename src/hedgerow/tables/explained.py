@@ -57,7 +57,7 @@ class Explained:
 def explained(
     index: BlockIndex, p: Predicate, names: Sequence[str], rows: Ints, opened: Bools, looked_at: Bools
 ) -> list[Group]:
-    """The reasons for those files that are to be looked at. Entry i of the index is the file `names[i]`."""
+    """Return the reasons for those files that are to be looked at. Entry i of the index is the file `names[i]`."""
 
     def group(is_open: bool, because: str, places: Iterable[int]) -> Group:
         at = [i for i in places if looked_at[i]]

@@ -21,7 +21,7 @@ MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plai
 def items_to_index(
     layout: Layout, predicates: Sequence[Predicate], noted: Sequence[Predicate], joined: Sequence[Joined], limit: int
 ) -> list[Feature]:
-    """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
+    """Return the items that the index describes: filtered columns, then up to `limit` expressions and conditions.
 
     Of those, the layout's own come first, then the ones that occur in most queries."""
     own = [x for x in layout.features if isinstance(x, Predicate)]
@@ -58,5 +58,5 @@ def items_of_new_queries(
 
 
 def without_words(items: Sequence[Feature], known: Stats) -> set[str]:
-    """The columns that the items search, as texts, of whose words the index knows nothing."""
+    """Return the columns that the items search, as texts, of whose words the index knows nothing."""
     return {name for name in searched_for_words(items) if name not in known.terms or known.terms[name].words is None}

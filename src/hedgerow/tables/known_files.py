@@ -21,7 +21,7 @@ _COLUMN = "column:"
 
 
 def is_hidden(name: str) -> bool:
-    """Whether plain readers do not see the file, because it lies in `_hedgerow`."""
+    """True if plain readers do not see the file, because it lies in `_hedgerow`."""
     return name.startswith(f"{SIDE}/")
 
 
@@ -48,7 +48,7 @@ class KnownFiles:
         rows: Sequence[int] | Ints,
         blocks: Sequence[int] | Ints,
     ) -> KnownFiles:
-        """The files with these sizes, with the bytes of each column from their footers."""
+        """Return the files with these sizes, with the bytes of each column from their footers."""
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
         columns = {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names}
         lengths = np.array(list(sizes.values()), np.int64)
@@ -78,18 +78,18 @@ class KnownFiles:
         return np.array([not is_hidden(name) for name in self.names], bool)
 
     def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
-        """The bytes that a scan of these columns (None: all) reads in the opened files."""
+        """Return the bytes that a scan of these columns (None: all) reads in the opened files."""
         if columns is None or not self.columns:
             return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
         return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
-        """The bytes of the whole table, by the same measure as `bytes_read` for these columns."""
+        """Return the bytes of the whole table, by the same measure as `bytes_read` for these columns."""
         return self.bytes_read(None if columns is None else tuple(self.columns), self.visible)
 
     def take(self, places: Sequence[int]) -> KnownFiles:
-        """The entries at these places, in this order."""
+        """Return the entries at these places, in this order."""
         at = np.array(places, np.int64)
         columns = {name: sizes[at] for name, sizes in self.columns.items()}
         return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)

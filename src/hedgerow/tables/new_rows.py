@@ -8,7 +8,7 @@ from hedgerow.core.errors import HedgerowError
 
 
 def check_names(columns: Sequence[str]) -> None:
-    """HedgerowError if two of the columns have one name, but for upper and lower case, as tables see names.
+    """Raise HedgerowError if two of the columns have one name, but for upper and lower case, as tables see names.
 
     >>> check_names(["id", "v", "V"])
     Traceback (most recent call last):

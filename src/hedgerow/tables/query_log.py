@@ -62,7 +62,7 @@ class QueryLog:
 
     @staticmethod
     def of(spark: SparkSession, table: str) -> QueryLog:
-        """The log of a table, Parquet or Delta, that is given by its path or its name in the catalog."""
+        """Return the log of a table, Parquet or Delta, that is given by its path or its name in the catalog."""
         needs_jvm(spark, "log queries")
         if is_delta(spark, table):
             return QueryLog(spark, _root(spark, delta_log(spark, table).path, is_path=True), True)
@@ -74,7 +74,7 @@ class QueryLog:
         return f"{self.root}/{LOG}"
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Writes entries; all or, if it fails, none."""
+        """Write entries; all or, if it fails, none."""
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())  # PySpark writes rows to a file first
         rows = pa.Table.from_pylist(list(entries), SCHEMA)
         try:
@@ -89,21 +89,21 @@ class QueryLog:
             raise HedgerowError(f"the log {self.folder} cannot be written: {first_line(error)}") from error
 
     def partitions(self, table: str, files: Sequence[str]) -> list[str]:
-        """The columns by which the table's files are divided into folders."""
+        """Return the columns by which the table's files are divided into folders."""
         if self.is_delta:
             return delta_log(self.spark, table).snapshot().partition_columns
         folders = files[0].split("/")[:-1] if files else []
         return [folder.partition("=")[0] for folder in folders if "=" in folder]
 
     def ids(self) -> set[str]:
-        """The ids of all entries."""
+        """Return the ids of all entries."""
         return {row.query for row in self.frame().select("query").collect()} if self.exists() else set()
 
     def exists(self) -> bool:
         return Folder(self.spark, self.folder).exists()
 
     def frame(self, since: str | None = None) -> DataFrame:
-        """The entries, from a time on, each once: an append that was tried again may have written some twice."""
+        """Return the entries, from a time on, each once: an append that was tried again may have written some twice."""
         from pyspark.sql import functions as f
 
         if not self.exists():
@@ -131,7 +131,7 @@ def _spark_type(kind: pa.DataType) -> str:
 
 
 def _root(spark: SparkSession, table: str, is_path: bool) -> str:
-    """The folder of a table's files, as Spark writes it."""
+    """Return the folder of a table's files, as Spark writes it."""
     jvm: Any = spark._jvm
     try:
         session = spark._jsparkSession.sessionState()
@@ -163,7 +163,7 @@ class Waiting:
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Writes entries; if there is no space, they stay in memory for the next time."""
+        """Write entries; if there is no space, they stay in memory for the next time."""
         if entries:
             try:
                 self._file.write("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -172,7 +172,7 @@ class Waiting:
                 raise HedgerowError(f"queries cannot wait on this machine: {error}") from error
 
     def append_to(self, log: QueryLog) -> int:
-        """Moves what waits to the log, also what processes left behind that are gone; returns how many entries."""
+        """Move what waits to the log, also what processes left behind that are gone; returns how many entries."""
         with self._left_behind() as others:
             entries = _read(self._path) + [entry for path in others for entry in _read(path)]
             if entries:
@@ -184,7 +184,7 @@ class Waiting:
 
     @contextmanager
     def _left_behind(self) -> Iterator[list[Path]]:
-        """The files of processes that are gone: nobody holds their locks. They are locked meanwhile."""
+        """Return the files of processes that are gone: nobody holds their locks. They are locked meanwhile."""
         held: list[IO[str]] = []
         found = []
         try:
@@ -202,7 +202,7 @@ class Waiting:
                 file.close()
 
     def close(self) -> None:
-        """Forgets the file, unless entries still wait in it."""
+        """Forget the file, unless entries still wait in it."""
         with suppress(OSError):  # what was in memory finds no space
             self._file.close()
         with suppress(OSError):
@@ -211,7 +211,7 @@ class Waiting:
 
 
 def _own_folder() -> Path:
-    """A folder that only this user can read: queries tell what they look for."""
+    """Return a folder that only this user can read: queries tell what they look for."""
     folder = Path(gettempdir()) / f"hedgerow-log-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     facts = folder.lstat()
@@ -221,7 +221,7 @@ def _own_folder() -> Path:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """The entries of a file; a line that is not whole, or is none of ours, is left out."""
+    """Return the entries of a file; a line that is not whole, or is none of ours, is left out."""
     found = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError, TypeError, KeyError, pa.ArrowException):

@@ -1,4 +1,4 @@
-"""Lets the index describe other things, or the same again after other tables changed; no row moves."""
+"""Collects statistics for the index again: of other expressions, or of joined rows that changed. No row moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hedgerow.tables.part import Part, write_index
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored import StoredTable
-from hedgerow.tables.stored_joins import opened, stale, to_store
+from hedgerow.tables.stored_joins import open_joins, stale, to_store
 
 ItemsOf = Callable[[Part, Joins], tuple[Sequence[Feature], set[str]]]
 
@@ -42,7 +42,7 @@ def repair(table: StoredTable) -> None:
 
 
 def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> None:
-    """Collect what these queries ask for and the index does not describe yet."""
+    """Collect the statistics that these queries use and the index does not have yet."""
     if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
 
@@ -62,7 +62,7 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
     written = {o["part"]: o["version"] for o in table.state.operations if "part" in o and "version" in o}
     entries: dict[str, Entry] = {}
     for part in parts:
-        joins = opened(table.spark, part.entry.joined)
+        joins = open_joins(table.spark, part.entry.joined)
         items, lost = items_of(part, joins)
         at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
         with step(table.spark, "collecting statistics"):

@@ -200,13 +200,13 @@ def _mean_rows(snapshot: Snapshot) -> int:
 
 
 def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, how: Writing) -> DataFrame:
-    """Sorts the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
+    """Sort the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
     order = order_inside(layout, how.sort_by, how.by_key)
     return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
-    """The items to index for each file: those of the plan, and the partition columns.
+    """Return the items to index for each file: those of the plan, and the partition columns.
 
     A timestamp in a partition's name changes its meaning with the time zone, so such columns are not indexed.
     """
@@ -226,7 +226,7 @@ def _workload_cost(predicates: Sequence[Predicate], index: BlockIndex) -> dict[s
 
 
 def options_of(how: Writing) -> dict[str, str]:
-    """The options for Delta's writer; HedgerowError for an option that it does not take."""
+    """Return the options for Delta's writer; HedgerowError for an option that it does not take."""
     given = {key.lower(): str(value) for key, value in how.options.items()}
     unknown = sorted(set(given) - set(_WRITER_OPTIONS))
     if unknown:

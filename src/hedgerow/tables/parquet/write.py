@@ -121,7 +121,7 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
 
 
 def check_same_rows(table: TableState, found: Checksum) -> None:
-    """HedgerowError unless a replica has the table's rows."""
+    """Raise HedgerowError unless a replica has the table's rows."""
     if found != total(table.parts):
         raise HedgerowError(f"these are not the rows of the table: {found}, but the table has {total(table.parts)}")
 
