@@ -93,7 +93,7 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
         groups = (replace(g, because=because) if g.opened else g for g in found.groups)
-        found = Explained.of(groups, found.untold, found.replica)
+        found = Explained.of(groups, found.undecided, found.replica)
     ignored = _not_understood(sql)
     # Of a whole query only the part that was understood can be asked of single files.
     text = query if not is_query else predicate_text(p) if not ignored else None
@@ -136,7 +136,7 @@ def _without_match(table: ManagedTable, condition: str, found: Explained) -> int
 def _hints(found: Explained) -> tuple[str, ...]:
     """What would help, for each part of the condition of which the index tells nothing."""
     hints = []
-    for atom in found.untold:
+    for atom in found.undecided:
         text, casts = predicate_text(atom), [t for t in terms_of(atom) if isinstance(t, Cast)]
         if casts:
             column = term_text(casts[0].column)

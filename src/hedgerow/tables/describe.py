@@ -46,10 +46,10 @@ def _rows_of_blocks(table: StoredTable, indexed: IndexedFiles) -> Counter[tuple[
     """Return the rows of each block of each layout; a file whose name has no block counts as a block of its own."""
     rows, rows_now = Counter[tuple[str, int, str]](), indexed.files.rows_by_name
     for part in table.parts:
-        known = part.known
-        for i in np.flatnonzero(known.visible & (known.rows > 0)).tolist():
-            name, block = known.names[i], int(known.blocks[i])
-            if indexed.snapshot.files.place_of(name, int(known.sizes[i])) is not None:
+        files = part.known
+        for i in np.flatnonzero(files.visible & (files.rows > 0)).tolist():
+            name, block = files.names[i], int(files.blocks[i])
+            if indexed.snapshot.files.place_of(name, int(files.sizes[i])) is not None:
                 rows[part.entry.layout, block, name if block < 0 else ""] += rows_now[name]
     return rows
 

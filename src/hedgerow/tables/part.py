@@ -72,8 +72,8 @@ class Part:
             if not replaced.isdisjoint({*map(str.lower, keys), *(quote_name(key).lower() for key in keys)}):
                 replaced.add(j.name.lower())
         differs = difference(self.entry.settings, now)
-        seen = {**self.own_schema, **schema_of_joins(self.entry.joined)}
-        index = fitting_index(self.stored_index, seen, differs and differs[0])
+        schema = {**self.own_schema, **schema_of_joins(self.entry.joined)}
+        index = fitting_index(self.stored_index, schema, differs and differs[0])
         return without_columns(index, self.entry.statistics, replaced)
 
 

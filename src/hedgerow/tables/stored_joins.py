@@ -73,14 +73,12 @@ def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
     versions = _versions(joins, map(Joined, needed))
     stored = []
     for steps, wanted in needed.items():
-        joined, others = Joined(steps), [joins.others[step.other.lower()] for step in steps]
+        joined, sources = Joined(steps), [joins.others[step.other.lower()] for step in steps]
         prefix = f"{quote_name(joined.name)}."
         schema = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
         fields = {name: kind for name, kind in schema.items() if path_of(name)[0] in wanted}
-        places = tuple(_absolute(other.origin) for other in others)
-        key_types = tuple(
-            tuple(key_types_of(other, step.other_columns)) for other, step in zip(others, steps, strict=True)
-        )
+        places = tuple(_absolute(source.origin) for source in sources)
+        key_types = tuple(tuple(key_types_of(s, step.other_columns)) for s, step in zip(sources, steps, strict=True))
         stored.append(StoredJoin(joined, places, versions[joined], key_types, fields))
     return tuple(stored)
 
