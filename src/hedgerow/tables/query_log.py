@@ -107,7 +107,9 @@ class QueryLog:
         from pyspark.sql import functions as f
 
         if not self.exists():
-            raise HedgerowError(f"no queries of {self.root} are logged: call hedgerow.log, or name a file of queries")
+            raise HedgerowError(
+                f"no queries of {self.root} were logged: start with hedgerow.log, or name a file of queries"
+            )
         try:
             if self.is_delta:
                 frame = self.spark.read.format("delta").load(self.folder)
@@ -208,7 +210,7 @@ def _own_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     facts = folder.lstat()
     if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
-        raise HedgerowError(f"queries cannot wait in {folder}: it belongs to somebody else")
+        raise HedgerowError(f"queries cannot be kept in {folder}: it belongs to another user")
     return folder
 
 

@@ -65,5 +65,7 @@ def in_newest_state(files: DeltaFiles) -> tuple[DeltaFiles, TableState]:
     number = newest_state(files.side)
     state = read_state(files.side, number) if number else TableState("delta")
     if state.kind != "delta" or not state.parts:
-        raise HedgerowError(f"{files.path} is a Delta table to which no layout was applied: call hedgerow.apply first")
+        raise HedgerowError(
+            f"{files.path} is no table that Hedgerow wrote: it is a Delta table to which no layout was applied"
+        )
     return files, state
