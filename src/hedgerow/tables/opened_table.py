@@ -10,6 +10,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools
 from hedgerow.core.index.values_in import values_in
+from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
@@ -19,7 +20,6 @@ from hedgerow.spark.write.copies import COPY
 from hedgerow.tables.conditions import Json
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.opening import Copies
-from hedgerow.tables.parquet.folder import copy_code
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin
@@ -129,8 +129,9 @@ class OpenedTable:
         sizes, path = best.known.sizes_by_name, best.table.path
         instead: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in best.files]}
         if best.copied_cells is not None:
-            codes = [copy_code(best.table.layout, block, cell) for block, cell in best.copied_cells]
-            instead |= {"codes": codes, "column": COPY}
+            layout = best.table.layout
+            assert isinstance(layout, OverlapLayout)  # no other layout has copies
+            instead |= {"codes": [layout.code(block, cell) for block, cell in best.copied_cells], "column": COPY}
         return instead
 
 

@@ -18,7 +18,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.start.session import is_remote, spark_errors
+from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.known_files import KnownFiles
@@ -138,7 +138,7 @@ def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles)
         for name, data in written.items():
             side.write(name, data)
     except BaseException:
-        with suppress(HedgerowError, *spark_errors()):
+        with suppress(HedgerowError):
             for name in written:
                 side.delete(name)
         raise

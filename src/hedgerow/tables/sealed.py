@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hedgerow.core.errors import FormatError
-from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 
 FORMAT = 1
@@ -51,10 +50,7 @@ def _digest_of(document: Mapping[str, Any]) -> str:
 
 def read_sealed(folder: Folder, name: str, seals: Mapping[str, str]) -> bytes:
     """Return the bytes of a file; FormatError if they have another digest than when they were written."""
-    try:
-        data = folder.read(name)
-    except spark_errors() as error:
-        raise FormatError(f"{folder.root}/{name} cannot be read: {first_line(error)}") from error
+    data = folder.read(name)
     if digest(data) != seals.get(name):
         raise FormatError(f"{folder.root}/{name} is damaged")
     return data

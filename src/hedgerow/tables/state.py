@@ -16,7 +16,6 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from hedgerow.core.errors import FormatError, HedgerowError
-from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.sealed import sealed, unsealed
@@ -92,14 +91,7 @@ def newest_state(side: Folder) -> int:
 
 def read_state(side: Folder, number: int) -> TableState:
     """Return a state of a table by its number."""
-    return TableState.of_bytes(_read(side, number), side.root.rpartition("/")[0])
-
-
-def _read(side: Folder, number: int) -> bytes:
-    try:
-        return side.read(state_name(number))
-    except spark_errors() as error:
-        raise FormatError(f"{side.root}/{state_name(number)} cannot be read: {first_line(error)}") from error
+    return TableState.of_bytes(side.read(state_name(number)), side.root.rpartition("/")[0])
 
 
 def state_name(number: int) -> str:
@@ -118,7 +110,7 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
     the newest one is of a table of another kind. HedgerowError if another table takes the folder's place meanwhile."""
     while True:
         number = newest_state(side)
-        before = _read(side, number) if number else b""
+        before = side.read(state_name(number)) if number else b""
         state = TableState.of_bytes(before, side.root.rpartition("/")[0]) if number else TableState(kind)
         changed = change(state if state.kind == kind else TableState(kind), number + 1)
         if side.write(state_name(number + 1), changed.to_bytes(), new=True):
@@ -131,7 +123,7 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
 def _check_follows(side: Folder, number: int, before: bytes) -> None:
     """Delete the new state, and raise HedgerowError, unless the state before it still exists."""
     try:
-        is_same = _read(side, number) == before
+        is_same = side.read(state_name(number)) == before
     except HedgerowError:
         is_same = False
     if not is_same:

@@ -19,7 +19,6 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
-from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
@@ -85,7 +84,7 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         ):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
-                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.writing))
+                written = transaction.write(_in_files(watched, plan, snapshot), options_of(plan.writing))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
             footers, terms = footers_and_terms(snapshot, written.sizes, items)
@@ -188,20 +187,14 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
     return list(dict.fromkeys(where))
 
 
-def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
-    block_rows = int(plan.origin.get("block_rows") or _mean_rows(snapshot))
-    rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, block_rows, plan.joins)
-    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.writing)
-
-
-def _mean_rows(snapshot: Snapshot) -> int:
-    return max(1, int(np.maximum(snapshot.files.rows, 0).sum()) // max(1, len(snapshot.files.names)))
-
-
-def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, writing: Writing) -> DataFrame:
-    """Sort the rows of each file, by partition first; otherwise Delta's writer would sort them by partition again."""
-    order = order_inside(layout, writing.sort_by, writing.by_key)
-    return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
+def _in_files(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
+    """Send each row to the task that writes its file, and sort the rows of each file."""
+    partitions, rows = snapshot.partition_columns, np.maximum(snapshot.files.rows, 0)
+    block_rows = plan.origin.get("block_rows") or max(1, int(rows.sum()) // max(1, len(rows)))
+    placed_rows = placed(frame, plan.layout, schema_at(snapshot), partitions, int(block_rows), plan.joins)
+    order = order_inside(plan.layout, plan.writing.sort_by, plan.writing.by_key)
+    # Partitions come first in the order, because Delta's writer would sort by them again, and lose the order.
+    return placed_rows.sortWithinPartitions(*map(quote_name, partitions), *order) if order else placed_rows
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
@@ -239,10 +232,14 @@ def options_of(writing: Writing) -> dict[str, str]:
 
 def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> None:
     """Rewrite some files in the layout of a part; the index describes the same items of the new files."""
+    joins = joins_of(table.spark, part.entry.joined, table.snapshot().frame(list(files)))
+    rewrite(table.spark, table.path, replace(_plan_of(part, joins), name=name, where=files))
+
+
+def _plan_of(part: Part, joins: Joins) -> Plan:
+    """Return the plan by which the files of a part were written."""
     entry = part.entry
-    joins = joins_of(table.spark, entry.joined, table.snapshot().frame(list(files)))
-    plan = Plan(part.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files)
-    rewrite(table.spark, table.path, plan)
+    return Plan(part.layout, "", (), entry.statistics, entry.origin, entry.writing, joins)
 
 
 def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
@@ -279,7 +276,6 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
 
     Return None if there are no rows, because Delta then commits nothing."""
     log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
-    partitions, writing = snapshot.partition_columns, part.entry.writing
     try:
         rows, lacking = _with_lacking_columns(frame, snapshot)
         joins = joins_of(table.spark, part.entry.joined, rows)
@@ -288,11 +284,9 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
             _exact_writing(snapshot),
             configured(log.spark, **settings_for(part.layout)),
         ):
-            block_rows = int(part.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(rows, part.layout, schema_at(snapshot), partitions, block_rows, joins)
-            rows = _sorted_rows(rows, partitions, part.layout, writing).drop(*lacking)
-            options = {**options_of(writing), "userMetadata": mark, "optimizeWrite": "false"}
-            rows.write.format("delta").mode("append").options(**options).save(log.path)
+            in_files = _in_files(rows, _plan_of(part, joins), snapshot).drop(*lacking)
+            options = {**options_of(part.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
+            in_files.write.format("delta").mode("append").options(**options).save(log.path)
     except spark_errors() as error:
         raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
     row = log.history().where(f"userMetadata = '{mark}'").select("version").first()

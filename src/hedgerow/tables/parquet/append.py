@@ -87,23 +87,22 @@ class Overtaken(Exception):
 def _move_in(folder: ParquetFolder, draft: ParquetFolder, names: Sequence[str]) -> None:
     """Move these files of the draft into the table, and delete the draft; another process may do the same."""
     root = Folder(folder.spark, folder.path)
-    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     place = draft.path.removeprefix(f"{folder.path}/")
     for name in names:
         try:
             root.move(f"{place}/{name}", name)
-        except failures as error:
+        except HedgerowError as error:
             if not root.exists(name):
                 raise HedgerowError(
                     f"rows were appended to {folder.path}, but the file {name} cannot be moved to the others: "
-                    f"open the table again, which finishes it ({first_line(error)})"
+                    f"open the table again, which finishes it ({error})"
                 ) from error
     root.delete(place)
 
 
 def _give_up(folder: ParquetFolder, draft: ParquetFolder, names: Collection[str]) -> None:
     """Delete the draft of an append that failed, unless a state may list its files."""
-    with suppress(HedgerowError, *spark_errors()):
+    with suppress(HedgerowError):
         now, _ = open_folder(folder.spark, folder.path)
         if not set(names) & _listed(now):
             Folder(folder.spark, draft.path).delete()

@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.column_identity import column_identities
@@ -149,12 +148,6 @@ def open_folder(spark: SparkSession, path: str) -> tuple[ParquetFolder, TableSta
 def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolder:
     """Return the folder of a table in this state."""
     return ParquetFolder(spark, path, state.parts[-1].fields, parts_of(side_of(spark, path), state.parts))
-
-
-def copy_code(layout: Any, block: int, cell: int) -> int:
-    """Return the number that copies of a cell carry in a block."""
-    assert isinstance(layout, OverlapLayout)
-    return layout.code(block, cell)
 
 
 def partial_place(path: str) -> tuple[str, str]:

@@ -77,13 +77,12 @@ def catch_up(folder: ParquetFolder, state: TableState) -> list[str]:
     """Append the table's new rows to each replica; return a sentence for each replica where that failed."""
     finish_appends(folder)
     table, failed = StoredTable(folder, state), []
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     for name in replicas_of(folder.spark, folder.path):
         try:
             _catch_up(table, name)
-        except spark_errors() as error:
+        except failures as error:
             failed.append(f"{name} is not read until it is up to date: {first_line(error)}")
-        except HedgerowError as error:
-            failed.append(f"{name} is not read until it is up to date: {error}")
     return failed
 
 
