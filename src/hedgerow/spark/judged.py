@@ -166,13 +166,13 @@ READING: frozenset[str] = (
         hive.convertMetastoreParquet.mergeSchema hive.caseSensitiveInferenceMode hive.convertMetastoreAsNullable
         storeAssignmentPolicy legacy.skipTypeValidationOnAlterPartition legacy.pathOptionBehavior.enabled
         legacy.extraOptionsBehavior.enabled legacy.readFileSourceTableCacheIgnoreOptions
-        # what is in them
+        # contents of the files
         parquet.binaryAsString parquet.datetimeRebaseModeInRead parquet.fieldId.read.enabled
         parquet.fieldId.read.ignoreMissing parquet.ignoreVariantAnnotation parquet.inferTimestampNTZ.enabled
         parquet.int96AsTimestamp parquet.int96RebaseModeInRead parquet.int96TimestampConversion parquet.mergeSchema
         parquet.reader.respectUnknownTypeAnnotation.enabled parquet.respectSummaryFiles legacy.parquet.*
         udt.* variant.allowReadingShredded variant.pushVariantIntoScan variant.pushVariantIntoScan.*
-        # what columns are where a file lacks them, or is padded
+        # values of columns that a file lacks, and padding
         defaultColumn.* preserveCharVarcharTypeInfo readSideCharPadding legacy.charVarcharAsString
         legacy.noCharPaddingInPredicate
         """,
@@ -218,7 +218,7 @@ _SQL = (
         defaultCacheStorageLevel defaultSizeInBytes execution.* filesourceTableRelationCacheSize
         inMemoryColumnarStorage.* inMemoryTableScanStatistics.enable metadataCacheTTLSeconds
         resultQueryStage.maxThreadThreshold statistics.* subexpressionElimination.* subquery.maxThreadThreshold
-        # what is shown and logged
+        # output and logs
         cli.print.header dataframeCache.logLevel debug debug.maxToStringFields error.messageFormat event.truncate.length
         expressionTreeChangeLog.level extendedExplainProviders lightweightPlanChangeValidation maxMetadataStringLength
         maxPlanStringLength nameResolutionLog.level planChangeLog.* planChangeValidation
@@ -237,7 +237,7 @@ _SQL = (
         avro.* csv.* json.filterPushdown.enabled kafka.disallowedOptions orc.* protobuf.descriptorCacheSize
         sources.binaryFile.maxLength sources.disabledJdbcConnProviderList
         xml.schemaInference.incrementalTypeCasting.enabled
-        # scans: how they are cut and filtered, not what is in them
+        # scans: how they are divided and filtered, not their contents
         dataSource.alwaysCreateV2Predicate dataSource.skipAssertOnPredicatePushdown files.maxPartitionBytes
         files.maxPartitionNum files.minPartitionNum files.openCostInBytes files.supportSecondOffsetFormat
         parquet.aggregatePushdown parquet.columnarReaderBatchSize parquet.enableNestedColumnVectorizedReader
@@ -387,7 +387,7 @@ HARMLESS_OPTIONS: frozenset[str] = _names("""
     writepartitioncolumns
     # of streams only
     checkpointlocation ignorechanges ignoredeletes ignorefiledeletion maxfilespertrigger queryname
-    # who may read
+    # access
     fs.*
 """)
 

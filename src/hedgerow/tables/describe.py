@@ -44,13 +44,14 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
 
 def _rows_of_blocks(table: StoredTable, indexed: IndexedFiles) -> Counter[tuple[str, int, str]]:
     """Return the rows of each block of each layout; a file whose name has no block counts as a block of its own."""
-    rows, rows_now = Counter[tuple[str, int, str]](), indexed.files.rows_by_name
+    rows, present = Counter[tuple[str, int, str]](), indexed.files
     for part in table.parts:
         files = part.known
         for i in np.flatnonzero(files.visible & (files.rows > 0)).tolist():
             name, block = files.names[i], int(files.blocks[i])
-            if indexed.snapshot.files.place_of(name, int(files.sizes[i])) is not None:
-                rows[part.entry.layout, block, name if block < 0 else ""] += rows_now[name]
+            place = indexed.snapshot.files.place_of(name, int(files.sizes[i]))
+            if place is not None:
+                rows[part.entry.layout, block, name if block < 0 else ""] += int(present.rows[place])
     return rows
 
 

@@ -60,9 +60,6 @@ class Snapshot(Protocol):
     def columns(self) -> Mapping[str, str]:
         """The identity of each column."""
 
-    @property
-    def partition_columns(self) -> Sequence[str]: ...
-
     def frame(self, names: Sequence[str] | None = None) -> DataFrame:
         """Return all rows of these files (None: of all files)."""
 
@@ -109,7 +106,7 @@ def schema_at(snapshot: Snapshot) -> dict[str, Type]:
 
 
 def check_names(columns: Sequence[str]) -> None:
-    """Raise HedgerowError if two columns of new rows have names that a table cannot tell apart.
+    """Raise HedgerowError if two columns of new rows have names that differ only in letter case.
 
     >>> check_names(["id", "v", "V"])
     Traceback (most recent call last):

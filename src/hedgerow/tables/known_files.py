@@ -67,11 +67,6 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    @property
-    def rows_by_name(self) -> dict[str, int]:
-        """Each file's rows."""
-        return dict(zip(self.names, self.rows.tolist(), strict=True))
-
     @cached_property
     def visible(self) -> Bools:
         """True for each file that plain readers see; the hidden files in `_hedgerow` have copies of their rows."""

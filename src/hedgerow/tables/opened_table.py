@@ -117,7 +117,8 @@ class OpenedTable:
             copy = self._instead(self.stored, condition, request)
             if copy is not None:
                 return {"instead": copy}
-        return {"bits": _bit_text(np.concatenate([*self._opened(condition), NO_BOOLS]))}
+        opened = np.concatenate([*self._opened(condition), NO_BOOLS])
+        return {"bits": (opened.astype(np.uint8) + ord("0")).tobytes().decode()}
 
     def _instead(self, stored: StoredTable, condition: RowCondition, request: Json) -> dict[str, Any] | None:
         """Return the files of a replica, or files with copies, if they are cheaper to read; else None."""
@@ -133,7 +134,3 @@ class OpenedTable:
             assert isinstance(layout, OverlapLayout)  # no other layout has copies
             instead |= {"codes": [layout.code(block, cell) for block, cell in best.copied_cells], "column": COPY}
         return instead
-
-
-def _bit_text(opened: Bools) -> str:
-    return (opened.astype(np.uint8) + ord("0")).tobytes().decode()

@@ -49,7 +49,7 @@ class StoredTable:
 
     @cached_property
     def written(self) -> dict[str, int]:
-        """The sizes of all files that the parts describe, by name; some may be gone."""
+        """The sizes of all files that the parts describe, by name; some may not exist any more."""
         return {name: size for part in self.parts for name, size in part.known.sizes_by_name.items()}
 
     @property

@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 
 def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
-    """Compare a table with what was written; return how much was compared. HedgerowError names a difference."""
+    """Compare a table with its checksums and statistics; return how much was compared. HedgerowError if they differ."""
     snapshot = table.format.snapshot()
     if not table.format.is_shared:
         _raise_first(table, _changed_files(table, snapshot))
-    same = [part for part in table.parts if _has_same_columns(part, snapshot)]
+    same = [part for part in table.parts if part.columns.items() <= snapshot.columns.items()]
     rows = _compare_rows(table, same, snapshot)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
@@ -49,10 +49,6 @@ def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
     foreign = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
     missing = [n for n in listed if n not in files.place]
     return [*(f"the file {n} is not Hedgerow's" for n in foreign), *(f"the file {n} is missing" for n in missing)]
-
-
-def _has_same_columns(part: Part, snapshot: Snapshot) -> bool:
-    return all(snapshot.columns.get(name) == identity for name, identity in part.columns.items())
 
 
 def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:
@@ -156,7 +152,7 @@ def same_rows_as(table: StoredTable, replica: StoredTable) -> bool:
 
 
 def report(compared: dict[str, int], facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what was checked, with the table's facts from `describe`."""
+    """Return the report of a check: the compared numbers, and some of the table's facts from `describe`."""
     shown = ("path", "version", "rows", "files", "layout_files", "layout_files_left", "unknown_rows")
     counted = {key: len(facts[key]) for key in ("missing_files", "unknown_files")}
     return {**{key: facts[key] for key in shown if key in facts}, **compared, **counted}

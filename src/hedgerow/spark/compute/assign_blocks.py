@@ -54,9 +54,9 @@ def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joi
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
     wanted = needed(predicates, terms)
     items, refused = analysable(frame, wanted, schema)
-    known = {name.lower() for name in (*own_columns, *(quote_name(joined.name) for joined in joins.joined))}
+    existing = {name.lower() for name in (*own_columns, *(quote_name(joined.name) for joined in joins.joined))}
     used = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)})
-    missing = [name for name in used if name.lower() not in known]
+    missing = [name for name in used if name.lower() not in existing]
     if missing:
         raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
     why = "has values that cannot be compared, or lacks a field that it had"

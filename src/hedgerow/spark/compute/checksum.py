@@ -48,7 +48,7 @@ def checksum(frame: DataFrame) -> Checksum:
 
 
 def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written: DataFrame) -> Checksum:
-    """Return the checksum of the rows; HedgerowError if the written rows differ from those that were read.
+    """Return the checksum of the rows; HedgerowError if the written rows differ from the rows that were read.
 
     A checksum that was observed during a write counts a task twice if the task ran twice. So if the two checksums
     differ, both are computed again.

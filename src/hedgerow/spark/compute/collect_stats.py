@@ -167,7 +167,7 @@ def _by_file(
 
 
 def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
-    """Return the items that Spark can evaluate on this frame, without those that call functions of users."""
+    """Return the items that Spark can evaluate on this frame, except items that call functions of users."""
     return analysable(frame, without_user_functions(wanted), schema)[0]
 
 

@@ -97,7 +97,7 @@ def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
 
 
 def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[Predicate]]:
-    """Return the predicates that Spark has to evaluate, and those that core can evaluate from other items.
+    """Return the predicates that only Spark can evaluate, and the predicates that core can evaluate from other items.
 
     Spark takes longer to compile hundreds of conditions in one query than to evaluate them."""
     safe_terms = {item for item in items if not isinstance(item, Predicate) and is_session_safe(item)}

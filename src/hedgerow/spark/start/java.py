@@ -133,7 +133,7 @@ def write_executable(path: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Print the folder, or one sentence about what to install."""
+    """Print the folder, or a sentence that names the package to install."""
     try:
         home, problem = find_java(), NO_JAVA
     except HedgerowError as error:

@@ -33,7 +33,7 @@ _LENGTH = "fs.option.openfile.length"
 
 
 def is_within(place: str, folder: str) -> bool:
-    """True if the place is the folder or lies in it; both are spelled as `Folder.resolved` does."""
+    """True if the place is the folder or inside of it; both are paths from `Folder.resolved`."""
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -179,7 +179,7 @@ class Folder:
 
     @_reports("looked up")
     def age(self, name: str) -> float:
-        """Return seconds since the file was written; 0 if it is gone by now."""
+        """Return the seconds since the file was written; 0 if it does not exist any more."""
         path, fs = self._path(name)
         return time.time() - int(fs.getFileStatus(path).getModificationTime()) / 1000 if fs.exists(path) else 0.0
 

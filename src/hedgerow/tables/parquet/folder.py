@@ -97,7 +97,6 @@ class ParquetSnapshot:
 
     folder: ParquetFolder
     version: None = None
-    partition_columns: tuple[str, ...] = ()
 
     @cached_property
     def files(self) -> PresentFiles:

@@ -157,7 +157,7 @@ def check_target(
 
 
 def _check_around(spark: SparkSession, to: str, place: str) -> None:
-    """Raise HedgerowError if the place lies inside of a table."""
+    """Raise HedgerowError if the place is inside of a table."""
     parts = place.split("/")
     if len(parts) > 1 and parts[-2] == SIDE and re.fullmatch(TRIAL, parts[-1]):
         return  # a rewrite that is only timed
