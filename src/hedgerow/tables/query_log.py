@@ -152,9 +152,9 @@ def _root(spark: SparkSession, table: str, is_path: bool) -> str:
 class Waiting:
     """The entries of one log that wait on this machine, in a file that only this process writes."""
 
-    def __init__(self, log: QueryLog) -> None:
+    def __init__(self, log: QueryLog, folder: Path | None = None) -> None:
         try:
-            self._folder = _own_folder() / f"{crc32(log.root.encode()):08x}"
+            self._folder = folder or _own_folder() / f"{crc32(log.root.encode()):08x}"
             self._folder.mkdir(parents=True, exist_ok=True)
             self._path = self._folder / f"{uuid4().hex}.jsonl"
             self._file = self._path.open("a", encoding="utf-8")
