@@ -172,7 +172,7 @@ def test_the_log_survives(spark: SparkSession, lake: Path, learned: hr.Learned) 
 
 def test_what_another_run_moved_aside_is_kept(refused: Callable[..., None], lake: Path) -> None:
     (lake / "managed").rename(lake / ".plain.hedgerow-old")
-    refused("holds what another run moved aside", lake / "plain")
+    refused("has files that another run moved aside", lake / "plain")
 
 
 def test_a_file_that_came_meanwhile(
