@@ -32,12 +32,13 @@ from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import TRUE, Predicate
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats
+from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats, reduce_runs
 from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET
 from hedgerow.core.pruning.evaluator import possible_outcomes
-from hedgerow.core.pruning.value_codes import code_of
+from hedgerow.core.pruning.value_codes import ArrowValues, code_of
 
 MAX_GROUPS = 10_000  # more groups than this would make the plan slower to build than the files to read
+_MAX_TABLE = 1 << 22  # entries of a table with one entry for each number that may occur
 _NULL = -1  # beside the codes of values
 
 
@@ -98,12 +99,12 @@ def aggregate(
     for part in (*by, *parts):
         answered &= part.is_exact
     at = np.flatnonzero(answered)
-    group_of, of_groups = _numbered([part.values[at] for part in by], len(at))
-    if len(of_groups) > MAX_GROUPS:
+    group_of, members = _numbered([part.values[at] for part in by], len(at))
+    if len(members) > MAX_GROUPS:
         return Partials(matched.opened)
-    count = len(of_groups)
+    count = len(members)
     columns = [_added(a, part, at, group_of, count) for a, part in zip(aggregates, parts, strict=True)]
-    keys = [[part.value(code) for code in codes] for part, codes in zip(by, of_groups.T.tolist(), strict=True)]
+    keys = [part.decoded(part.values[at[members]]) for part in by]
     of_group: list[Group] = list(zip(*keys, strict=True)) if by else [()]
     values: list[Group] = list(zip(*columns, strict=True)) if columns else [()] * count
     return Partials(matched.opened & ~answered, dict(zip(of_group, values, strict=True)))
@@ -147,8 +148,12 @@ class _Part:
     counted: Bools | None = None
     stats: TermStats | None = None
 
-    def value(self, code: int) -> Value:
-        return None if code == _NULL or self.stats is None else self.stats.values[code // 2]
+    def decoded(self, codes: Ints) -> list[Value]:
+        """Return the values that the codes stand for."""
+        values = [] if self.stats is None else self.stats.values
+        at = codes[codes != _NULL] // 2
+        listed = iter(values.take(at) if isinstance(values, ArrowValues) else [values[i] for i in at.tolist()])
+        return [None if code == _NULL else next(listed) for code in codes.tolist()]
 
 
 def _part(stats: Stats, matched: MatchedFiles, a: Aggregate) -> _Part:
@@ -229,11 +234,26 @@ def _is_zero(term: TermStats, codes: Ints) -> Bools:
 
 
 def _numbered(codes: Sequence[Ints], files: int) -> tuple[Ints, Ints]:
-    """Return the number of each file's group, and the codes of each group; without GROUP BY there is one group."""
+    """Return the number of each file's group, and a file of each group; without GROUP BY all files are one group."""
     if not codes:
-        return np.zeros(files, np.int64), np.zeros((1, 0), np.int64)
-    of_groups, group_of = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    return group_of.reshape(-1), of_groups
+        return np.zeros(files, np.int64), np.zeros(1, np.int64)
+    group_of = np.zeros(files, np.int64)
+    for of_term in codes:
+        width = int(of_term.max(initial=0)) + 2
+        group_of, members = _renumbered(group_of * width + of_term + 1)
+    return group_of, members
+
+
+def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers without gaps, in the same order, and a place of each new number."""
+    limit = int(numbers.max(initial=-1)) + 1
+    if limit > _MAX_TABLE:
+        _, members, dense = np.unique(numbers, return_index=True, return_inverse=True)
+        return dense, members
+    place_of = np.full(limit, -1, np.int64)  # far cheaper than to sort
+    place_of[numbers] = np.arange(len(numbers))
+    is_used = place_of >= 0
+    return (np.cumsum(is_used) - 1)[numbers], place_of[is_used]
 
 
 def _added(a: Aggregate, part: _Part, at: Ints, group_of: Ints, groups: int) -> list[Value]:
@@ -245,8 +265,10 @@ def _added(a: Aggregate, part: _Part, at: Ints, group_of: Ints, groups: int) -> 
             return list(map(int, np.bincount(group_of, weights=values, minlength=groups).tolist()))
         case Extreme(greatest=greatest):
             has_value = values != _NULL
-            empty = _NULL if greatest else np.iinfo(np.int64).max
-            best = np.full(groups, empty, np.int64)
-            (np.maximum if greatest else np.minimum).at(best, group_of[has_value], values[has_value])
-            return [None if code == empty else part.value(code) for code in best.tolist()]
+            values, group_of = values[has_value], group_of[has_value]
+            order = np.argsort(group_of, kind="stable") if groups > 1 else slice(None)
+            best = reduce_runs(
+                np.maximum if greatest else np.minimum, values[order], np.bincount(group_of, minlength=groups), _NULL
+            )
+            return part.decoded(best)
     assert_never(a)

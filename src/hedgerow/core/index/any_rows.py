@@ -15,10 +15,13 @@ def any_rows(matched: MatchedFiles, k: int) -> Bools | None:
     >>> any_rows(matched, 10), any_rows(matched, 17)
     (array([False,  True,  True]), None)
     """
-    if k <= 0 or matched.guaranteed.sum() < k:
+    sizes = np.sort(matched.guaranteed)[::-1]
+    held = np.cumsum(sizes)
+    if k <= 0 or not len(held) or held[-1] < k:
         return None
-    largest_first = np.argsort(-matched.guaranteed, kind="stable")
-    files = int(np.searchsorted(np.cumsum(matched.guaranteed[largest_first]), k)) + 1
-    chosen = np.zeros(len(matched.whole), bool)
-    chosen[largest_first[:files]] = True
+    files = int(np.searchsorted(held, k)) + 1
+    smallest = sizes[files - 1]
+    chosen: Bools = matched.guaranteed > smallest
+    alike = np.flatnonzero(matched.guaranteed == smallest)
+    chosen[alike[: files - int(chosen.sum())]] = True
     return chosen

@@ -27,6 +27,7 @@ any order. So a file is skipped only if its first place is strictly greater than
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
 from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.block_stats import UNKNOWN_NULLS, TermStats
+from hedgerow.core.pruning.value_codes import Codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +111,27 @@ class _Line:
         """The first place that is no threshold: nothing comes after NULL where it is last."""
         return self.nan + 2
 
-    def _places(self, codes: Ints) -> Ints:
+    def _places(self, codes: Codes) -> Codes:
         return self.nan + 1 - codes if self.order.descending else codes + 1
 
-    @property
-    def _ends(self) -> tuple[Ints, Ints]:
+    @cached_property
+    def _ends(self) -> tuple[Codes, Codes]:
         """The first and the last place of the values of each file, NaN included; that of NULL if it has no value."""
         t = self.stats
-        least = np.where(t.has_value, t.low, self.nan).astype(np.int64)
-        greatest = np.where(t.nan, self.nan, t.high).astype(np.int64)
-        ends = (greatest, least) if self.order.descending else (least, greatest)
-        first, last = (np.where(t.has_value | t.nan, self._places(codes), self.null) for codes in ends)
+        least, greatest = t.low, t.high
+        if not t.has_value.all() or t.nan.any():
+            least = np.where(t.has_value, least, np.int32(self.nan))
+            greatest = np.where(t.nan, np.int32(self.nan), greatest)
+        first, last = map(self._places, (greatest, least) if self.order.descending else (least, greatest))
+        no_value = ~(t.has_value | t.nan)
+        first[no_value] = last[no_value] = self.null
         return first, last
 
     @property
-    def first_places(self) -> Ints:
+    def first_places(self) -> Codes:
         """The first place that a row of each file may have."""
         first, _ = self._ends
-        return np.where(self.stats.may_null, 0, first) if self.order.nulls_first else first
+        return np.where(self.stats.may_null, np.int32(0), first) if self.order.nulls_first else first
 
     def guaranteed_rows(self, matched: MatchedFiles) -> Ints:
         """Return for each place how many rows surely have this place or an earlier one, each row counted once.
