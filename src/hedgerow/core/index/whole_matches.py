@@ -11,7 +11,7 @@ Deletes leave the statistics as they are. So bounds stay bounds, but a minimum m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,8 @@ class TypedTerm:
 
         Each part has its own list of values, so the codes of different parts are comparable only in this form.
         """
+        if not parts:
+            return None
         name = term_text(self.term)
         known = [{name: s.terms[name]} if name in s.terms else {} for s in parts]
         return self.of(concat([Stats(s.rows, terms, {}) for s, terms in zip(parts, known, strict=True)]))
@@ -80,16 +82,13 @@ class MatchedFiles:
         """Return the files of all parts, one after the other."""
         if len(parts) == 1:
             return parts[0]
+        no_bools, no_rows = np.zeros(0, bool), np.zeros(0, np.int64)
         return MatchedFiles(
-            np.concatenate([p.opened for p in parts]),
-            np.concatenate([p.whole for p in parts]),
-            np.concatenate([p.records for p in parts]),
-            np.concatenate([p.left for p in parts]),
+            np.concatenate([no_bools, *(p.opened for p in parts)]),
+            np.concatenate([no_bools, *(p.whole for p in parts)]),
+            np.concatenate([no_rows, *(p.records for p in parts)]),
+            np.concatenate([no_rows, *(p.left for p in parts)]),
         )
-
-    def without_whole(self) -> MatchedFiles:
-        """Return the same files, of which none is known to match as a whole."""
-        return replace(self, whole=np.zeros(len(self.whole), bool))
 
 
 def match_files(index: BlockIndex, p: Predicate, left: Ints) -> MatchedFiles:
