@@ -65,7 +65,7 @@ Group: TypeAlias = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Partials:
-    """What statistics answer, and the files that are still to be scanned.
+    """Aggregates that statistics answer, and the files that are still to be scanned.
 
     Args:
         opened: the files to scan.
