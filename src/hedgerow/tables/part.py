@@ -10,6 +10,9 @@ from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
+from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
@@ -64,6 +67,11 @@ class Part:
     def columns(self) -> dict[str, str]:
         return self.entry.columns
 
+    def reads_alike(self, now: Mapping[str, str]) -> bool:
+        """True if a session with these settings surely reads the rows that were counted when the part was written."""
+        differs = difference(self.entry.settings, now)
+        return differs is None or differs[0] == "meaning"
+
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """Return the part of the index that holds under these settings and for these columns (name -> identity)."""
         replaced = {name.lower() for name, identity in self.columns.items() if columns.get(name) != identity}
@@ -79,11 +87,15 @@ class Part:
 
 @dataclass(frozen=True)
 class JoinedParts:
-    """Some parts of a table with one index over all their files. `joined`: the joined rows that it describes."""
+    """Some parts of a table with one index over all their files.
+
+    `joined`: the joined rows that it describes. `reads_alike`: for each file, `Part.reads_alike`.
+    """
 
     known: KnownFiles
     index: BlockIndex
     joined: Sequence[StoredJoin]
+    reads_alike: Bools
 
 
 def join_parts(
@@ -112,6 +124,7 @@ def join_parts(
             KnownFiles.concat([part.known for part, _ in group]),
             concat_indexes([index for _, index in group]),
             group[0][0].entry.joined,
+            np.concatenate([np.full(len(part.known), part.reads_alike(now)) for part, _ in group]),
         )
         for group in groups.values()
     ]
