@@ -16,6 +16,7 @@ from hedgerow.core.predicates.schema import Session
 from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from hedgerow.spark.start.machine_lock import machine_lock
+from hedgerow.spark.start.pyspark_version import check_pyspark, check_spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +32,7 @@ OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubl
 
 def local_session(memory: str = "4g", master: str = "local[*]", **settings: str) -> SparkSession:
     """Start a local session on the Java of `find_java`; settings as `spark_sql_shuffle_partitions="8"`."""
+    check_pyspark()
     return _started(memory, master, _dotted(settings))
 
 
@@ -39,6 +41,7 @@ def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> Sp
 
     Without the jars, or if an earlier session started a JVM without them, the session works but cannot read Delta.
     """
+    check_pyspark()
     from pyspark import SparkContext
 
     given = {**(_LOCAL_DELTA if master.startswith("local") else {}), **_dotted(settings)}
@@ -153,6 +156,7 @@ def in_own_session(verb: Callable[P, T]) -> Callable[P, T]:
     @wraps(verb)
     def run(*args: P.args, **named: P.kwargs) -> T:
         owner: Any = args[0] if args else named["spark"]
+        check_spark_version(getattr(owner, "spark", owner).version)
         with quiet(), _active(getattr(owner, "spark", owner)):
             try:
                 return verb(*args, **named)
