@@ -195,6 +195,27 @@ def test_a_file_that_came_meanwhile(
         came.unlink()
 
 
+def test_another_run_that_writes_there_too(
+    spark: SparkSession, lake: Path, learned: hr.Learned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It deletes what this run wrote, just before that is moved: the old table stays."""
+    from hedgerow.tables.parquet import exchange
+
+    place, partial, real = lake / "managed", lake / ".managed.hedgerow-partial", exchange.look
+
+    def look(*args: Any) -> Any:
+        shutil.rmtree(partial)
+        (partial / "_temporary").mkdir(parents=True)
+        (partial / "part-other.parquet").write_text("of the other run")
+        return real(*args)
+
+    monkeypatch.setattr(exchange, "look", look)
+    before = contents(lake)
+    with pytest.raises(hr.HedgerowError, match="apply again"):
+        hr.apply(spark, str(lake.parent / "source"), learned, str(place), overwrite=True)
+    assert contents(lake) == before
+
+
 def test_several_tables(spark: SparkSession, refused: Callable[..., None], lake: Path, learned: hr.Learned) -> None:
     """All places are looked at before the first table is written."""
     source = str(lake.parent / "source")

@@ -41,6 +41,8 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
             around.delete(f"{name}/{new}")
             raise HedgerowError(_CHANGED.format(shown))
         if not _is_in_place(around, name, written):
+            if not _is_whole(around, name):
+                around.delete(name)  # the beginnings of another run, which had deleted the files of this one
             raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
@@ -53,6 +55,11 @@ def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
     """True if all written files are there, and the state that lists them."""
     now = around.sizes(name)
     return written.visible_sizes.items() <= now.items() and around.exists(f"{name}/{SIDE}/{state_name(1)}")
+
+
+def _is_whole(around: Folder, name: str) -> bool:
+    """True if a table lies there whose write has ended."""
+    return newest_state(_in(around, f"{name}/{SIDE}")) > 0
 
 
 def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
@@ -69,7 +76,7 @@ def _finish_last(around: Folder, old: str, name: str) -> None:
     """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is no table."""
     if not around.exists(old):
         return
-    if not newest_state(_in(around, f"{name}/{SIDE}")):
+    if not _is_whole(around, name):
         shown = f"{around.root}/{old}".removeprefix("file://")
         raise HedgerowError(f"{shown} holds what another run moved aside: move it elsewhere or delete it, then go on")
     _drop(around, old, name)
