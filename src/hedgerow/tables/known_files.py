@@ -16,6 +16,8 @@ from hedgerow.spark.storage.paths import added_name
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 LOG = f"{SIDE}/log"  # the log of the table's queries; also tables that Hedgerow did not write may have one
+DECISIONS = f"{SIDE}/decisions"  # the autopilot's
+REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
 TRIAL = r"calibrate-[0-9a-f]{8}"  # the names of folders inside of SIDE for rewrites that are only timed
 _COLUMN = "column:"
 

@@ -1,8 +1,9 @@
-"""Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE.
+"""Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE; or appends rows.
 
     snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
                                              others appended meanwhile: their rows stay
                                              others removed a file that was read: Conflict, and nothing is changed
+    snapshot -> write rows, as Delta does -> commit (adds)
 
 The new files are invisible until the commit.
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -38,10 +40,10 @@ def begin_rewrite(snapshot: Snapshot) -> Rewrite:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A transaction that replaces files and changes no row.
+    """A transaction that replaces files and changes no row, or one that appends rows.
 
     `folder`: the folder inside of the table for the new files. No other transaction writes there, so all files of a
-    failed rewrite can be deleted, also those that Delta did not report."""
+    failed write can be deleted, also those that Delta did not report."""
 
     snapshot: Snapshot
     java: Any
@@ -49,22 +51,64 @@ class Rewrite:
 
     def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
         """Write the frame's rows into new files, which are invisible until `commit`."""
+        utils = self.snapshot.log.jvm.org.apache.spark.api.python.PythonUtils
+        with self._in_own_folder():
+            some = self.snapshot.log.jvm.scala.Option.apply(self._options(options))
+            actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
+        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+
+    def write_new(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
+        """Write new rows as Delta's own writer does, with its checks and made columns; return the data to commit."""
+        log = self.snapshot.log
+        jvm = log.jvm
+        utils, none = jvm.org.apache.spark.api.python.PythonUtils, jvm.scala.Option.empty()
+        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, utils.toSeq([])
+        writer = jvm.org.apache.spark.sql.delta.commands.WriteIntoDelta(
+            log.java, mode, self._options(options), nothing, utils.toScalaMap({}), frame._jdf, log.catalog, none, False
+        )
+        with self._in_own_folder():
+            return writer.writeAndReturnCommitData(self.java, log.spark._jsparkSession, none, False)
+
+    def commit_new(self, data: Any) -> int | None:
+        """Commit new rows and return the new version, None if there are none; Conflict if others changed the table."""
+        jvm = self.snapshot.log.jvm
+        none = jvm.scala.Option.empty()
+        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
+        write = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
+            mode, jvm.scala.Option.apply(nothing), none, none, none, none, none, none, none
+        )
+        with self._committing():
+            version = self.java.commitIfNeeded(data.actions(), write, data.stringTags())
+        return int(version.get()) if version.isDefined() else None
+
+    @contextmanager
+    def _in_own_folder(self) -> Iterator[None]:
+        """While the body runs, Delta writes into the folder, and `give_up` can find the jobs."""
         context = self.snapshot.log.spark.sparkContext
+        getattr(self.java, _SET_FOLDER)(self.snapshot.log.jvm.scala.Option.apply(self.folder))
         context.addJobTag(self.folder)
         try:
-            return self._written(frame, options)
+            yield
         finally:
             context.removeJobTag(self.folder)
 
-    def _written(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
+    def _options(self, options: Mapping[str, str]) -> Any:
+        jvm, conf = self.snapshot.log.jvm, self.snapshot.log.spark._jsparkSession.sessionState().conf()
+        given = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
+        return jvm.org.apache.spark.sql.delta.DeltaOptions(given, conf)
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Hold the lock of this machine while the body commits; Conflict if another transaction came first."""
         log = self.snapshot.log
-        jvm = log.jvm
-        utils = jvm.org.apache.spark.api.python.PythonUtils
-        conf = log.spark._jsparkSession.sessionState().conf()
-        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
-        getattr(self.java, _SET_FOLDER)(jvm.scala.Option.apply(self.folder))
-        actions = self.java.writeFiles(frame._jdf, jvm.scala.Option.apply(delta_options), True, utils.toSeq([]))
-        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+        try:
+            with log.committing():
+                yield
+        except spark_errors() as error:
+            conflict = conflict_of(error, log.path)
+            if conflict is None:
+                raise
+            raise conflict from error
 
     def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
         """Return the action as JSON and in Java, without the mark of new data that `writeFiles` gives it.
@@ -106,15 +150,9 @@ class Rewrite:
             numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
         )
         operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
-        try:
-            actions = utils.toSeq([java for _, java in added.actions] + removes)
-            with log.committing():
-                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
-        except spark_errors() as error:
-            conflict = conflict_of(error, log.path)
-            if conflict is None:
-                raise
-            raise conflict from error
+        actions = utils.toSeq([java for _, java in added.actions] + removes)
+        with self._committing():
+            return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
 
     def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
         tracking = self.snapshot.log.jvm.org.apache.spark.sql.delta.RowTracking

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import numpy as np
 
@@ -275,29 +274,30 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
     """Write the rows; return the version of the table that has them, and the rows of other tables that they join.
 
     Return None if there are no rows, because Delta then commits nothing."""
-    log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
+    log, snapshot = table.log, table.snapshot()
+    transaction = begin_rewrite(snapshot)
     try:
         rows, lacking = _with_lacking_columns(frame, snapshot)
         joins = joins_of(table.spark, part.entry.joined, rows)
-        with (
-            log.committing(),
-            _exact_writing(snapshot),
-            configured(log.spark, **settings_for(part.layout)),
-        ):
+        with _exact_writing(snapshot), configured(log.spark, **settings_for(part.layout)):
             in_files = _in_files(rows, _plan_of(part, joins), snapshot).drop(*lacking)
-            options = {**options_of(part.entry.writing), "userMetadata": mark, "optimizeWrite": "false"}
-            in_files.write.format("delta").mode("append").options(**options).save(log.path)
-    except spark_errors() as error:
-        raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
-    row = log.history().where(f"userMetadata = '{mark}'").select("version").first()
-    if row is None and frame.isEmpty():
-        return None
-    if row is None:
+            written = transaction.write_new(in_files, {**options_of(part.entry.writing), "optimizeWrite": "false"})
+    except BaseException as error:
+        _undo(table, transaction, None)
+        if isinstance(error, spark_errors()):
+            raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
+        raise
+    try:
+        version = transaction.commit_new(written)
+    except Conflict:
+        _undo(table, transaction, None)
+        raise
+    except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
-            f"the append to {log.path} is not in its history, where another process may have taken its place: "
-            "look whether the rows are there"
-        )
-    return int(row[0]), joins
+            f"Delta failed while it committed the append to {log.path}: {first_line(error)}; look whether the rows are "
+            "there"
+        ) from error
+    return None if version is None else (version, joins)
 
 
 def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:

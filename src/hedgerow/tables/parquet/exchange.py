@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.known_files import DECISIONS, LOG, REWRITE_COST, SIDE, KnownFiles
 from hedgerow.tables.parquet.folder import old_place
 from hedgerow.tables.parquet.target import Contents, look
 from hedgerow.tables.state import newest_state, state_name
@@ -41,6 +41,8 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
             around.delete(f"{name}/{new}")
             raise HedgerowError(_CHANGED.format(shown))
         if not _is_in_place(around, name, written):
+            if not _is_whole(around, name):
+                around.delete(name)  # the beginnings of another run, which had deleted the files of this one
             raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
@@ -53,6 +55,11 @@ def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
     """True if all written files exist, and the state that lists them."""
     now = around.sizes(name)
     return written.visible_sizes.items() <= now.items() and around.exists(f"{name}/{SIDE}/{state_name(1)}")
+
+
+def _is_whole(around: Folder, name: str) -> bool:
+    """True if a table lies there whose write has ended."""
+    return newest_state(_in(around, f"{name}/{SIDE}")) > 0
 
 
 def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
@@ -69,20 +76,21 @@ def _finish_last(around: Folder, old: str, name: str) -> None:
     """Finish the exchange of a run that was killed when its table was in place; HedgerowError if there is no table."""
     if not around.exists(old):
         return
-    if not newest_state(_in(around, f"{name}/{SIDE}")):
+    if not _is_whole(around, name):
         shown = f"{around.root}/{old}".removeprefix("file://")
         raise HedgerowError(f"{shown} has files that another run moved aside: move or delete it, and apply again")
     _drop(around, old, name)
 
 
 def _drop(around: Folder, old: str, name: str) -> None:
-    """Move the log of queries from the replaced folder into the new one, and delete the rest."""
-    if around.exists(f"{old}/{LOG}"):
-        if around.exists(f"{name}/{LOG}"):
-            for entry in around.sizes(f"{old}/{LOG}"):
-                around.move(f"{old}/{LOG}/{entry}", f"{name}/{LOG}/{entry}")
-        else:
-            around.move(f"{old}/{LOG}", f"{name}/{LOG}")
+    """Move the log, the decisions and the measured cost from the replaced folder to the new one; delete the rest."""
+    for kept in (LOG, DECISIONS, REWRITE_COST):
+        if not around.exists(f"{name}/{kept}"):
+            if around.exists(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}", f"{name}/{kept}")
+        elif kept != REWRITE_COST:  # another process has begun a folder there, or a killed run has moved a part of it
+            for entry in around.sizes(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}/{entry}", f"{name}/{kept}/{entry}")
     around.delete(old)
 
 
