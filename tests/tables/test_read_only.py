@@ -39,7 +39,7 @@ verbs = {
     "relearn": lambda: hr.table(spark, path).relearn(asked),
     "import": lambda: hr.import_log(spark, path, queries, name="things"),
     "autopilot": lambda: hr.autopilot(spark, path),
-    "dry run": lambda: hr.autopilot(spark, path, dry_run=True),
+    "dry run": lambda: hr.autopilot(spark, path, mode="dry_run"),
     "calibrate": lambda: hr.calibrate(spark, path, asked),
     "rollback": lambda: hr.table(spark, path).rollback(),
 }
