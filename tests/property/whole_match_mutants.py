@@ -16,6 +16,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 from hedgerow.core.index import aggregates, any_rows, top_k, whole_matches
+from hedgerow.core.pruning.block_stats import Stats, TermStats
 from tests.property import test_whole_matches as machine
 
 MOST = 10_000
@@ -83,7 +84,7 @@ MUTANTS = (
 )  # fmt: skip
 
 
-def _raw(term: whole_matches.TypedTerm, parts: list[whole_matches.Stats]) -> whole_matches.TermStats | None:
+def _raw(term: whole_matches.TypedTerm, parts: list[Stats]) -> TermStats | None:
     """Statistics with the codes of each part as they are: the bug of one mutant."""
     import numpy as np
 
@@ -92,7 +93,7 @@ def _raw(term: whole_matches.TypedTerm, parts: list[whole_matches.Stats]) -> who
         return None
     low, high, nulls, nan = (np.concatenate([getattr(t, n) for t in known]) for n in ("low", "high", "nulls", "nan"))
     values = max((t.values for t in known), key=len)
-    return whole_matches.TermStats(known[0].type, values, low, np.minimum(high, 2 * len(values)), nulls, nan)
+    return TermStats(known[0].type, values, low, np.minimum(high, 2 * len(values)), nulls, nan)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ X = TypedTerm(col("x"), Type("bigint"))
 ALL = np.ones(5, bool)
 
 
-def part(files: dict[str, Sequence[Any]], reads_alike: bool = True) -> JoinedParts:
+def part(files: Mapping[str, Sequence[Any]], reads_alike: bool = True) -> JoinedParts:
     entry = [number for number, values in enumerate(files.values()) for _ in values]
     values = pa.array([v for of_file in files.values() for v in of_file], pa.int64())
     stats = collect({col("x"): values}, None, entry, len(files))
