@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = "delta,demo,jre"
+EXTRAS = "spark,delta,demo,jre"
 SCALE = "0.02"
 
 

@@ -43,6 +43,10 @@ try:
 except LayoutError as error:
     print(error)
 try:
+    hedgerow.session()
+except hedgerow.HedgerowError as error:
+    print(error)
+try:
     hedgerow.Workload
 except ModuleNotFoundError as error:
     print(error.name)
@@ -52,6 +56,7 @@ except ModuleNotFoundError as error:
 def test_core_and_learners_alone() -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    needed, absent = run.stdout.splitlines()
+    needed, without_spark, absent = run.stdout.splitlines()
     assert needed == "woodblock needs JAX and optax: pip install 'hedgerow[rl]'"
+    assert without_spark == "PySpark is not installed: run pip install 'hedgerow[spark]'"
     assert absent == "sqlglot"  # and only SQL text needs sqlglot

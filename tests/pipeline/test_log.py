@@ -222,7 +222,7 @@ def test_waiting_on_a_full_disk(spark: SparkSession, copy: str, tmp_path: Path) 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 10, limits[1]))  # Python ignores the signal and gets an error
     try:
-        with pytest.raises(HedgerowError, match=r"queries cannot wait on this machine: .*File too large"):
+        with pytest.raises(HedgerowError, match=r"queries cannot be kept on this machine: .*File too large"):
             waiting.add([entry_of(i) for i in range(50)])
         waiting.close()
     finally:
@@ -232,7 +232,7 @@ def test_waiting_on_a_full_disk(spark: SparkSession, copy: str, tmp_path: Path) 
 def test_no_place_to_wait_in(spark: SparkSession, copy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    with pytest.raises(HedgerowError, match=r"queries have no place to wait in: .*Not a directory"):
+    with pytest.raises(HedgerowError, match=r"queries cannot be kept on this machine: .*Not a directory"):
         hr.log(spark, copy)
 
 

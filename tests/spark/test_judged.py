@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
@@ -17,8 +18,7 @@ from hedgerow.spark.judged import (
     MEANING,
     ONLY_WITH_FIELD_IDS,
     READING,
-    REFUSED_EXPRESSIONS,
-    REFUSED_OPTIONS,
+    REPLACED_EXPRESSIONS,
     WHOLE_TASKS,
     WRITING,
     as_json,
@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGE = "org.apache.spark.sql.catalyst.expressions."
-REFUSED = frozenset().union(*REFUSED_EXPRESSIONS.values())
+
+
+def _refused(kind: str) -> list[frozenset[str]]:
+    """Return the names of a kind that were read and refused, one set for each reason."""
+    paragraphs = (Path(__file__).parents[1] / "golden/refused_names.txt").read_text().split("\n\n")
+    return [frozenset(p.split("\n", 1)[1].split()) for p in paragraphs if p.startswith(f"[{kind}]")]
+
+
+REFUSED = REPLACED_EXPRESSIONS.union(*_refused("expressions"))
 # Lists are complete for every Spark that we support; names may be newer than the older one.
 NEWEST = "4.2"
 # Judged for 4.3, for which there is no Delta yet, and unknown to 4.2.
@@ -135,7 +143,7 @@ def _of_package(jar: ZipFile) -> list[str]:
 
 
 def test_every_expression_is_judged_once(spark: SparkSession, concrete: set[str]) -> None:
-    groups = [EXPRESSIONS, *REFUSED_EXPRESSIONS.values()]
+    groups = [EXPRESSIONS, REPLACED_EXPRESSIONS, *_refused("expressions")]
     assert all(not one & other for one, other in itertools.combinations(groups, 2))
     assert concrete - EXPRESSIONS - REFUSED == set()
     if spark.version.startswith(NEWEST):
@@ -278,7 +286,7 @@ def test_kinds(key: str, kind: str) -> None:
 
 
 def test_every_reader_option_is_judged(spark: SparkSession, classes: Classes) -> None:
-    refused = frozenset().union(*REFUSED_OPTIONS.values())
+    refused = frozenset[str]().union(*_refused("options"))
     assert not HARMLESS_OPTIONS & refused
     sources = "org.apache.spark.sql.execution.datasources."
     options = {"ignoreCorruptFiles", "ignoreMissingFiles"}  # FileSourceOptions has no registry

@@ -246,7 +246,7 @@ def test_a_failed_rewrite_leaves_no_file(
     rows(spark).repartition(4).write.format("delta").partitionBy("w").save(path)
     learned = hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=20), columns=["v"], table="t")
     side, written = Path(path, "_hedgerow"), list[str]()
-    give_up, commit, moved = Rewrite.give_up, Rewrite.commit, rewriting._files_and_order
+    give_up, commit, moved = Rewrite.give_up, Rewrite.commit, rewriting._in_files
 
     def noted(self: Rewrite) -> None:
         written.extend(str(file) for file in Path(path, self.folder).rglob("*.parquet"))
@@ -268,7 +268,7 @@ def test_a_failed_rewrite_leaves_no_file(
             file = next(Path(path).rglob("*.parquet"))
             file.write_bytes(b"x" * file.stat().st_size)
         case "writing":  # other tasks have written their files
-            monkeypatch.setattr(rewriting, "_files_and_order", broken)
+            monkeypatch.setattr(rewriting, "_in_files", broken)
         case "list":
             side.write_text("not a folder")
         case "conflict":

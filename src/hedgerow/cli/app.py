@@ -116,8 +116,10 @@ def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
 @contextmanager
 def _session(options: Options) -> Iterator[SparkSession]:
     """Give a new session, which is stopped at the end; tests replace this function."""
+    from hedgerow.spark.start.pyspark_version import check_pyspark
     from hedgerow.spark.start.session import session, spark_errors
 
+    check_pyspark()
     with nullcontext(StringIO()) if options.wants_log else jvm_output() as output:
         try:
             spark = session(options.memory, options.master, **{"spark.log.level": "OFF", **options.conf})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -45,8 +46,8 @@ def autopilot(
 
     Args:
         to: for a Parquet table, the place of the new generation; a Delta table is rewritten in place.
-        mode: "dry_run" decides, and neither writes nor notes anything; "shadow" decides and notes it, but rewrites
-            nothing.
+        mode: "dry_run" decides, and neither rewrites nor notes anything; the table is not locked, so it may be
+            read-only. "shadow" decides and notes it, but rewrites nothing.
         settings: see `AutopilotSettings`.
         learner, options, params: for `learn`. By default the options are `exact=False, effort="quick"`, for longer
             learning leaves no less to read.
@@ -56,7 +57,7 @@ def autopilot(
     log = QueryLog.of(spark, table)
     folder = Folder(spark, log.root)
     request = Request(NamedLearner(learner, params), options, settings)
-    with table_lock(folder) as holder:
+    with nullcontext() if mode == "dry_run" else table_lock(folder) as holder:
         if holder is not None:
             return Decision("nothing", (f"another autopilot works on it: {holder}",))
         past = [d for d in decisions(spark, table) if days_since(d.at) >= 0]  # a clock may have been wrong

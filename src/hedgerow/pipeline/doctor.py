@@ -15,7 +15,7 @@ from hedgerow.pipeline.route import last_query
 from hedgerow.spark.optimizer.attach import is_attached
 from hedgerow.spark.optimizer.rule import new_rule, settings
 from hedgerow.spark.start.delta_jars import NO_DELTA
-from hedgerow.spark.start.java import Fit, fit
+from hedgerow.spark.start.java import SUPPORTED_VERSIONS
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import has_delta
 from hedgerow.tables.settings_fit import difference
@@ -53,7 +53,7 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
     )
     yield Finding("Spark", spark.version, None if tried else untried)
     java = str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]
-    fits = fit(int(java.split(".")[0])) is Fit.SUPPORTED
+    fits = int(java.split(".")[0]) in SUPPORTED_VERSIONS
     yield Finding("Java", java, None if fits else "Spark is tested with Java 17 and 21")
     yield Finding("Delta", "at hand") if has_delta(spark) else Finding("Delta", "not at hand", NO_DELTA)
     try:

@@ -95,7 +95,7 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
         groups = (replace(g, because=because) if g.opened else g for g in explained.groups)
-        explained = Explained.of(groups, explained.untold, explained.replica)
+        explained = Explained.of(groups, explained.undecided, explained.replica)
     ignored = _not_understood(sql)
     # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None
@@ -138,7 +138,7 @@ def _without_match(table: ManagedTable, condition: str, explained: Explained) ->
 def _hints(explained: Explained) -> tuple[str, ...]:
     """Return a hint for each part of the condition that skips nothing."""
     hints = []
-    for atom in explained.untold:
+    for atom in explained.undecided:
         text, casts = predicate_text(atom), [t for t in terms_of(atom) if isinstance(t, Cast)]
         if casts:
             column = term_text(casts[0].column)

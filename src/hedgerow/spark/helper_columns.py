@@ -1,4 +1,4 @@
-"""Names for columns that exist only while rows are moved: random, so that they never clash with a table's columns."""
+"""Names columns that exist only while rows are moved; the names are random, so they never clash with a table's."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _RUN = uuid4().hex
 
 
 def helper_name(role: str) -> str:
-    """The column name for a role, the same for as long as the process lives."""
+    """Return the column name for a role, the same for as long as the process lives."""
     return f"_hedgerow_{role}_{_RUN}"

@@ -15,6 +15,8 @@ from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, 
 # A SELECT accepts conditions from outside only if it has no other clauses. If it has clauses outside of CLAUSES, not
 # even its own WHERE is used.
 _PUSHABLE_CLAUSES = set("with_ expressions from_ joins laterals where group having order distinct".split())  # noqa: SIM905
+# A set operation accepts conditions only if it has no other clauses.
+_SET_CLAUSES = {"with_", "this", "expression", "distinct", "order", "sort"}
 # Functions that may aggregate rows; a function that sqlglot does not know may be one.
 _MAY_AGGREGATE = (exp.AggFunc, exp.Anonymous, exp.Any)
 CLAUSES = _PUSHABLE_CLAUSES | set("limit offset qualify windows sort cluster distribute hint into".split())  # noqa: SIM905
@@ -28,20 +30,10 @@ def accepts_condition(relation: Relation, path: tuple[str, ...]) -> bool:
         case Unknown():
             return False
         case SetOperation():
-            place = _output_place(relation, path[0])
-            sides = (relation.left, relation.right)
-            names = [None if place is None else _name_at(side, place) for side in sides]
-            other_clauses = set(clauses_of(relation.node)) - {
-                "with_",
-                "this",
-                "expression",
-                "distinct",
-                "order",
-                "sort",
-            }
-            return not other_clauses and all(
-                n is not None and accepts_condition(s, (n, *path[1:])) for s, n in zip(sides, names, strict=True)
-            )
+            if set(clauses_of(relation.node)) - _SET_CLAUSES:
+                return False
+            names = ((side, name_on_side(relation, side, path[0])) for side in (relation.left, relation.right))
+            return all(name is not None and accepts_condition(side, (name, *path[1:])) for side, name in names)
         case Select():
             if not is_pushable(relation):
                 return False
@@ -66,17 +58,14 @@ def _is_single_star(select: Select) -> bool:
     return has_star and len(select.scope.sources) == 1 and not select.renamed
 
 
-def _output_place(relation: Relation, name: str) -> int | None:
+def name_on_side(relation: SetOperation, side: Relation, name: str) -> str | None:
+    """Return the name that one side of a set operation gives to an output; None if it is ambiguous or unknown."""
     places = [i for i, (n, _) in enumerate(outputs(relation) or ()) if n.lower() == name.lower()]
-    return places[0] if len(places) == 1 else None
-
-
-def _name_at(relation: Relation, place: int) -> str | None:
-    named = outputs(relation)
-    if named is None or place >= len(named):
+    names = [n for n, _ in outputs(side) or ()]
+    if len(places) != 1 or places[0] >= len(names):
         return None
-    name = named[place][0]
-    return name if sum(n.lower() == name.lower() for n, _ in named) == 1 else None
+    name = names[places[0]]
+    return name if sum(n.lower() == name.lower() for n in names) == 1 else None
 
 
 def is_pushable(select: Select) -> bool:
@@ -121,34 +110,29 @@ def _lower(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(p.lower() for p in path)
 
 
-def trace(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
+def origins(relation: Relation, path: tuple[str, ...], in_sets: bool = True) -> list[tuple[Base, str]]:
+    """Return the base columns that an output comes from, through bare columns and the sides of set operations only.
+
+    `in_sets`: if False, an output of a set operation has no origins."""
+    if len(path) != 1:
+        return []
+    match relation:
+        case Base(columns=columns):
+            return [(relation, (columns or {}).get(path[0].lower(), path[0]))]
+        case SetOperation() if in_sets:
+            names = [(side, name_on_side(relation, side, path[0])) for side in (relation.left, relation.right)]
+            return [origin for side, name in names if name is not None for origin in origins(side, (name,))]
+        case Select(scope=scope):
+            node = output_of(relation, path[0])
+            place = scope.resolve(node) if isinstance(node, exp.Column) else None
+            if place is not None and place[0] is scope:
+                return origins(scope.sources[place[1]], place[2], in_sets)
+    return []
+
+
+def single_origin(relation: Relation, path: tuple[str, ...]) -> tuple[Base, str] | None:
     """Return the base column that an output comes from, through bare columns only; None if there is none."""
-    match relation:
-        case Base() if len(path) == 1:
-            return relation, (relation.columns or {}).get(path[0].lower(), path[0])
-        case Select():
-            node = output_of(relation, path[0])
-            place = relation.scope.resolve(node) if isinstance(node, exp.Column) and len(path) == 1 else None
-            if place is not None and place[0] is relation.scope:
-                return trace(relation.scope.sources[place[1]], place[2])
-    return None
-
-
-def traces(relation: Relation, path: tuple[str, ...]) -> list[tuple[Base, str]]:
-    """Return the base columns that an output comes from, like `trace`, but from all sides of a set operation."""
-    match relation:
-        case SetOperation() if len(path) == 1:
-            place = _output_place(relation, path[0])
-            names = [None if place is None else _name_at(side, place) for side in (relation.left, relation.right)]
-            sides = zip((relation.left, relation.right), names, strict=True)
-            return [origin for side, name in sides if name is not None for origin in traces(side, (name,))]
-        case Select():
-            node = output_of(relation, path[0])
-            resolved = relation.scope.resolve(node) if isinstance(node, exp.Column) and len(path) == 1 else None
-            if resolved is not None and resolved[0] is relation.scope:
-                return traces(relation.scope.sources[resolved[1]], resolved[2])
-    origin = trace(relation, path)
-    return [] if origin is None else [origin]
+    return next(iter(origins(relation, path, in_sets=False)), None)
 
 
 def over_sources(condition: exp.Expr, select: Select) -> exp.Expr:
@@ -171,8 +155,7 @@ def on_side(condition: exp.Expr, relation: SetOperation, side: Relation) -> exp.
     """Rewrite a condition on a set operation's outputs to the outputs of one side; None if it is impossible."""
     names: dict[str, str] = {}
     for column in condition.find_all(exp.Column):
-        place = _output_place(relation, column.parts[0].name)
-        name = None if place is None else _name_at(side, place)
+        name = name_on_side(relation, side, column.parts[0].name)
         if name is None:
             return None
         names[column.parts[0].name] = name

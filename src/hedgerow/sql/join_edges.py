@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from hedgerow.sql.column_lineage import accepts_condition, trace, traces
-from hedgerow.sql.relations import Base, JoinStep, Scope, Select, outputs
+from hedgerow.sql.column_lineage import accepts_condition, origins, single_origin
+from hedgerow.sql.relations import Base, JoinStep, Relation, Scope, Select, outputs
 
 Conditions = list[exp.Expr]
 End = tuple[str, tuple[str, ...]]  # a source's alias, and the path of names within it
@@ -25,82 +25,91 @@ class Edge:
     other_column: str
 
 
-@dataclass(eq=False)
-class Edges:
-    """A collector of the edges of joins and of WHERE conditions."""
+def edges_of_join(select: Select, step: JoinStep, on: Conditions, before: set[str]) -> Iterator[Edge]:
+    """Yield the edges of a join. `before`: the aliases of the sources before it."""
+    both = step.kind in ("INNER", "SEMI")
+    for left, right in _equalities(select.scope, on):
+        if step.source not in (left[0], right[0]) and not both:
+            continue
+        if right[0] != step.source:
+            left, right = right, left
+        if both or step.kind in ("LEFT", "ANTI"):
+            yield from _edges(select.scope, right, left)
+        if both or step.kind == "RIGHT":
+            yield from _edges(select.scope, left, right)
+    for name in step.using if step.kind == "INNER" else ():
+        merged_with = select.scope.merged.get(name.lower())
+        if merged_with in before:
+            yield from _edges(select.scope, (step.source, (name,)), (merged_with, (name,)))
+            yield from _edges(select.scope, (merged_with, (name,)), (step.source, (name,)))
 
-    collected: list[Edge] = field(default_factory=list)
 
-    def add_join(self, select: Select, step: JoinStep, on: Conditions, before: set[str]) -> None:
-        both = step.kind in ("INNER", "SEMI")
-        for left, right in _equalities(select.scope, on):
-            sources = {left[0], right[0]}
-            if step.source not in sources and not both:
-                continue
-            if right[0] != step.source:
-                left, right = right, left
-            if both or step.kind in ("LEFT", "ANTI"):
-                self._add_edge(select.scope, right, left)
-            if both or step.kind == "RIGHT":
-                self._add_edge(select.scope, left, right)
-        for name in step.using if step.kind == "INNER" else ():
-            merged_with = select.scope.merged.get(name.lower())
-            if merged_with in before:
-                self._add_edge(select.scope, (step.source, (name,)), (merged_with, (name,)))
-                self._add_edge(select.scope, (merged_with, (name,)), (step.source, (name,)))
+def edges_of_where(select: Select, where: Conditions) -> Iterator[Edge]:
+    """Yield the edges of the conditions of a WHERE."""
+    for a, b in _equalities(select.scope, where):
+        yield from _edges(select.scope, a, b)
+        yield from _edges(select.scope, b, a)
+    for condition in where:
+        if isinstance(condition, exp.In) and isinstance(condition.this, exp.Column):
+            yield from _edges_of_in(select, condition.this, condition.args.get("query"))
+        if isinstance(condition, exp.Exists):
+            yield from _edges_of_exists(select, condition.this)
+        yield from _edges_to_outer(select.scope, condition)
 
-    def add_where(self, select: Select, where: Conditions) -> None:
-        for a, b in _equalities(select.scope, where):
-            self._add_edge(select.scope, a, b)
-            self._add_edge(select.scope, b, a)
-        for condition in where:
-            if isinstance(condition, exp.In) and isinstance(condition.this, exp.Column):
-                query = condition.args.get("query")
-                self._in_edges(select, condition.this, query.unnest() if isinstance(query, exp.Expr) else None)
-            if isinstance(condition, exp.Exists):
-                self._exists_edges(select, condition.this)
-            self._correlated(select.scope, condition)
 
-    def _exists_edges(self, select: Select, query: exp.Expr) -> None:
-        """Add the edges of EXISTS (... WHERE inner.key = outer.key): only outer rows with an inner key matter."""
-        inner = next((r for node, r in select.nested.items() if node in _node_ids(query)), None)
-        where = inner.node.args.get("where") if isinstance(inner, Select) else None
-        if not isinstance(inner, Select) or where is None:
-            return
-        for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            for own, outer in _sides(inner.scope, condition):
-                if own[0] is inner.scope and outer[0] is select.scope:
-                    a = trace(outer[0].sources[outer[1]], outer[2])
-                    b = trace(inner.scope.sources[own[1]], own[2])
-                    if a is not None and b is not None:
-                        self.collected.append(Edge(*a, *b))
+def _edges_of_exists(select: Select, query: exp.Expr) -> Iterator[Edge]:
+    """Yield the edges of EXISTS (... WHERE inner.key = outer.key): only outer rows with an inner key matter."""
+    inner = _nested(select, query)
+    where = inner.node.args.get("where") if isinstance(inner, Select) else None
+    if not isinstance(inner, Select) or where is None:
+        return
+    for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        for own, outer in _sides(inner.scope, condition):
+            if own[0] is inner.scope and outer[0] is select.scope:
+                a, b = _base_column(outer), _base_column(own)
+                if a is not None and b is not None:
+                    yield Edge(*a, *b)
 
-    def _in_edges(self, select: Select, column: exp.Column, query: exp.Expr | None) -> None:
-        resolved = select.scope.resolve(column)
-        inner = next((r for node, r in select.nested.items() if query is not None and node in _node_ids(query)), None)
-        columns = None if inner is None else outputs(inner)
-        if resolved is None or inner is None or not columns or len(columns) != 1 or resolved[0] is not select.scope:
-            return
-        a = trace(select.scope.sources[resolved[1]], resolved[2])
-        b = trace(inner, (columns[0][0],))
-        if a is not None and b is not None:
-            self.collected.append(Edge(*a, *b))
-            if accepts_condition(inner, (columns[0][0],)):
-                self.collected.append(Edge(*b, *a))
 
-    def _correlated(self, scope: Scope, condition: exp.Expr) -> None:
-        """Add the edge of inner.key = outer.key in a subquery's WHERE: only inner rows with an outer key matter."""
-        for own, outer in _sides(scope, condition):
-            if own[0] is scope and outer[0] is not scope:
-                a = trace(scope.sources[own[1]], own[2])
-                b = trace(outer[0].sources[outer[1]], outer[2])
-                if a is not None and b is not None and accepts_condition(scope.sources[own[1]], own[2]):
-                    self.collected.append(Edge(*a, *b))
+def _edges_of_in(select: Select, column: exp.Column, query: exp.Expr | None) -> Iterator[Edge]:
+    """Yield the edges of key IN (SELECT key ...)."""
+    resolved = select.scope.resolve(column)
+    inner = None if query is None else _nested(select, query.unnest())
+    columns = None if inner is None else outputs(inner)
+    if resolved is None or inner is None or not columns or len(columns) != 1 or resolved[0] is not select.scope:
+        return
+    a, b = _base_column(resolved), single_origin(inner, (columns[0][0],))
+    if a is not None and b is not None:
+        yield Edge(*a, *b)
+        if accepts_condition(inner, (columns[0][0],)):
+            yield Edge(*b, *a)
 
-    def _add_edge(self, scope: Scope, end: End, other_end: End) -> None:
-        b = trace(scope.sources[other_end[0]], other_end[1])
-        if b is not None and accepts_condition(scope.sources[end[0]], end[1]):
-            self.collected += [Edge(*a, *b) for a in traces(scope.sources[end[0]], end[1])]
+
+def _edges_to_outer(scope: Scope, condition: exp.Expr) -> Iterator[Edge]:
+    """Yield the edge of inner.key = outer.key in a subquery's WHERE: only inner rows with an outer key matter."""
+    for own, outer in _sides(scope, condition):
+        if own[0] is scope and outer[0] is not scope:
+            a, b = _base_column(own), _base_column(outer)
+            if a is not None and b is not None and accepts_condition(scope.sources[own[1]], own[2]):
+                yield Edge(*a, *b)
+
+
+def _edges(scope: Scope, end: End, other_end: End) -> Iterator[Edge]:
+    """Yield the edges from one side of an equality to the other."""
+    b = _base_column((scope, *other_end))
+    if b is not None and accepts_condition(scope.sources[end[0]], end[1]):
+        yield from (Edge(*a, *b) for a in origins(scope.sources[end[0]], end[1]))
+
+
+def _base_column(place: Place) -> tuple[Base, str] | None:
+    scope, alias, path = place
+    return single_origin(scope.sources[alias], path)
+
+
+def _nested(select: Select, query: exp.Expr) -> Relation | None:
+    """Return the relation of a subquery in the select's expressions."""
+    ids = {id(query), id(query.parent)}
+    return next((relation for node, relation in select.nested.items() if node in ids), None)
 
 
 def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End]]:
@@ -117,10 +126,5 @@ def _sides(scope: Scope, condition: exp.Expr) -> list[tuple[Place, Place]]:
     """Return the origins of the two columns that the condition compares for equality, in both orders."""
     if not isinstance(condition, exp.EQ):
         return []
-    sides = [scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right)]
-    a, b = sides
+    a, b = (scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right))
     return [] if a is None or b is None else [(a, b), (b, a)]
-
-
-def _node_ids(node: exp.Expr) -> set[int]:
-    return {id(node), *([id(node.parent)] if node.parent is not None else [])}

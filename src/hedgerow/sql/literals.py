@@ -68,9 +68,8 @@ def _number(digits: str) -> Literal | None:
 def _negated(value: Literal | None) -> Literal | None:
     if value is None or value.kind not in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return None
-    negative = (
-        value.value.copy_negate() if value.kind == kinds.DECIMAL else -value.value
-    )  # unary minus would round a decimal
+    is_decimal = value.kind == kinds.DECIMAL
+    negative = value.value.copy_negate() if is_decimal else -value.value  # unary minus would round a decimal
     return Literal(value.kind, canonical(value.kind, negative))
 
 
@@ -87,9 +86,8 @@ def _cast(value: Literal | None, to: exp.DataType) -> Literal | None:
             return Literal(kind, value.value * _DAY_MICROS)
         return _timestamp(kind, value.value) if value.kind == kinds.STRING else value if value.kind == kind else None
     if to.this in _INTEGERS and value.kind == kinds.INT:
-        return (
-            value if -_INTEGERS[to.this] <= value.value < _INTEGERS[to.this] else None
-        )  # Spark's cast fails, or overflows
+        limit = _INTEGERS[to.this]
+        return value if -limit <= value.value < limit else None  # beyond it, Spark's cast fails or overflows
     if to.this == _T.DOUBLE and value.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
         return Literal(kinds.FLOAT, canonical(kinds.FLOAT, float(value.value)))
     if to.this == _T.DECIMAL and value.kind in (kinds.INT, kinds.DECIMAL, kinds.STRING):

@@ -110,7 +110,8 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
     sql = spark_sql(node, resolve)
     # A condition inside a comparison needs its brackets: (a AND b) = FALSE.
     binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
-    return Expr(f"({sql})" if binds_less else sql, _columns_in(node, resolve), _type_of(node))
+    kind = Type("string") if isinstance(node, _STRINGS) else Type("int") if isinstance(node, _INTS) else None
+    return Expr(f"({sql})" if binds_less else sql, _columns_in(node, resolve), kind)
 
 
 def opaque(node: exp.Expr, resolve: Resolve) -> Opaque:
@@ -143,14 +144,6 @@ def _column_or_field(node: exp.Expr, resolve: Resolve) -> Column | None:
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         inner = _column_or_field(node.this, resolve)
         return inner and Column((*inner.path, node.expression.name))
-    return None
-
-
-def _type_of(node: exp.Expr) -> Type | None:
-    if isinstance(node, _STRINGS):
-        return Type("string")
-    if isinstance(node, _INTS):
-        return Type("int")
     return None
 
 

@@ -32,7 +32,7 @@ from hedgerow.sql.column_lineage import (
     over_sources,
     replace_columns,
 )
-from hedgerow.sql.join_edges import Conditions, Edges
+from hedgerow.sql.join_edges import Conditions, Edge, edges_of_join, edges_of_where
 from hedgerow.sql.predicates import predicate_from_sql
 from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
 from hedgerow.sql.volatile_functions import depends_on_row_only
@@ -40,9 +40,9 @@ from hedgerow.sql.volatile_functions import depends_on_row_only
 
 @dataclass(eq=False)
 class Pushdown:
-    """The state of pushing conditions down a tree of relations: the join edges and missing columns on the way."""
+    """The join edges and missing columns that are met while conditions are pushed down a tree of relations."""
 
-    edges: Edges = field(default_factory=Edges)
+    edges: list[Edge] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)  # columns that no table in scope has
 
     def push(self, relation: Relation, conditions: Conditions) -> None:
@@ -80,7 +80,7 @@ class Pushdown:
                     push_to(joined, on)
                 case "RIGHT":
                     push_to(before, on)
-            self.edges.add_join(select, step, on, before)
+            self.edges += edges_of_join(select, step, on, before)
             nullable |= joined if step.kind in ("LEFT", "FULL") else set()
             nullable |= before if step.kind in ("RIGHT", "FULL") else set()
             before |= joined
@@ -90,7 +90,7 @@ class Pushdown:
         all_visible = all(step.kind not in ("SEMI", "ANTI") and not step.using for step in select.joins)
         inner = [over_sources(c, select) for c in from_outside] if is_pushable(select) else []
         push_to(before, own + inner, all_visible)
-        self.edges.add_where(select, own)
+        self.edges += edges_of_where(select, own)
         self.missing += _note_reads(select)
         for alias, source in scope.sources.items():
             self.push(source, pushed[alias])

@@ -3,29 +3,33 @@
     number BETWEEN 3 AND 5 AND word IN ('a', 'b') AND day >= DATE '2024-05-01' AND kind IS NOT NULL
 
 Spark Connect gives no access to a query's plan, so only simple conditions skip files there. A text with anything else,
-such as a function, OR, NOT, a cast, an escape, a comment or a decimal, is not simple.
+such as a function, OR, a cast, an escape, a comment or a decimal, is not simple.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import And, Column, Compare, In, IsNull, Literal, Not, Predicate, lit
+from hedgerow.core.predicates.nodes import And, Column, Compare, In, IsNull, Literal, Not, Predicate
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
+from hedgerow.sql.predicates import predicate_from_sql
 
-_TOKEN = re.compile(
-    r"[ \t\n]*(?:(?P<date>(?i:DATE)[ ]+'\d{4}-\d\d-\d\d')|(?P<word>[A-Za-z_]\w*)|(?P<quoted>`[A-Za-z_]\w*`)"
-    r"|(?P<int>-?\d{1,18})(?![\w.])|(?P<string>'[^'\\${}\n]*')|(?P<sign><=|>=|<>|!=|=|<|>|,|\(|\)))",
+# Words, names, integers, strings and signs: sqlglot reads texts of these as Spark does, in every session.
+_TOKENS = re.compile(
+    r"(?:[A-Za-z_]\w*(?!\w)|`[A-Za-z_]\w*`|-?\d{1,18}(?![\w.])|'[^'\\${}\n]*'(?!')|[<>=!,() \t\n])*",
     re.ASCII,
 )
-_SIGNS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_KINDS = (kinds.INT, kinds.STRING, kinds.DATE)
 _QUERY = re.compile(
     r"""
     \s* SELECT \s+ (?P<list> [\w\s,*().]+? )
@@ -39,8 +43,6 @@ _QUERY = re.compile(
 _CALL = re.compile(r"(\w+)\s*\(")
 _ALLOWED_CALLS = frozenset({"count", "sum", "min", "max", "avg"})
 _NESTED = re.compile(r"\b(?:SELECT|FROM|WHERE|UNION|EXCEPT|MINUS|INTERSECT|JOIN|HAVING)\b", re.IGNORECASE)
-
-Token = tuple[str, str]
 
 
 class _NotSimpleError(Exception):
@@ -88,92 +90,39 @@ def simple_condition(text: str, schema: Mapping[str, Type]) -> Predicate | None:
     >>> simple_condition("word = 5", schema), simple_condition("upper(word) = 'X'", schema)
     (None, None)
     """
-    try:
-        parser = _ConditionParser(_tokens(text), schema)
-        atoms = [parser.atom()]
-        while parser.tokens:
-            parser.expect("and")
-            atoms.append(parser.atom())
-    except _NotSimpleError:
+    if not _TOKENS.fullmatch(text):
         return None
-    return normalise(bind(And(tuple(atoms)), schema))
+    names = {name.lower(): name for name in schema}
 
-
-def _tokens(text: str) -> list[Token]:
-    tokens: list[Token] = []
-    at, text = 0, text.rstrip(" \t\n")
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise _NotSimpleError
-        tokens.append((match.lastgroup, match[match.lastgroup]))
-        at = match.end()
-    return tokens
-
-
-class _ConditionParser:
-    """A parser that takes tokens from the left, and raises _NotSimpleError at the first that does not fit."""
-
-    def __init__(self, tokens: Sequence[Token], schema: Mapping[str, Type]) -> None:
-        self.tokens = list(tokens)
-        self.schema = schema
-        self.names = {name.lower(): name for name in schema}
-
-    def next(self) -> Token:
-        if not self.tokens:
-            raise _NotSimpleError
-        return self.tokens.pop(0)
-
-    def expect(self, text: str) -> None:
-        if self.next()[1].lower() != text:
-            raise _NotSimpleError
-
-    def atom(self) -> Predicate:
-        column, kind = self.column()
-        sign = self.next()[1].lower()
-        if sign in _SIGNS:
-            return Compare(column, _SIGNS[sign], self.literal(kind))
-        if sign == "between":
-            low = self.literal(kind)
-            self.expect("and")
-            return And((Compare(column, ">=", low), Compare(column, "<=", self.literal(kind))))
-        if sign == "in":
-            self.expect("(")
-            literals = [self.literal(kind)]
-            while (mark := self.next()[1]) == ",":
-                literals.append(self.literal(kind))
-            if mark == ")":
-                return In(column, tuple(literals))
-        if sign == "is":
-            negated = self.tokens[:1] and self.tokens[0][1].lower() == "not"
-            if negated:
-                self.next()
-            self.expect("null")
-            return Not(IsNull(column)) if negated else IsNull(column)
-        raise _NotSimpleError
-
-    def column(self) -> tuple[Column, str]:
-        group, text = self.next()
+    def column_of(node: exp.Column) -> Column:
         # Spark may read a bare word as a function, such as current_date.
-        is_name = group == "quoted" or (group == "word" and quote_name(text) == text)
-        name = self.names.get(text.strip("`").lower()) if is_name else None
-        if name is None or "." in name or self.schema[name].kind not in _LITERALS:
+        is_name = node.this.args.get("quoted") or quote_name(node.name) == node.name
+        name = names.get(node.name.lower()) if is_name else None
+        if name is None:
             raise _NotSimpleError
-        return Column((name.strip("`"),)), self.schema[name].kind
+        return Column((name,))
 
-    def literal(self, kind: str) -> Literal:
-        group, text = self.next()
-        literal_group, read = _LITERALS[kind]
-        if group != literal_group:
-            raise _NotSimpleError
-        try:
-            return read(text)
-        except ValueError:
-            raise _NotSimpleError from None
+    try:
+        p = predicate_from_sql(sqlglot.parse_one(text, read="spark", into=exp.Condition), column_of)
+    except (_NotSimpleError, SqlglotError, ValueError, RecursionError):
+        return None
+    return normalise(bind(p, schema)) if _is_simple(p, schema) else None
 
 
-_LITERALS: Mapping[str, tuple[str, Callable[[str], Literal]]] = {
-    kinds.INT: ("int", lambda text: lit(int(text))),
-    kinds.STRING: ("string", lambda text: lit(text[1:-1])),
-    kinds.DATE: ("date", lambda text: lit(date.fromisoformat(text[-11:-1]))),
-}
+def _is_simple(p: Predicate, schema: Mapping[str, Type]) -> bool:
+    """True if the predicate has only comparisons of columns with literals of their own type."""
+
+    def are_comparable(column: Column, literals: tuple[Literal, ...]) -> bool:
+        kind = schema[column.path[0]].kind
+        return kind in _KINDS and all(literal.kind == kind for literal in literals)
+
+    match p:
+        case And(kids):
+            return all(_is_simple(kid, schema) for kid in kids)
+        case Compare(Column() as column, _, literal):
+            return are_comparable(column, (literal,))
+        case In(Column() as column, literals):
+            return are_comparable(column, literals)
+        case IsNull(Column() as column) | Not(IsNull(Column() as column)):
+            return are_comparable(column, ())
+    return False

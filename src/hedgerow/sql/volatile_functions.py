@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-# The value of a condition that contains one of these depends on more than the row, or changes over time.
+# A condition with one of these has a value that depends on more than the row, or changes over time.
 _UNSAFE = (
     *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
     *(exp.Star, exp.Lambda),
@@ -23,7 +23,7 @@ _UNSAFE_NAMES = frozenset(
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.replace("_", "").split()
 )
-# The value of these for a row depends on the other rows that are read.
+# The value of one of these for a row depends on the other rows that are read.
 _BY_PLACE_NAMES = frozenset(
     """
     rand random randn uuid input_file_block_start input_file_block_length monotonically_increasing_id
@@ -37,19 +37,19 @@ def depends_on_row_only(node: exp.Expr) -> bool:
     return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
 
 
-def part_by_place(sql: str, dialect: str = "spark") -> str | None:
+def part_by_place(sql: str) -> str | None:
     """Return a part of the query whose value depends on the rows that are read together; None if there is none.
 
     >>> part_by_place("SELECT a FROM t WHERE b = 1 AND rand(3) < 0.5"), part_by_place("SELECT a FROM t LIMIT 3")
     ('RAND(3)', None)
     """
     try:
-        nodes = list(sqlglot.parse_one(sql, read=dialect).walk())
+        nodes = list(sqlglot.parse_one(sql, read="spark").walk())
     except SqlglotError:
         return None
     samples = [n for n in nodes if isinstance(n, exp.TableSample) and n.args.get("size") is None]
     by_place = [*samples, *(n for n in nodes if _function_names(n) & _BY_PLACE_NAMES)]
-    return by_place[0].sql(dialect).strip() if by_place else None
+    return by_place[0].sql("spark").strip() if by_place else None
 
 
 def _function_names(node: exp.Expr) -> set[str]:

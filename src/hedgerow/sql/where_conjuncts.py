@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 from hedgerow.sql.to_sql import to_sql
 
 
-def where_conjuncts(sql: str, dialect: str = "spark") -> list[str]:
+def where_conjuncts(sql: str) -> list[str]:
     """Return the texts of the conjuncts of the outermost WHERE; the empty list if a column there names its table.
 
     >>> where_conjuncts("SELECT a FROM t WHERE a = 1 AND (b = 2 OR c = 3)")
@@ -18,11 +18,11 @@ def where_conjuncts(sql: str, dialect: str = "spark") -> list[str]:
     []
     """
     try:
-        where = sqlglot.parse_one(sql, read=dialect).args.get("where")
+        where = sqlglot.parse_one(sql, read="spark").args.get("where")
     except SqlglotError:
         return []
     if where is None or any(column.table for column in where.find_all(exp.Column)):
         return []
     condition = where.this
     conjuncts = condition.flatten() if isinstance(condition, exp.And) else [condition]
-    return [to_sql(conjunct, dialect) for conjunct in conjuncts]
+    return [to_sql(conjunct) for conjunct in conjuncts]

@@ -148,7 +148,7 @@ def _pushed_down(
     if pushdown.missing:
         columns = [name for base in builder.bases for name in (base.columns or {}).values()]
         raise SchemaError(f"there is no column {pushdown.missing[0]}{meant(pushdown.missing[0], columns)}")
-    return builder, pushdown.edges.collected
+    return builder, pushdown.edges
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:

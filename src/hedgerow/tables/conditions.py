@@ -1,7 +1,7 @@
 """Reads the conditions that the optimizer rule sends, from JSON, as predicates.
 
-A condition has columns and indexed expressions against literals in Spark's internal form, whose meaning no setting
-changes. Any other part of a condition is unknown.
+A condition compares columns and indexed expressions with literals in Spark's internal form. No setting changes its
+meaning. Any other part of a condition is unknown.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ Json = Mapping[str, Any]
 
 @dataclass
 class ConditionReader:
-    """Reads conditions of a plan, from JSON, as predicates; a number in them is a place in `items`."""
+    """A reader of conditions as predicates; a number in a condition is a place in `items`."""
 
     schema: Mapping[str, Type]
     items: Sequence[Feature]
-    is_exact: bool = False  # whether column names are case-sensitive
-    struct: str | None = None  # the struct column that holds the columns of the conditions
+    is_exact: bool = False  # True if column names are case-sensitive
+    struct: str | None = None  # the struct column that has the conditions' columns as fields
     unknown: Any = field(default_factory=count)
 
     @cached_property
@@ -78,7 +78,7 @@ class ConditionReader:
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
-        """A new opaque condition each time: two unknown conditions need not be equal."""
+        """Return a new opaque condition with each call, because two unknown conditions may differ."""
         return Opaque(f"unknown {next(self.unknown)}", ())
 
     def _atom(self, word: str, rest: Sequence[Any]) -> Predicate:
@@ -110,7 +110,7 @@ class ConditionReader:
         raise ValueError("unknown")
 
     def _term(self, node: Json) -> Term:
-        """A column that the query reads with the table's type, or an expression of the index."""
+        """Return a column of the table that the query reads with the same type, or an expression of the index."""
         kind = Type.parse(node["type"])
         if "item" in node:
             item = self.items[node["item"]]
@@ -125,11 +125,11 @@ class ConditionReader:
 
 
 def _search(word: str, term: Term, text: str) -> Like:
-    """LIKE, which also stands for what Spark makes of it; of a column of texts, it is the same in every session."""
+    """Return LIKE, also for Spark's other forms of it; on a column, it has the same meaning in every session."""
     if not isinstance(term, Column):
         raise ValueError("unknown")
-    plain = re.sub(r"([\\%_])", r"\\\1", text)
-    pattern = {"ends": f"%{plain}", "contains": f"%{plain}%"}.get(word, text)
+    escaped = re.sub(r"([\\%_])", r"\\\1", text)
+    pattern = {"ends": f"%{escaped}", "contains": f"%{escaped}%"}.get(word, text)
     return Like(term, pattern)
 
 
@@ -142,7 +142,7 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _literal(node: Mapping[str, Any]) -> Literal:
-    """A literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
+    """Return a literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
     kind, value = Type.parse(node["type"]).kind, node["lit"]
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:

@@ -1,4 +1,4 @@
-"""Leaves files out of a query over Spark Connect, where only plain conditions can be evaluated.
+"""Leaves files out of a query over Spark Connect, where only simple conditions can be evaluated.
 
 SELECT id FROM orders WHERE day = DATE '2024-05-01'
 SELECT id FROM orders WHERE day = DATE '2024-05-01' AND _metadata.file_name NOT IN ('part-00001-...', ...)
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def skipped_remotely(table: StoredTable, where: str | None) -> set[str]:
     """Return the names of the files to leave out of a query with this condition."""
     schema = table.schema
-    hides_metadata = any(name.lower() == "_metadata" for name in schema)  # hides Spark's own `_metadata`
+    hides_metadata = any(name.lower() == "_metadata" for name in schema)  # the table's column hides Spark's
     p = None if where is None or hides_metadata else simple_condition(where, schema)
     if p is None:
         return set()
@@ -35,46 +35,51 @@ def skipped_remotely(table: StoredTable, where: str | None) -> set[str]:
 
 
 def read_remotely(table: StoredTable, where: str | None, columns: Sequence[str] | None) -> DataFrame:
-    """Return the matching rows, from just the files that may hold some."""
-    frame = table.format.rows()
-    skipped = ", ".join(map(quote_string, sorted(skipped_remotely(table, where))))
-    frame = frame.where(f"_metadata.file_name NOT IN ({skipped})") if skipped else frame
+    """Return the matching rows, read only from files that may have some."""
+    frame, in_opened_files = table.format.rows(), _in_opened_files(table, where)
+    frame = frame if in_opened_files is None else frame.where(in_opened_files)
     frame = frame if where is None else frame.where(where)
     return frame if columns is None else frame.select(*columns)
 
 
+def _in_opened_files(table: StoredTable, where: str | None) -> str | None:
+    """Return a condition that leaves out the skipped files of a query; None if no file is skipped."""
+    skipped = ", ".join(map(quote_string, sorted(skipped_remotely(table, where))))
+    return f"_metadata.file_name NOT IN ({skipped})" if skipped else None
+
+
 def route_remotely(spark: SparkSession, sql: str) -> DataFrame:
-    """Return the query's rows; a query that is not plain opens all files."""
+    """Return the query's rows; a query that is not simple opens all files."""
     query = simple_query(sql)
     table = _managed_table(spark, query.table) if query is not None else None
     if query is None or table is None:
         return spark.sql(sql)
-    skipped = ", ".join(map(quote_string, sorted(skipped_remotely(table, query.condition))))
-    return spark.sql(query.with_condition(f"_metadata.file_name NOT IN ({skipped})") if skipped else sql)
+    in_opened_files = _in_opened_files(table, query.condition)
+    return spark.sql(sql if in_opened_files is None else query.with_condition(in_opened_files))
 
 
 def _managed_table(spark: SparkSession, name: str) -> StoredTable | None:
-    """Return the managed table of that name in a query, if it is one and has the columns that we wrote."""
+    """Return the managed table that a query names so, if the query sees the columns that Hedgerow wrote."""
     try:
         path = path_in_backticks(name, "parquet") or _location(spark, name)
         table = None if path is None else StoredTable(*open_folder(spark, path.rstrip("/")))
-        seen = schema_of(spark.table(name).schema)
+        columns = schema_of(spark.table(name).schema)
     except HedgerowError:
         return None
     except spark_errors():
-        return None  # no such table: Spark itself reports it when it runs the query
-    is_same = table is not None and list(seen.items()) == list(table.schema.items()) and "_metadata" not in seen
+        return None  # there is no such table; Spark reports it when it runs the query
+    is_same = table is not None and list(columns.items()) == list(table.schema.items()) and "_metadata" not in columns
     return table if is_same else None
 
 
 def _location(spark: SparkSession, name: str) -> str | None:
-    """The path of a plain Parquet table of the catalog; None for any other table."""
+    """Return the path of a Parquet table of the catalog without partitions and buckets; None for any other table."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     facts = {row[0]: row[1] for row in rows}
-    is_plain = (
+    is_folder = (
         facts.get("Type") in ("MANAGED", "EXTERNAL")
         and str(facts.get("Provider")).lower() == "parquet"
         and not any(row[0].startswith("# Partition") or row[0] == "Bucket Columns" for row in rows)
         and facts.get("Storage Properties", "[]") in ("[]", "[serialization.format=1]")
     )
-    return facts["Location"] if is_plain else None
+    return facts["Location"] if is_folder else None

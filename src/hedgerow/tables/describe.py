@@ -1,4 +1,4 @@
-"""Describes a table: its facts, the origin of its layout, and how much of the layout is still in place."""
+"""Describes a table: its facts, the origin of its layout, and the files of the layout that still exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
     """Return the table's facts as plain values."""
     indexed, origin = table.indexed(), table.newest.entry.origin
     snapshot, files, now = indexed.snapshot, indexed.files, settings(table.spark)
-    own = files.take(np.flatnonzero(files.visible).tolist())
+    visible = files.take(np.flatnonzero(files.visible).tolist())
     blocks = sorted(_rows_of_blocks(table, indexed).values())
     sizes = blocks or [0]
     stored = [part.stored_index.blocks for part in table.parts]
@@ -30,10 +30,10 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
         **{key: origin[key] for key in _SHOWN if key in origin},
         "layout": table.layout.kind,
         "blocks": len(blocks),
-        "rows": int(own.rows.sum()),
-        "copied_rows": int(files.rows.sum() - own.rows.sum()),
+        "rows": int(visible.rows.sum()),
+        "copied_rows": int(files.rows.sum() - visible.rows.sum()),
         "rows_per_block": {"least": sizes[0], "median": sizes[len(sizes) // 2], "most": sizes[-1]},
-        "files": len(own),
+        "files": len(visible),
         "bytes": int(files.sizes.sum()),
         **_still_in_place(table, indexed),
         "statistics": sorted({name for stats in stored for name in stats.terms}),
@@ -43,23 +43,24 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
 
 
 def _rows_of_blocks(table: StoredTable, indexed: IndexedFiles) -> Counter[tuple[str, int, str]]:
-    """Return the rows of each block of each layout; a file whose name tells no block is one by itself."""
-    rows, here = Counter[tuple[str, int, str]](), indexed.files.rows_by_name
+    """Return the rows of each block of each layout; a file whose name has no block counts as a block of its own."""
+    rows, present = Counter[tuple[str, int, str]](), indexed.files
     for part in table.parts:
-        known = part.known
-        for i in np.flatnonzero(known.visible & (known.rows > 0)).tolist():
-            name, block = known.names[i], int(known.blocks[i])
-            if indexed.snapshot.files.place_of(name, int(known.sizes[i])) is not None:
-                rows[part.entry.layout, block, name if block < 0 else ""] += here[name]
+        files = part.known
+        for i in np.flatnonzero(files.visible & (files.rows > 0)).tolist():
+            name, block = files.names[i], int(files.blocks[i])
+            place = indexed.snapshot.files.place_of(name, int(files.sizes[i]))
+            if place is not None:
+                rows[part.entry.layout, block, name if block < 0 else ""] += int(present.rows[place])
     return rows
 
 
 def _still_in_place(table: StoredTable, indexed: IndexedFiles) -> dict[str, Any]:
-    """Return what is left of the last completed write, and which files are not indexed.
+    """Return the facts about the files of the last completed write, and about files without an index.
 
-    `layout_files` and `layout_files_left` are the numbers of files that this write wrote and that still exist.
-    `missing_files`: those that do not; where only Hedgerow changes files, those of all writes.
-    `unknown_rows` is the share of the table's rows that are in files without an index.
+    layout_files, layout_files_left: the number of files of this write, and of those that still exist.
+    missing_files: the files of this write that do not exist; if only Hedgerow changes the table, of all writes.
+    unknown_rows: the share of the table's rows in files without an index.
     """
     files, newest = indexed.files, table.newest.known.sizes_by_name
     expected = newest if table.format.is_shared else table.written

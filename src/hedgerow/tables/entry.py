@@ -1,10 +1,11 @@
-"""Describes one part of a table, the files of one write, as the table's state stores it."""
+"""The description of a part of a table, the files of one write, as the table's state stores it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hedgerow.core.predicates.nodes import Feature
@@ -21,21 +22,22 @@ Fields = tuple[Mapping[str, Any], ...]
 
 @dataclass(frozen=True)
 class Entry:
-    """All that is stored of a part beside its index, its list of files and its layout.
+    """The facts of a part. Its index, its list of files and its layout are stored in files of their own.
 
     Args:
         id: the id in the name of its list of files, `files-<id>.arrow`.
-        writes: the ids of the writes whose files it has, in the order of its list, with their numbers of files. An
-            append may be joined to earlier ones.
-        index: the id in the name of its index, which `repair` and `relearn` write anew.
-        layout: the id in the name of its layout, its own where a rewrite wrote it; an append shares that of a rewrite.
+        index: the id in the name of its index, which `repair` and `relearn` write again.
+        layout: the id in the name of its layout: the part's own id if a rewrite wrote it, else the id of a rewrite.
         fields: the table's columns when the files were written, as Spark's JSON.
         settings: the settings of the session that wrote the files.
+        writing: the options for writing the files.
         statistics: the expressions and conditions that the index describes.
-        checksum: that of all rows and columns; None if it was not taken.
+        checksum: the checksum of all rows and columns; None if it was not computed.
         joined: the rows of other tables that the index describes as columns.
         seals: the digests of the part's files, by name.
-        origin: where the rows and the layout came from: `source`, `learner`, `seed` and others, for people.
+        origin: the origin of the rows and the layout, for people: `source`, `learner`, `seed` and others.
+        writes: the ids of the writes whose files the part has, in the order of its list, with their numbers of files.
+            Appends may be joined to one part.
     """
 
     id: str
@@ -65,47 +67,40 @@ class Entry:
         """The names of its index, its list of files and its layout in the side folder."""
         return f"index-{self.index}.arrow", f"files-{self.id}.arrow", f"layout-{self.layout}.json"
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, str]:
-        """The identity of each column, which tells a column from a later one of the same name."""
+        """The identity of each column; a later column of the same name has another one."""
         return column_identities(self.fields)
 
+    @cached_property
+    def schema(self) -> dict[str, Type]:
+        """The types of the columns."""
+        return schema_of_fields(self.fields)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON. These keys are stored: a renamed field keeps its key."""
-        return {
-            "id": self.id,
-            "index": self.index,
-            "layout": self.layout,
-            "fields": list(self.fields),
-            "settings": dict(self.settings),
-            "writing": self.writing.to_dict(),
+        """Return the entry as JSON. The names of fields are stored."""
+        nested = {
+            "writing": asdict(self.writing),
             "statistics": list(map(encode, self.statistics)),
-            "checksum": None if self.checksum is None else self.checksum.to_dict(),
+            "checksum": None if self.checksum is None else asdict(self.checksum),
             "joined": [j.to_dict() for j in self.joined],
-            "seals": dict(self.seals),
-            "origin": dict(self.origin),
-            "writes": [list(write) for write in self.writes],
         }
+        return {name: nested.get(name, getattr(self, name)) for name in Entry.__dataclass_fields__}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Entry:
         """Return the entry that `to_dict` wrote; errors of many kinds if it did not."""
-        fields = tuple(stored["fields"])
-        column_identities(fields)
-        return Entry(
-            id=str(stored["id"]),
-            index=str(stored["index"]),
-            layout=str(stored["layout"]),
-            fields=fields,
-            settings=dict(stored["settings"]),
-            writing=Writing.from_dict(stored["writing"]),
-            statistics=tuple(map(decode, stored["statistics"])),
-            checksum=None if stored["checksum"] is None else Checksum(**stored["checksum"]),
-            joined=tuple(map(StoredJoin.from_dict, stored["joined"])),
-            seals=dict(stored["seals"]),
-            origin=dict(stored["origin"]),
-            writes=tuple((str(write), int(files)) for write, files in stored["writes"]),
-        )
+        writing, checksum = stored["writing"], stored["checksum"]
+        read: dict[str, Any] = {
+            "fields": tuple(stored["fields"]),
+            "writing": Writing(**{**writing, "sort_by": tuple(writing["sort_by"])}),
+            "statistics": tuple(map(decode, stored["statistics"])),
+            "checksum": None if checksum is None else Checksum(**checksum),
+            "joined": tuple(map(StoredJoin.from_dict, stored["joined"])),
+            "writes": tuple((str(write), int(files)) for write, files in stored["writes"]),
+        }
+        column_identities(read["fields"])  # raises an error if a field is damaged
+        return Entry(**{**stored, **read})
 
 
 def struct_of(fields: Fields) -> Any:
@@ -121,5 +116,5 @@ def schema_of_fields(fields: Fields) -> dict[str, Type]:
 
 
 def total(parts: Sequence[Entry]) -> Checksum:
-    """Return the checksum of the rows of all parts, each of which has one in a Parquet table."""
+    """Return the checksum of the rows of all parts; each part of a Parquet table has one."""
     return sum((entry.checksum for entry in parts if entry.checksum), Checksum(0, 0, 0))

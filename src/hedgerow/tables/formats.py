@@ -1,7 +1,7 @@
 """The protocol of a table's format: it lists the files of a table and reads them.
 
-A commit is made by `parquet/append` and `delta/rewrite`; all else is the same for both formats (`tables/managed`). If a
-format lacks a capability, the call raises `LacksCapability`, in one sentence.
+`parquet/append` and `delta/rewrite` commit changes; everything else is the same for both formats (`tables/managed`). A
+call that needs a capability that its format lacks raises `LacksCapability`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LacksCapability(HedgerowError):
 
 
 class Snapshot(Protocol):
-    """The files of a table at one moment. `version`: None where the format counts none."""
+    """The files of a table at one moment. `version`: None if the format has no versions."""
 
     @property
     def version(self) -> int | None: ...
@@ -60,11 +60,8 @@ class Snapshot(Protocol):
     def columns(self) -> Mapping[str, str]:
         """The identity of each column."""
 
-    @property
-    def partition_columns(self) -> Sequence[str]: ...
-
     def frame(self, names: Sequence[str] | None = None) -> DataFrame:
-        """Return all rows of these files; None: of all files."""
+        """Return all rows of these files (None: of all files)."""
 
     def full_path(self, name: str) -> str:
         """Return the full path of a file."""
@@ -72,11 +69,11 @@ class Snapshot(Protocol):
     def footers(
         self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
     ) -> list[Footer]:
-        """Return the footers of files with these sizes, by the table's names of columns; see `footers_of`."""
+        """Return the footers of files with these sizes, with the table's names of columns; see `footers_of`."""
 
 
 class Format(Protocol):
-    """A table as its format sees it. `is_shared`: others may change its files, and its log tells how."""
+    """A table as its format lists and reads it. `is_shared`: True if others may change its files, in its log."""
 
     @property
     def kind(self) -> Kind: ...
@@ -101,17 +98,32 @@ class Format(Protocol):
         """Return all rows, as a query would read them."""
 
     def file_names(self, paths: Sequence[str], version: int | None = None) -> list[str]:
-        """Return the names of files of a version that are given by the paths that Spark lists."""
+        """Return the names of a version's files, from the paths that Spark lists."""
 
 
 def schema_at(snapshot: Snapshot) -> dict[str, Type]:
     return schema_of_fields(tuple(snapshot.fields.values()))
 
 
+def check_names(columns: Sequence[str]) -> None:
+    """Raise HedgerowError if two columns of new rows have names that differ only in letter case.
+
+    >>> check_names(["id", "v", "V"])
+    Traceback (most recent call last):
+    hedgerow.core.errors.HedgerowError: the new rows have two columns v and V, which a table cannot tell apart
+    """
+    first: dict[str, str] = {}
+    for name in columns:
+        if name.lower() in first:
+            both = f"{first[name.lower()]} and {name}"
+            raise HedgerowError(f"the new rows have two columns {both}, which a table cannot tell apart")
+        first[name.lower()] = name
+
+
 def footers_and_terms(
     snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature]
 ) -> tuple[list[Footer], dict[str, TermStats]]:
-    """Return the footers of files, and the statistics of those items that they are certain of."""
+    """Return the footers of files, and the statistics of the items whose values all footers state."""
     wanted = set(map(feature_text, items))
     footers = snapshot.footers(sizes, wanted, searched_for_words(items))
     return footers, known_terms(footers, schema_at(snapshot), wanted)

@@ -1,4 +1,4 @@
-"""Ranks the expressions and conditions that an index could describe, and keeps those that most queries ask for."""
+"""Chooses the expressions and conditions that an index describes: the ones in most queries."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.evaluate import needed
 
-MAX_DESCRIBED_ITEMS = 300  # expressions and conditions in an index, beside plain columns
+MAX_DESCRIBED_ITEMS = 300  # the number of expressions and conditions in an index, without columns
 
 
 def items_to_index(
     layout: Layout, predicates: Sequence[Predicate], noted: Sequence[Predicate], joined: Sequence[Joined], limit: int
 ) -> list[Feature]:
-    """The items that the index describes: filtered columns, then up to `limit` expressions and conditions.
+    """Return the items that the index describes: filtered columns, then up to `limit` expressions and conditions.
 
-    Of those, the layout's own come first, then the ones that occur in most queries."""
-    own = [x for x in layout.features if isinstance(x, Predicate)]
+    The layout's own expressions and conditions come first, then the ones in most queries."""
+    cuts = [x for x in layout.features if isinstance(x, Predicate)]
     filtered = {c for p in predicates for c in columns_of(p)}  # also inside LIKE and functions
     filtered |= {x for x in layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
-    filtered |= {j.key_of(place) for j in joined for place in range(len(j.steps))}  # to tell of their changes
-    compound = [x for x in own if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
-    items = dict.fromkeys((*needed([*predicates, *own], filtered), *noted, *compound))
+    filtered |= {j.key_of(place) for j in joined for place in range(len(j.steps))}  # to find changed keys
+    compound = [x for x in cuts if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
+    items = dict.fromkeys((*needed([*predicates, *cuts], filtered), *noted, *compound))
     uses = Counter(x for p in predicates for x in {*terms_of(p), *walk(normalise(p))})
-    first = {*layout.features, *(t for p in own for t in terms_of(p))}
+    first = {*layout.features, *(t for p in cuts for t in terms_of(p))}
     more = [x for x in items if not isinstance(x, Column)]
     more.sort(key=lambda x: (x not in first, -uses[x], feature_text(x)))
     return [x for x in items if isinstance(x, Column)] + more[:limit]
@@ -45,12 +45,13 @@ def items_of_new_queries(
     joined: Sequence[Joined],
     limit: int,
 ) -> list[Feature]:
-    """What the index of written files has to describe for other queries than before; its columns stay described."""
+    """Return the items that the index of written files has to describe for new queries; all its columns remain."""
 
     def distinct(term: Term) -> int:
-        of_files = known.terms.get(term_text(term))
-        few = of_files is not None and of_files.sets is not None and (of_files.sets.set_of >= 0).all()
-        return len(of_files.values) if few and of_files is not None else MAX_DISTINCT + 1
+        stats = known.terms.get(term_text(term))
+        if stats is None or stats.sets is None or (stats.sets.set_of < 0).any():
+            return MAX_DISTINCT + 1
+        return len(stats.values)
 
     noted = conditions_to_note(predicates, distinct)
     columns = [item for item in described if isinstance(item, Column)]
@@ -58,5 +59,5 @@ def items_of_new_queries(
 
 
 def without_words(items: Sequence[Feature], known: Stats) -> set[str]:
-    """The columns that the items search, as texts, of whose words the index knows nothing."""
+    """Return the names of the columns that the items search for words, and whose words the index does not have."""
     return {name for name in searched_for_words(items) if name not in known.terms or known.terms[name].words is None}

@@ -1,4 +1,4 @@
-"""The indexed data files of a table, stored as one Arrow file: sizes, rows, blocks, and the bytes of every column."""
+"""The indexed data files of a table, stored as one Arrow file: sizes, rows, blocks, and the bytes of each column."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from hedgerow.spark.storage.footers import Footer
 from hedgerow.spark.storage.paths import added_name
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
-LOG = f"{SIDE}/log"  # the table's queries; any table may have this one, also one that Hedgerow did not write
-TRIAL = r"calibrate-[0-9a-f]{8}"  # the folders inside of it in which rewrites are only timed
+LOG = f"{SIDE}/log"  # the log of the table's queries; also tables that Hedgerow did not write may have one
+DECISIONS = f"{SIDE}/decisions"  # the autopilot's
+REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
+TRIAL = r"calibrate-[0-9a-f]{8}"  # the names of folders inside of SIDE for rewrites that are only timed
 _COLUMN = "column:"
 
 
 def is_hidden(name: str) -> bool:
-    """Whether plain readers do not see the file, because it lies in `_hedgerow`."""
+    """True if plain readers do not see the file, because it is in `_hedgerow`."""
     return name.startswith(f"{SIDE}/")
 
 
@@ -32,7 +34,7 @@ def file_names(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """The indexed files: entry i of the index is the file `names[i]`; `blocks` is -1 where a name holds no block."""
+    """The indexed files: entry i of the index is the file `names[i]`. `blocks`: -1 if the name has no block."""
 
     names: tuple[str, ...]
     sizes: Ints
@@ -48,7 +50,7 @@ class KnownFiles:
         rows: Sequence[int] | Ints,
         blocks: Sequence[int] | Ints,
     ) -> KnownFiles:
-        """The files with these sizes, with the bytes of each column from their footers."""
+        """Return the files with these sizes; the bytes of each column come from the footers."""
         names = dict.fromkeys(name for footer in footers for name in footer.columns)
         columns = {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names}
         lengths = np.array(list(sizes.values()), np.int64)
@@ -67,29 +69,24 @@ class KnownFiles:
         """Each file's size."""
         return dict(zip(self.names, self.sizes.tolist(), strict=True))
 
-    @property
-    def rows_by_name(self) -> dict[str, int]:
-        """Each file's rows."""
-        return dict(zip(self.names, self.rows.tolist(), strict=True))
-
     @cached_property
     def visible(self) -> Bools:
-        """The files that plain readers see; the hidden ones, inside `_hedgerow`, hold copies of their rows."""
+        """True for each file that plain readers see; the hidden files in `_hedgerow` have copies of their rows."""
         return np.array([not is_hidden(name) for name in self.names], bool)
 
     def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
-        """The bytes that a scan of these columns (None: all) reads in the opened files."""
+        """Return the bytes that a scan of these columns (None: all) reads from the opened files."""
         if columns is None or not self.columns:
             return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
         return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
-        """The bytes of the whole table, by the same measure as `bytes_read` for these columns."""
+        """Return the bytes of the whole table: of its columns if `columns` are given, else of its files."""
         return self.bytes_read(None if columns is None else tuple(self.columns), self.visible)
 
     def take(self, places: Sequence[int]) -> KnownFiles:
-        """The entries at these places, in this order."""
+        """Return the entries at these places, in this order."""
         at = np.array(places, np.int64)
         columns = {name: sizes[at] for name, sizes in self.columns.items()}
         return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)

@@ -1,4 +1,4 @@
-"""A managed table as `hedgerow.table` opens it: every verb is written once, for Parquet and Delta tables."""
+"""A managed table as `hedgerow.table` opens it, with all verbs, for Parquet and Delta tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import HedgerowError, assert_never, warn
+from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
@@ -56,19 +56,15 @@ class ManagedTable(StoredTable):
             return ManagedTable(*open_folder(spark, path))
 
     def finish(self) -> None:
-        """Bring appends to their end that were killed on the way."""
+        """Finish appends whose runs were killed."""
         if isinstance(self.format, ParquetFolder) and not is_remote(self.spark):
             finish_appends(self.format)
 
     def _again(self) -> ManagedTable:
         """Return the table in its newest state."""
-        match self.format:
-            case ParquetFolder():
-                return ManagedTable(*open_folder(self.spark, self.path))
-            case DeltaFiles() as files:
-                return ManagedTable(*in_newest_state(files))
-            case other:
-                assert_never(other)
+        if isinstance(self.format, ParquetFolder):
+            return ManagedTable(*open_folder(self.spark, self.path))
+        return ManagedTable(*in_newest_state(self.format))
 
     @property
     def written_under(self) -> Mapping[str, str]:
@@ -76,7 +72,7 @@ class ManagedTable(StoredTable):
         return self.newest.entry.settings
 
     def stale_joins(self) -> set[str]:
-        """Return the joined rows of which the newest part tells nothing, because other tables have changed."""
+        """Return the joined rows that the newest part cannot describe any more, because other tables have changed."""
         return self.stale(self.newest)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
@@ -95,7 +91,7 @@ class ManagedTable(StoredTable):
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
     ) -> DataFrame:
-        """Return the matching rows, from just the files that may hold some; of an older version if one is given."""
+        """Return the matching rows, read only from files that may have some; `version`: of an older version."""
         if is_remote(self.spark):
             return read_remotely(self, where, columns)
         frame = self.format.rows(version)
@@ -104,15 +100,15 @@ class ManagedTable(StoredTable):
         return routed(self.spark, frame.select(*columns) if columns is not None else frame)
 
     def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
-        """Tell why a query for these columns of the rows on which `p` is TRUE opens or skips each file."""
+        """Return the reasons why a query for these columns of the rows on which `p` is TRUE opens or skips files."""
         best = Copies.of(self).cheapest(p, columns)
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
         return Explained.of(best.indexed.groups(p, best.opened), best.indexed.undecided_atoms(p), replica)
 
-    def rows_opened(self, found: Explained) -> DataFrame:
-        """Return all rows of the files that are opened."""
-        read = self if found.replica is None else self.replicas[found.replica]
-        return read.format.snapshot().frame(found.opened)
+    def rows_opened(self, explained: Explained) -> DataFrame:
+        """Return all rows of the opened files."""
+        table = self if explained.replica is None else self.replicas[explained.replica]
+        return table.format.snapshot().frame(explained.opened)
 
     # --- measuring ---
 
@@ -124,36 +120,33 @@ class ManagedTable(StoredTable):
         return bound
 
     def score(self, workload: Workload) -> Score:
-        """Return the workload's exact cost, from the index alone; the share of matching rows would need a scan."""
+        """Return the workload's exact cost from the index, without the share of matching rows, which needs a scan."""
         copies, scores, weights = Copies.of(self), [], []
-        own = copies.tables[0][1].files
+        own_files = copies.tables[0][1].files
         for query in self.bound(workload):
             p, columns = query.predicate(self.name), query.columns(self.name)
             best, read = copies.cheapest(p, columns), read_columns(columns, p)
-            # The share is of this table's bytes, whichever copy is read.
-            byte_share = best.known.bytes_read(read, best.opened) / max(1, own.total(read))
+            # The bytes of any copy are divided by this table's bytes.
+            byte_share = best.known.bytes_read(read, best.opened) / max(1, own_files.total(read))
             scores.append(QueryScore(query.id, best.rows_read, float(best.opened.mean()), byte_share, None))
             weights.append(query.weight)
-        return Score.mean(scores, weights, len(own))
+        return Score.mean(scores, weights, len(own_files))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
-        """Return for each predicate the share of the rows that it reads, in the copy that serves it best."""
+        """Return for each predicate the share of the rows that it reads, in the copy where that is the smallest."""
         copies = Copies.of(self)
         return [min(opening.rows_read for opening in copies.openings(p)) for p in predicates]
 
     def describe(self) -> dict[str, Any]:
         """Return the table's facts and the origin of its layout, as plain values."""
-        match self.format:
-            case ParquetFolder() as folder:
-                replicas = describe_replicas(self, folder.snapshot().files)
-                return {**facts_of(self), "replicas": replicas, "drafts": drafts(folder)}
-            case DeltaFiles():
-                return facts_of(self)
-            case other:
-                assert_never(other)
+        facts = facts_of(self)
+        if isinstance(self.format, ParquetFolder):
+            replicas = describe_replicas(self, self.format.snapshot().files)
+            return {**facts, "replicas": replicas, "drafts": drafts(self.format)}
+        return facts
 
     def plain_facts(self) -> list[tuple[str, str | int]]:
-        """Return what `describe` tells in single words and numbers."""
+        """Return the facts of `describe` that are single texts or numbers."""
         return [(name, fact) for name, fact in self.describe().items() if isinstance(fact, str) or type(fact) is int]
 
     def _repr_html_(self) -> str:
@@ -166,10 +159,10 @@ class ManagedTable(StoredTable):
         Returns a report of what was checked; HedgerowError names a difference.
         """
         needs_jvm(self.spark, "verify")
-        found = report(verify_files(self, seed), facts_of(self))
+        checked = report(verify_files(self, seed), facts_of(self))
         if isinstance(self.format, ParquetFolder):
-            found["replicas"] = {name: self._verified_replica(name, r, seed) for name, r in self.replicas.items()}
-        return found
+            checked["replicas"] = {name: self._verified_replica(name, r, seed) for name, r in self.replicas.items()}
+        return checked
 
     def _verified_replica(self, name: str, replica: StoredTable, seed: int) -> str:
         if not is_current(self, replica, self.snapshot().files):
@@ -182,7 +175,7 @@ class ManagedTable(StoredTable):
     def history(self) -> list[dict[str, Any]]:
         """Return Hedgerow's operations on the table, the newest first, each with the table's version.
 
-        The version is None where a run was killed right after its commit.
+        The version is None if the run was killed right after its commit.
         """
         done = [o for o in self.state.operations if "version" in o or self.was_committed(o.get("part", ""))]
         return [{"version": None, **o} for o in reversed(done)]
@@ -191,15 +184,12 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def append(self, frame: DataFrame) -> ManagedTable:
-        """Write new rows through the newest layout into new files and index them; old files stay as they are."""
+        """Write new rows in the newest layout into new files and index them; old files stay as they are."""
         needs_jvm(self.spark, "append")
-        match self.format:
-            case ParquetFolder() as folder:
-                append(folder, self.newest, frame)
-            case DeltaFiles() as files:
-                delta.append(files, self.newest, frame)
-            case other:
-                assert_never(other)
+        if isinstance(self.format, ParquetFolder):
+            append(self.format, self.newest, frame)
+        else:
+            delta.append(self.format, self.newest, frame)
         try:
             grown = self._again()
         except HedgerowError as error:
@@ -216,7 +206,7 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ManagedTable:
-        """Let the index describe what other queries ask for; no row moves."""
+        """Let the index describe the expressions and conditions of other queries; no row moves."""
         needs_jvm(self.spark, "relearn")
         relearn(self, [query.predicate(self.name) for query in self.bound(workload)], statistics)
         return self._again()
@@ -224,37 +214,29 @@ class ManagedTable(StoredTable):
     @in_own_session
     def lay_out(self, names: Sequence[str]) -> ManagedTable:
         """Rewrite some files in the newest layout, such as files that others appended."""
-        match self.format:
-            case ParquetFolder():
-                raise LacksCapability("rewrite of a part", self.path)
-            case DeltaFiles() as files:
-                delta.lay_out(files, self.newest, self.name, names)
-            case other:
-                assert_never(other)
+        if isinstance(self.format, ParquetFolder):
+            raise LacksCapability("rewrite of a part", self.path)
+        delta.lay_out(self.format, self.newest, self.name, names)
         return self._again()
 
     @in_own_session
     def rollback(self) -> ManagedTable:
         """Put back the files that the last rewrite replaced; rows appended since then stay."""
-        match self.format:
-            case ParquetFolder():
-                raise LacksCapability("rollback", self.path)
-            case DeltaFiles() as files:
-                delta.roll_back(files, self.state, self.parts)
-            case other:
-                assert_never(other)
+        if isinstance(self.format, ParquetFolder):
+            raise LacksCapability("rollback", self.path)
+        delta.roll_back(self.format, self.state, self.parts)
         return self._again()
 
     # --- replicas ---
 
     @property
     def replicas(self) -> dict[str, StoredTable]:
-        """Full copies in other layouts, by name, as they are now; only a Parquet table has any."""
+        """The full copies in other layouts, by name, in their newest states; only a Parquet table has any."""
         return replicas_of(self.spark, self.path) if isinstance(self.format, ParquetFolder) else {}
 
     @in_own_session
     def refresh_replicas(self) -> ManagedTable:
-        """Bring stale replicas up to the newest state of the table; HedgerowError if one cannot be."""
+        """Bring stale replicas up to the newest state of the table; HedgerowError if that fails for one."""
         needs_jvm(self.spark, "refresh replicas")
         if not isinstance(self.format, ParquetFolder):
             raise LacksCapability("replicas", self.path)

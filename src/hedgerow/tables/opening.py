@@ -1,4 +1,4 @@
-"""Picks the copy of a table that a query reads cheapest: the table itself, or one of its replicas."""
+"""Chooses the copy of a table that is the cheapest to read: the table itself, or one of its replicas."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from hedgerow.tables.stored import StoredTable
 
 @dataclass(frozen=True)
 class Opening:
-    """The files that a query opens, of the table itself or of one of its replicas. `opened`: for each file, is it?
+    """The files that a query opens, of the table itself or of one of its replicas.
 
-    `copied_cells`: (block, cell) pairs to read of opened copies; None: all."""
+    Args:
+        opened: True for each file that is opened.
+        copied_cells: the (block, cell) pairs to read of opened copies; None: all pairs.
+    """
 
     table: StoredTable
     indexed: IndexedFiles
@@ -28,7 +31,7 @@ class Opening:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the files that are opened."""
+        """The names of the opened files."""
         return tuple(name for name, chosen in zip(self.known.names, self.opened, strict=True) if chosen)
 
     @property
@@ -38,7 +41,7 @@ class Opening:
 
     @property
     def rows_read(self) -> float:
-        """The share of the table's rows in the files that are opened."""
+        """The share of the table's rows in the opened files."""
         return float(self.known.rows[self.opened].sum() / max(1, self.known.rows[self.known.visible].sum()))
 
 
@@ -50,9 +53,7 @@ class Copies:
 
     @staticmethod
     def of(table: StoredTable, now: Mapping[str, str] | None = None) -> Copies:
-        """Return a table and its current replicas. `now`: the settings of the query, by default the session's.
-
-        A query whose settings are given asks for no joined rows."""
+        """Return a table and its current replicas. `now`: see `StoredTable.indexed`."""
         indexed, replicas = table.indexed(now), dict[str, StoredTable]()
         if isinstance(table.format, ParquetFolder):
             replicas = current_replicas(table, indexed.snapshot.files)
@@ -67,9 +68,7 @@ class Copies:
         return openings
 
     def cheapest(self, p: Predicate, columns: Sequence[str] | None) -> Opening:
-        """Return the opening that reads the fewest bytes of these columns (None: all), or rows if bytes are unknown.
-
-        The first one wins a tie."""
+        """Return the first opening with the fewest bytes of these columns (None: all), or rows if bytes are unknown."""
         openings = self.openings(p)
         if len(openings) == 1:
             return openings[0]

@@ -1,4 +1,4 @@
-"""Reads and writes the parts of a table, and joins their indexes, so that a query is decided by one evaluation."""
+"""Reads and writes the parts of a table, and joins their indexes, so that a query needs one evaluation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
+from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
@@ -18,9 +21,9 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
-from hedgerow.spark.start.session import is_remote, spark_errors
+from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.entry import Entry, schema_of_fields
+from hedgerow.tables.entry import Entry
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
@@ -32,7 +35,7 @@ _MAX_THREADS = 8
 
 @dataclass(frozen=True)
 class Part:
-    """The files of one write, with their index and layout, as they are read from the side folder."""
+    """The files of one write, with their index and layout, which are read from the side folder when needed."""
 
     side: Folder
     entry: Entry
@@ -56,35 +59,43 @@ class Part:
     def _read(self, name: str) -> bytes:
         return read_sealed(self.side, name, self.entry.seals)
 
-    @cached_property
+    @property
     def own_schema(self) -> dict[str, Type]:
-        """The types of the columns."""
-        return schema_of_fields(self.entry.fields)
+        return self.entry.schema
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, str]:
         return self.entry.columns
+
+    def reads_alike(self, now: Mapping[str, str]) -> bool:
+        """True if a session with these settings surely reads the rows that were counted when the part was written."""
+        differs = difference(self.entry.settings, now)
+        return differs is None or differs[0] == "meaning"
 
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """Return the part of the index that holds under these settings and for these columns (name -> identity)."""
         replaced = {name.lower() for name, identity in self.columns.items() if columns.get(name) != identity}
-        for j in self.entry.joined:  # joined over a column that was replaced
+        for j in self.entry.joined:  # rows that are joined over a replaced column are replaced too
             keys = j.joined.steps[0].columns
             if not replaced.isdisjoint({*map(str.lower, keys), *(quote_name(key).lower() for key in keys)}):
                 replaced.add(j.name.lower())
         differs = difference(self.entry.settings, now)
-        seen = {**self.own_schema, **schema_of_joins(self.entry.joined)}
-        index = fitting_index(self.stored_index, seen, differs and differs[0])
+        schema = {**self.own_schema, **schema_of_joins(self.entry.joined)}
+        index = fitting_index(self.stored_index, schema, differs and differs[0])
         return without_columns(index, self.entry.statistics, replaced)
 
 
 @dataclass(frozen=True)
 class JoinedParts:
-    """Some parts of a table with one index over all their files. `joined`: the joined rows of which it tells."""
+    """Some parts of a table with one index over all their files.
+
+    `joined`: the joined rows that it describes. `reads_alike`: for each file, `Part.reads_alike`.
+    """
 
     known: KnownFiles
     index: BlockIndex
     joined: Sequence[StoredJoin]
+    reads_alike: Bools
 
 
 def join_parts(
@@ -93,10 +104,11 @@ def join_parts(
     columns: Mapping[str, str],
     lost: Callable[[Part], Collection[str]] | None = None,
 ) -> list[JoinedParts]:
-    """Join the parts whose indexes can be asked the same, under these settings and for these columns.
+    """Join the parts that can answer the same condition, under these settings and for these columns.
 
-    `lost`: the joined rows of which a part tells nothing any more; then all parts are asked the same. Without it, those
-    that speak of the same versions of other tables are. Parts of a layout with copies are joined with their like only.
+    `lost`: returns the names of the joined rows that a part cannot describe any more; then all parts can be joined.
+    Without it, only parts that describe the same versions of other tables are joined. Parts of a layout with copies
+    are joined only with each other.
     """
     _load(parts)
     groups: dict[Any, list[tuple[Part, BlockIndex]]] = {}
@@ -105,21 +117,21 @@ def join_parts(
         if lost is not None:
             index = without_columns(index, part.entry.statistics, lost(part))
         layout = None if index.cells is None else part.entry.layout
-        spoken_of = () if lost is not None else part.entry.joined
-        versions = tuple((j.joined, j.versions, j.key_types, tuple(j.fields.items())) for j in spoken_of)
+        versions = () if lost is not None else tuple(j.described for j in part.entry.joined)
         groups.setdefault((layout, versions), []).append((part, index))
     return [
         JoinedParts(
             KnownFiles.concat([part.known for part, _ in group]),
             concat_indexes([index for _, index in group]),
             group[0][0].entry.joined,
+            np.concatenate([np.full(len(part.known), part.reads_alike(now)) for part, _ in group]),
         )
         for group in groups.values()
     ]
 
 
 def _load(parts: Sequence[Part]) -> None:
-    """Read the files of several parts at the same time."""
+    """Read the indexes and lists of files of several parts at the same time."""
     if len(parts) > 1 and not is_remote(parts[0].side.spark):
         with ThreadPoolExecutor(_MAX_THREADS) as pool:
             list(pool.map(lambda part: (part.known, part.stored_index), parts))
@@ -131,15 +143,15 @@ def new_id() -> str:
 
 def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles) -> Entry:
     """Write the index and the list of files of a new part; return its entry with their ids and digests."""
-    own = entry.id or new_id()
-    entry = replace(entry, id=own, index=own, writes=entry.writes or ((own, len(files)),))
+    part_id = entry.id or new_id()
+    entry = replace(entry, id=part_id, index=part_id, writes=entry.writes or ((part_id, len(files)),))
     index_name, files_name, layout_name = entry.names
     written = {index_name: index_bytes(index), files_name: files.to_bytes()}
     try:
         for name, data in written.items():
             side.write(name, data)
     except BaseException:
-        with suppress(HedgerowError, *spark_errors()):
+        with suppress(HedgerowError):
             for name in written:
                 side.delete(name)
         raise
@@ -149,16 +161,17 @@ def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles)
 
 def write_layout(side: Folder, entry: Entry, layout: Layout) -> Entry:
     """Write the layout of a rewrite; return the entry with its id and digest."""
-    own, data = new_id(), layout_to_json(layout).encode()
-    entry = replace(entry, id=own, layout=own)
+    part_id, data = new_id(), layout_to_json(layout).encode()
+    entry = replace(entry, id=part_id, layout=part_id)
     side.write(entry.names[2], data)
     return replace(entry, seals={entry.names[2]: digest(data)})
 
 
 def with_joined_appends(side: Folder, state: TableState) -> TableState:
-    """Join the newest part to earlier appends that are described alike, so that parts grow with the log of appends.
+    """Join the newest part to earlier appends that are described alike.
 
-    Parts of like size are joined. So a file is rewritten into as many lists as there are doublings."""
+    Only parts of similar size are joined. So the number of parts grows with the logarithm of the number of appends, and
+    so does the number of times that a file is listed again."""
     *parts, newest = state.parts
     while parts and _can_join(parts[-1], newest):
         older = parts.pop()
@@ -182,7 +195,7 @@ def _can_join(older: Entry, newer: Entry) -> bool:
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
-    """Write another index of a part's files; return the changed entry. `described`: its fields that differ."""
+    """Write another index of a part's files; return the changed entry. `described`: the entry's changed fields."""
     entry, data = replace(part.entry, index=new_id(), **described), index_bytes(index)
     part.side.write(entry.names[0], data)
     seals = {name: seal for name, seal in entry.seals.items() if name in entry.names}

@@ -1,4 +1,4 @@
-"""The plan of a rewrite: the layout, what the index describes, and how rows are written."""
+"""The plan of a rewrite: the layout, the items that the index describes, and the options for writing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from hedgerow.tables.stored_joins import to_store
 
 @dataclass(frozen=True)
 class Plan:
-    """A rewrite that `apply` is to make.
+    """A rewrite that `apply` will make.
 
     Args:
         name: the table's name in workloads.
         predicates: the conditions of the queries that the layout was learned from.
         items: the expressions and conditions that the index describes.
-        joins: the rows of other tables that the layout and the index speak of.
-        where: in place, the files to rewrite, as a condition on partitions or as names; None: all files.
+        origin: see `Entry`.
+        joins: the rows of other tables that the layout and the index use.
+        where: the files to rewrite in place, as a condition on partitions or as names; None: all files.
     """
 
     layout: Layout

@@ -1,7 +1,7 @@
-"""The log of a table's queries, `_hedgerow/log/` in the table: one entry for each query, of what it read of the table.
+"""The log of a table's queries, `_hedgerow/log/` in the table: one entry for each query, with its scans of the table.
 
-It is a Delta table where the table is one, else a folder of Parquet files. Entries wait in a file on this machine until
-they are appended: a process that is killed loses only what it had not written there.
+The log of a Delta table is a Delta table, any other log is a folder of Parquet files. Entries are first written to a
+file on this machine, and later appended to the log. A process that is killed loses only entries that are in no file.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import gettempdir
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 from zlib import crc32
 
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]
 SCHEMA = pa.schema(
     [
-        ("query", pa.string()),  # of all logs, only this entry has this id
+        ("query", pa.string()),  # an id that no other entry of any log has
         ("at", pa.timestamp("us", "UTC")),  # when the query started
-        ("source", pa.string()),  # session, or the file that it was imported from
-        ("conditions", pa.list_(pa.string())),  # for each scan of the table, what its rows had to satisfy, as SQL
+        ("source", pa.string()),  # session, or the file that the query was imported from
+        ("conditions", pa.list_(pa.string())),  # the condition of each scan of the table, as SQL
         ("columns", pa.list_(pa.string())),
         ("files", pa.int64()),
         ("bytes", pa.int64()),
-        ("rows", pa.int64()),  # that the scans gave
-        ("rows_kept", pa.int64()),  # by the filters above them
-        ("seconds", pa.float64()),  # of the whole query
+        ("rows", pa.int64()),  # the output rows of the scans
+        ("rows_kept", pa.int64()),  # the output rows of the filters above the scans
+        ("seconds", pa.float64()),  # the time of the whole query
         ("redacted", pa.bool_()),
     ]
 )
-NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # of imported queries
+NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # the namespace of the ids of imported queries
 
 
 @dataclass(frozen=True)
 class QueryLog:
-    """The log of the table whose files lie in `root`."""
+    """The log of the table whose files are in `root`."""
 
     spark: SparkSession
     root: str
@@ -62,7 +62,7 @@ class QueryLog:
 
     @staticmethod
     def of(spark: SparkSession, table: str) -> QueryLog:
-        """The log of a table, Parquet or Delta, that is given by its path or its name in the catalog."""
+        """Return the log of a Parquet or Delta table, by the table's path or its name in the catalog."""
         needs_jvm(spark, "log queries")
         if is_delta(spark, table):
             return QueryLog(spark, _root(spark, delta_log(spark, table).path, is_path=True), True)
@@ -74,7 +74,7 @@ class QueryLog:
         return f"{self.root}/{LOG}"
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Writes entries; all or, if it fails, none."""
+        """Write all entries, or none if that fails."""
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())  # PySpark writes rows to a file first
         rows = pa.Table.from_pylist(list(entries), SCHEMA)
         try:
@@ -89,21 +89,21 @@ class QueryLog:
             raise HedgerowError(f"the log {self.folder} cannot be written: {first_line(error)}") from error
 
     def partitions(self, table: str, files: Sequence[str]) -> list[str]:
-        """The columns by which the table's files are divided into folders."""
+        """Return the table's partition columns; of a Parquet table, from the folders in a file's path."""
         if self.is_delta:
             return delta_log(self.spark, table).snapshot().partition_columns
         folders = files[0].split("/")[:-1] if files else []
         return [folder.partition("=")[0] for folder in folders if "=" in folder]
 
     def ids(self) -> set[str]:
-        """The ids of all entries."""
+        """Return the ids of all entries."""
         return {row.query for row in self.frame().select("query").collect()} if self.exists() else set()
 
     def exists(self) -> bool:
         return Folder(self.spark, self.folder).exists()
 
     def frame(self, since: str | None = None) -> DataFrame:
-        """The entries, from a time on, each once: an append that was tried again may have written some twice."""
+        """Return the entries since a time, each once; a repeated append may have written some twice."""
         from pyspark.sql import functions as f
 
         if not self.exists():
@@ -131,7 +131,7 @@ def _spark_type(kind: pa.DataType) -> str:
 
 
 def _root(spark: SparkSession, table: str, is_path: bool) -> str:
-    """The folder of a table's files, as Spark writes it."""
+    """Return the folder of a table's files, as Spark writes it."""
     jvm: Any = spark._jvm
     try:
         session = spark._jsparkSession.sessionState()
@@ -141,12 +141,12 @@ def _root(spark: SparkSession, table: str, is_path: bool) -> str:
             name = session.sqlParser().parseTableIdentifier(table)
             path = jvm.org.apache.hadoop.fs.Path(session.catalog().getTableMetadata(name).location())
         conf = session.newHadoopConf()
-        found = path.getFileSystem(conf).makeQualified(path)
-        if not found.getFileSystem(conf).getFileStatus(found).isDirectory():
-            raise HedgerowError(f"{table} is no table whose queries can be logged: it is a single file")
+        root = path.getFileSystem(conf).makeQualified(path)
+        if not root.getFileSystem(conf).getFileStatus(root).isDirectory():
+            raise HedgerowError(f"{table} is a single file, so its queries cannot be logged: name a folder or a table")
     except spark_errors() as error:
         raise HedgerowError(f"the table {table} cannot be read: {first_line(error)}") from error
-    return str(found.toString())
+    return str(root.toString())
 
 
 class Waiting:
@@ -159,51 +159,45 @@ class Waiting:
             self._path = self._folder / f"{uuid4().hex}.jsonl"
             self._file = self._path.open("a", encoding="utf-8")
         except OSError as error:
-            raise HedgerowError(f"queries have no place to wait in: {error}") from error
+            raise HedgerowError(f"queries cannot be kept on this machine: {error}") from error
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Writes entries; if there is no space, they stay in memory for the next time."""
+        """Write entries to the file; without space on the disk, they stay in memory until the next call."""
         if entries:
             try:
                 self._file.write("".join(json.dumps(entry) + "\n" for entry in entries))
                 self._file.flush()
             except OSError as error:
-                raise HedgerowError(f"queries cannot wait on this machine: {error}") from error
+                raise HedgerowError(f"queries cannot be kept on this machine: {error}") from error
 
     def append_to(self, log: QueryLog) -> int:
-        """Moves what waits to the log, also what processes left behind that are gone; returns how many entries."""
-        with self._left_behind() as others:
-            entries = _read(self._path) + [entry for path in others for entry in _read(path)]
+        """Move all waiting entries to the log, also those of ended processes; return their number."""
+        with self._abandoned() as abandoned:
+            entries = _read(self._path) + [entry for path in abandoned for entry in _read(path)]
             if entries:
                 log.append([{**entry, "at": entry["at"] * 1000} for entry in entries])
             self._file.truncate(0)
-            for path in others:
+            for path in abandoned:
                 path.unlink()
         return len(entries)
 
     @contextmanager
-    def _left_behind(self) -> Iterator[list[Path]]:
-        """The files of processes that are gone: nobody holds their locks. They are locked meanwhile."""
-        held: list[IO[str]] = []
-        found = []
-        try:
+    def _abandoned(self) -> Iterator[list[Path]]:
+        """Yield the files of ended processes, whose locks are free; lock these files while the body runs."""
+        paths = []
+        with ExitStack() as files:
             for path in sorted(self._folder.glob("*.jsonl")):
-                if path == self._path:
-                    continue
-                with suppress(OSError):
-                    file: IO[str] = path.open(encoding="utf-8")
-                    held.append(file)
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    found.append(path)
-            yield found
-        finally:
-            for file in held:
-                file.close()
+                if path != self._path:
+                    with suppress(OSError):
+                        file = files.enter_context(path.open(encoding="utf-8"))
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        paths.append(path)
+            yield paths
 
     def close(self) -> None:
-        """Forgets the file, unless entries still wait in it."""
-        with suppress(OSError):  # what was in memory finds no space
+        """Close the file, and delete it unless entries still wait in it."""
+        with suppress(OSError):  # there is no space for the entries in memory
             self._file.close()
         with suppress(OSError):
             if not self._path.stat().st_size:
@@ -211,22 +205,22 @@ class Waiting:
 
 
 def _own_folder() -> Path:
-    """A folder that only this user can read: queries tell what they look for."""
+    """Return a folder that only this user can read, because literals of queries may be secret."""
     folder = Path(gettempdir()) / f"hedgerow-log-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     facts = folder.lstat()
     if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
-        raise HedgerowError(f"queries cannot wait in {folder}: it belongs to somebody else")
+        raise HedgerowError(f"queries cannot be kept in {folder}: it belongs to another user")
     return folder
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """The entries of a file; a line that is not whole, or is none of ours, is left out."""
-    found = []
+    """Return the entries of a file; incomplete lines, and lines that Hedgerow did not write, are left out."""
+    entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError, TypeError, KeyError, pa.ArrowException):
             entry = json.loads(line)
             pa.Table.from_pylist([{**entry, "at": entry["at"] * 1000}], SCHEMA)
             if set(entry) == set(SCHEMA.names):
-                found.append(entry)
-    return found
+                entries.append(entry)
+    return entries

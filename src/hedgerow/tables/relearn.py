@@ -1,4 +1,4 @@
-"""Lets the index describe other things, or the same again after other tables changed; no row moves."""
+"""Collects statistics for the index again: of other expressions, or of joined rows that changed. No row moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hedgerow.tables.part import Part, write_index
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored import StoredTable
-from hedgerow.tables.stored_joins import opened, stale, to_store
+from hedgerow.tables.stored_joins import open_joins, stale, to_store
 
 ItemsOf = Callable[[Part, Joins], tuple[Sequence[Feature], set[str]]]
 
@@ -42,27 +42,28 @@ def repair(table: StoredTable) -> None:
 
 
 def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> None:
-    """Collect what these queries ask for and the index does not describe yet."""
+    """Collect the statistics that these queries use and the index does not have yet."""
     if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
 
     def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
-        entry = part.entry
+        entry, stats = part.entry, part.stored_index.blocks
         joined = [j.joined for j in entry.joined]
-        known = part.stored_index.blocks
-        items = items_of_new_queries(part.layout, predicates, known, entry.statistics, joined, limit)
+        items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit)
         return items, stale(entry.joined, joins)
 
     _describe(table, table.parts, items_of, "relearn")
 
 
 def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb: str) -> None:
-    """Give each part an index of these items; what mentions a lost joined row is looked at again."""
+    """Give each part an index of these items; statistics of items with lost joined rows are collected again.
+
+    `items_of`: returns the items for a part, and the names of joined rows whose statistics are lost."""
     snapshot, side, kind = table.format.snapshot(), table.format.side, table.format.kind
     written = {o["part"]: o["version"] for o in table.state.operations if "part" in o and "version" in o}
     entries: dict[str, Entry] = {}
     for part in parts:
-        joins = opened(table.spark, part.entry.joined)
+        joins = open_joins(table.spark, part.entry.joined)
         items, lost = items_of(part, joins)
         at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
         with step(table.spark, "collecting statistics"):
@@ -76,18 +77,18 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
     def exchanged(state: TableState, number: int) -> TableState:
         if not old.items() <= {e.id: e.index for e in state.parts}.items():
             raise HedgerowError(f"the index of {table.path} was changed meanwhile, so it is not {verb}ed: try again")
-        kept = tuple(entries.get(e.id, e) for e in state.parts)
+        changed = tuple(entries.get(e.id, e) for e in state.parts)
         if snapshot.version is None:
-            done = operation(verb, number, rows=total(kept).rows)
+            done = operation(verb, number, rows=total(changed).rows)
         else:
             done = operation(verb, snapshot.version)
-        return replace(state, parts=kept, operations=(*state.operations, done))
+        return replace(state, parts=changed, operations=(*state.operations, done))
 
     update_state(side, kind, exchanged)
 
 
 def _as_written(table: StoredTable, version: int | None) -> Snapshot | None:
-    """Return the table as it was when a part was written; None if that version is gone."""
+    """Return the table as it was when a part was written; None if that version cannot be read any more."""
     try:
         return None if version is None else table.format.snapshot(version)
     except HedgerowError:
@@ -104,35 +105,36 @@ def _described(
     lost: set[str],
     verb: str,
 ) -> BlockIndex:
-    known, was = part.known, part.entry
-    # Older versions of the table have rows that were deleted since, so files are read as they were written (`at`);
-    # where that is not possible any more, files that lost rows stay unknown.
+    """Return the index of a part with these items. `at`: the table as it was when the part was written, if possible."""
+    files, entry = part.known, part.entry
+    # A query of an older version also reads rows that were deleted since. So statistics come from the files as they
+    # were written. If only a newer version can be read, files with deleted rows get no statistics.
     places = [
         i
-        for i, file in enumerate(known.sizes_by_name.items())
+        for i, file in enumerate(files.sizes_by_name.items())
         if at.files.untouched(*file) and snapshot.files.place_of(*file) is not None
     ]
-    if dict(at.columns) != was.columns:
+    if dict(at.columns) != entry.columns:
         places = []  # a column of the same name may be another one now
-    index = only(without_columns(part.stored_index, was.statistics, lost), items)
+    index = only(without_columns(part.stored_index, entry.statistics, lost), items)
     searched = without_words(items, index.blocks)
     described = {*index.blocks.terms, *index.blocks.conditions} - searched
     missing = [item for item in items if feature_text(item) not in described]
     if not (places and missing):
         return index
-    files = [known.names[i] for i in places]
-    if was.joined:
-        joins.check(open_source(table.spark, at.frame(), was.joined[0].joined.steps[0].table))
-    with settings_as_written(table.spark, was.settings):
-        check_settings(f"{table.path} cannot be {verb}ed", was.settings, settings(table.spark))
-        sizes = {name: known.sizes_by_name[name] for name in files} if searched else {}
-        told = known_terms(at.footers(sizes, searched, searched), schema_at(at), searched)
-        fresh = collect_files(at.frame(files), missing, schema_at(at), file_names(files), told, joins)
-    return with_columns(index, _spread(fresh, places, len(known)))
+    names = [files.names[i] for i in places]
+    if entry.joined:
+        joins.check(open_source(table.spark, at.frame(), entry.joined[0].joined.steps[0].table))
+    with settings_as_written(table.spark, entry.settings):
+        check_settings(f"{table.path} cannot be {verb}ed", entry.settings, settings(table.spark))
+        sizes = {name: files.sizes_by_name[name] for name in names} if searched else {}
+        of_footers = known_terms(at.footers(sizes, searched, searched), schema_at(at), searched)
+        stats = collect_files(at.frame(names), missing, schema_at(at), file_names(names), of_footers, joins)
+    return with_columns(index, _spread(stats, places, len(files)))
 
 
 def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
-    """Return the statistics of some entries as those of all, where nothing is known of the rest."""
+    """Return the statistics of the entries at these places as statistics of `size` entries; the others are unknown."""
     rest = sorted(set(range(size)) - set(places))
     unknown = Stats(np.ones(len(rest), np.int64), {}, {})
     return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)

@@ -1,7 +1,7 @@
-"""Seals what Hedgerow stores inside of a table: a damaged file is refused, never believed.
+"""Adds digests to the files that Hedgerow stores inside of a table, so that a damaged file is refused.
 
-A JSON document holds a digest of itself. The files that it names are sealed by their digests, which it holds too, so
-that no file can stand in for another one of the same kind.
+A JSON document has a digest of itself, and the digests of the files that it names. So a file cannot be replaced by
+another one of the same kind.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hedgerow.core.errors import FormatError
-from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 
 FORMAT = 1
@@ -24,7 +23,7 @@ def digest(data: bytes) -> str:
 
 
 def sealed(document: Mapping[str, Any]) -> bytes:
-    """The document as JSON, with its format and its digest."""
+    """Return the document as JSON, with the version of the format and a digest."""
     stored = {"version": FORMAT, **document}
     return json.dumps({**stored, _DIGEST: _digest_of(stored)}, indent=1).encode()
 
@@ -33,10 +32,10 @@ def unsealed(data: bytes, what: str) -> dict[str, Any]:
     """Return the document that `sealed` made; FormatError if it is damaged or of another format."""
     try:
         stored = json.loads(data)
-        found, version = stored.pop(_DIGEST), stored["version"]
+        stored_digest, version = stored.pop(_DIGEST), stored["version"]
         if version != FORMAT:
             raise FormatError(f"{what} was written by another version of Hedgerow (format {version})")
-        if found != _digest_of(stored):
+        if stored_digest != _digest_of(stored):
             raise FormatError(f"{what} is damaged")
         del stored["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -50,11 +49,8 @@ def _digest_of(document: Mapping[str, Any]) -> str:
 
 
 def read_sealed(folder: Folder, name: str, seals: Mapping[str, str]) -> bytes:
-    """Return the bytes of a file; FormatError if they are not those that were written."""
-    try:
-        data = folder.read(name)
-    except spark_errors() as error:
-        raise FormatError(f"{folder.root}/{name} cannot be read: {first_line(error)}") from error
+    """Return the bytes of a file; FormatError if they have another digest than when they were written."""
+    data = folder.read(name)
     if digest(data) != seals.get(name):
         raise FormatError(f"{folder.root}/{name} is damaged")
     return data

@@ -1,8 +1,8 @@
-"""Decides how much of an index holds in a session: all of it, the session-safe part, or nothing.
+"""Decides how much of an index is valid in a session: all of it, the session-safe part, or nothing.
 
 same settings as when the table was written       everything
 another meaning of expressions (ANSI mode, zone)  bounds of columns, comparisons with literals, LIKE over strings
-another way of reading, or a setting not judged   nothing: open every file
+another way of reading, or an unknown setting     nothing: open every file
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from hedgerow.spark.start.session import OTHER_GRAMMAR, temporary_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The program that runs the query; and letter case, because we compare column names as Spark does.
+# The versions of the programs, and the letter case of names, which Hedgerow compares as Spark does.
 _AS_MEANING = ("spark.version", "java.version", "spark.sql.caseSensitive")
 
 
 def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str] | None:
-    """The most serious kind of the settings that differ, `reading` or `meaning`, and a sentence about one of them.
+    """Return the most serious kind of difference, `reading` or `meaning`, and a sentence about one such setting.
 
     None if all differences are harmless."""
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
-    differing += [key for key in OTHER_GRAMMAR if written.get(key) == "true"]  # the index's texts are of the usual one
+    differing += [key for key in OTHER_GRAMMAR if written.get(key) == "true"]  # the index has texts of Spark's default
     kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
     for key, kind in kinds.items():
         if kind not in ("meaning", "harmless"):
@@ -41,26 +41,23 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
 
 
 def check_settings(failed: str, written: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """HedgerowError if the session reads or understands values in another way than when the table was written.
+    """Raise HedgerowError if the session reads or understands values in another way than when the table was written.
 
-    `failed`: what cannot be done then, as the beginning of the sentence."""
+    `failed`: the beginning of the message's sentence."""
     differs = difference(written, now)
     if differs is not None:
         raise HedgerowError(f"{failed} in this session: {differs[1]}. Change it back, or apply the layout again")
 
 
 def fitting_index(index: BlockIndex, schema: Mapping[str, Type], differs: str | None) -> BlockIndex:
-    """The part of the index that holds where settings of the kind `differs` changed; None: none changed."""
+    """Return the part of the index that is valid after settings of the kind `differs` changed; None: none changed."""
     if differs is None:
         return index
-    return session_safe_index(index, schema) if differs == "meaning" else _row_counts_only(index)
-
-
-def _row_counts_only(index: BlockIndex) -> BlockIndex:
-    """The same blocks with their row counts, without any other statistics."""
-    return index.map_stats(lambda stats: Stats(stats.rows, {}, {}))
+    if differs == "meaning":
+        return session_safe_index(index, schema)
+    return index.map_stats(lambda stats: Stats(stats.rows, {}, {}))  # row counts only
 
 
 def settings_as_written(spark: SparkSession, stored: Mapping[str, str]) -> AbstractContextManager[None]:
-    """Sets the stored settings of kind 'meaning' while the body runs, so that expressions mean what they meant then."""
+    """Set the stored settings of kind 'meaning' while the body runs, so that expressions have the same meaning."""
     return temporary_settings(spark, {key: value for key, value in stored.items() if kind_of_setting(key) == "meaning"})

@@ -1,10 +1,10 @@
-"""Stores the state of a managed table: its parts and what was done to it, in `_hedgerow/state-<n>.json`.
+"""Stores the state of a managed table, its parts and its operations, in `_hedgerow/state-<n>.json`.
 
-    state-3.json                                             the newest state; names all the rest
+    state-3.json                                             the newest state, with the names of the other files
     files-<id>.arrow  index-<id>.arrow  layout-<id>.json     a part: the files of one write
 
-A state is written after all that it names, and only if no other writer took its number. So a table is in the old state
-or in the new one, whenever a run is killed.
+A state is written after all files that it names, and only if no other writer took its number. So a table is in the old
+state or in the new one at any time, also after a run was killed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from hedgerow.core.errors import FormatError, HedgerowError
-from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.sealed import sealed, unsealed
 
 Kind = Literal["parquet", "delta"]
-_MAX_KEPT_STATES = 10  # for readers that still use an older one
+_MAX_KEPT_STATES = 10  # readers may still use an older state
 _DAY_SECONDS = 24 * 3600
 STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
 PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?"
@@ -33,9 +32,9 @@ class TableState:
     """The parts of a table, and its operations so far.
 
     Args:
-        kind: the format of the table when this was written; a Parquet table may become a Delta table.
+        kind: the table's format when this was written; a Parquet table may become a Delta table.
         name: the table's name in workloads.
-        parts: the newest last.
+        parts: all parts, the newest last.
         operations: all operations so far, each as `history` shows it.
         copy_of: for a replica, the ids of the table's writes whose rows it has.
     """
@@ -52,7 +51,7 @@ class TableState:
         return tuple(write for entry in self.parts for write, _ in entry.writes)
 
     def with_part(self, entry: Entry, operation: Mapping[str, Any]) -> TableState:
-        """Return the state with one more part; the same if it has the part, for a write may be tried twice."""
+        """Return the state with one more part; the same state if it has the part already, as a write may be retried."""
         if entry.id in self.writes:
             return self
         return replace(self, parts=(*self.parts, entry), operations=(*self.operations, operation))
@@ -64,19 +63,14 @@ class TableState:
         return replace(self, parts=parts, operations=operations)
 
     def to_bytes(self) -> bytes:
-        parts, copy_of = [entry.to_dict() for entry in self.parts], {}
-        if self.copy_of is not None:
-            copy_of = {"copy_of": list(self.copy_of)}
-        return sealed(
-            {"kind": self.kind, "name": self.name, "parts": parts, "operations": list(self.operations), **copy_of}
-        )
+        return sealed({**vars(self), "parts": [entry.to_dict() for entry in self.parts]})
 
     @staticmethod
     def of_bytes(data: bytes, place: str) -> TableState:
         """Return the state that `to_bytes` wrote; FormatError if it did not."""
         stored = unsealed(data, f"the state of {place}")
         try:
-            copy_of = stored.get("copy_of")
+            copy_of = stored["copy_of"]
             kinds: dict[str, Kind] = {"parquet": "parquet", "delta": "delta"}
             return TableState(
                 kinds[stored["kind"]],
@@ -91,18 +85,13 @@ class TableState:
 
 def newest_state(side: Folder) -> int:
     """Return the number of the newest state in a side folder, 0 if there is none."""
-    return max(side.numbers("state"), default=0)
+    numbers = (re.fullmatch(r"state-(\d{1,18})\.json", name) for name in side.sizes())
+    return max((int(number[1]) for number in numbers if number), default=0)
 
 
 def read_state(side: Folder, number: int) -> TableState:
-    return TableState.of_bytes(_read(side, number), side.root.rpartition("/")[0])
-
-
-def _read(side: Folder, number: int) -> bytes:
-    try:
-        return side.read(state_name(number))
-    except spark_errors() as error:
-        raise FormatError(f"{side.root}/{state_name(number)} cannot be read: {first_line(error)}") from error
+    """Return a state of a table by its number."""
+    return TableState.of_bytes(side.read(state_name(number)), side.root.rpartition("/")[0])
 
 
 def state_name(number: int) -> str:
@@ -117,11 +106,11 @@ def write_first_state(side: Folder, state: TableState) -> None:
 def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], TableState]) -> None:
     """Write a changed state after the newest one; start again if another writer takes its number first.
 
-    `change` gets the newest state, an empty one for a table of another kind, and the number of the next one.
-    HedgerowError if another table takes the folder's place meanwhile."""
+    `change`: returns the changed state, from the newest state and the number of the next one. It gets an empty state if
+    the newest one is of a table of another kind. HedgerowError if another table takes the folder's place meanwhile."""
     while True:
         number = newest_state(side)
-        before = _read(side, number) if number else b""
+        before = side.read(state_name(number)) if number else b""
         state = TableState.of_bytes(before, side.root.rpartition("/")[0]) if number else TableState(kind)
         changed = change(state if state.kind == kind else TableState(kind), number + 1)
         if side.write(state_name(number + 1), changed.to_bytes(), new=True):
@@ -132,9 +121,9 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
 
 
 def _check_follows(side: Folder, number: int, before: bytes) -> None:
-    """Take the new state back unless its predecessor is still there."""
+    """Delete the new state, and raise HedgerowError, unless the state before it still exists."""
     try:
-        is_same = _read(side, number) == before
+        is_same = side.read(state_name(number)) == before
     except HedgerowError:
         is_same = False
     if not is_same:
@@ -144,13 +133,13 @@ def _check_follows(side: Folder, number: int, before: bytes) -> None:
 
 
 def _clean(side: Folder, number: int, state: TableState) -> None:
-    """Delete old states, and files that no part has any more."""
+    """Delete old states, and files that belong to no part."""
     used = {name for entry in state.parts for name in entry.names}
     for name in side.sizes():
         match = re.fullmatch(STATE_FILE, name)
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
-        else:  # left by a killed run; a younger file may belong to a run that will still list it, or to a reader
+        else:  # from a killed run; a younger file may be listed later by its run, or used by a reader
             is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             side.delete(name)

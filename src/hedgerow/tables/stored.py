@@ -16,8 +16,7 @@ from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import JoinedParts, Part, join_parts, parts_of
 from hedgerow.tables.state import TableState
-from hedgerow.tables.stored_joins import opened as opened_joins
-from hedgerow.tables.stored_joins import stale, usable
+from hedgerow.tables.stored_joins import readable_joins, stale
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,21 +49,21 @@ class StoredTable:
 
     @cached_property
     def written(self) -> dict[str, int]:
-        """The sizes of all files that the parts describe, by name; some may be gone."""
+        """The sizes of all files that the parts describe, by name; some may not exist any more."""
         return {name: size for part in self.parts for name, size in part.known.sizes_by_name.items()}
 
     @property
     def newest(self) -> Part:
-        """The part of the last write that was completed."""
+        """The part of the last completed write."""
         committed = (part for part in reversed(self.parts) if self.was_committed(part.entry.writes[-1][0]))
         return next(committed, self.parts[-1])
 
     def was_committed(self, write: str) -> bool:
-        """True if the write's version is listed or its files exist: it may have been killed before the listing."""
+        """True if the write's version is listed, or its files exist: it may have been killed before the listing."""
         if any(o.get("part") == write and "version" in o for o in self.state.operations):
             return True
-        here = self.format.snapshot().files.place
-        return any(name in here for part in self.parts if part.id == write for name in part.known.names)
+        present = self.format.snapshot().files.place
+        return any(name in present for part in self.parts if part.id == write for name in part.known.names)
 
     @property
     def layout(self) -> Layout:
@@ -80,9 +79,9 @@ class StoredTable:
         return self.indexed().known
 
     def indexed(self, now: Mapping[str, str] | None = None, snapshot: Snapshot | None = None) -> IndexedFiles:
-        """Return the files of a snapshot (by default the newest) with the index as it holds under these settings.
+        """Return the files of a snapshot, by default the newest, with the index as it is valid under these settings.
 
-        Without settings, those of the session count. A query whose settings are given asks for no joined rows."""
+        `now`: the settings of a query that uses no joined rows; None: the session's settings, with joined rows."""
         snapshot, lost = snapshot or self.format.snapshot(), self.stale if now is None else all_joined
         now = settings(self.spark) if now is None else now
         key = lost is all_joined, tuple(sorted(now.items())), tuple(sorted(snapshot.columns.items()))
@@ -95,7 +94,7 @@ class StoredTable:
         return {}
 
     def stale(self, part: Part) -> set[str]:
-        """Return the joined rows of which a part tells nothing, because other tables have changed."""
+        """Return the names of joined rows that a part cannot describe any more, because other tables have changed."""
         if part.id not in self._stale_names:
             self._stale_names[part.id] = stale(part.entry.joined, self.joins) if part.entry.joined else set()
         return self._stale_names[part.id]
@@ -107,9 +106,9 @@ class StoredTable:
     @cached_property
     def joins(self) -> Joins:
         """The joined rows that the index describes, as they are now; none if a table cannot be read."""
-        return usable(lambda: opened_joins(self.spark, [j for part in self.parts for j in part.entry.joined]))
+        return readable_joins(self.spark, [j for part in self.parts for j in part.entry.joined])
 
 
 def all_joined(part: Part) -> set[str]:
-    """Return all joined rows of which a part tells."""
+    """Return the names of all joined rows that a part describes."""
     return {j.name.lower() for j in part.entry.joined}

@@ -1,13 +1,13 @@
-"""Remembers to which rows of other tables an index refers, and in which versions of these tables.
+"""Stores the rows of other tables that an index describes, with the versions of these tables.
 
-What an index says of joined rows holds for the versions from which it was collected. A query that reads another version
-asks for no joined row of it, until `repair` has collected the statistics again.
+The index's statistics of joined rows hold for the versions from which they were collected. A query that reads another
+version does not use them, until `repair` has collected them again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,9 @@ class StoredJoin:
     """The joined rows of one chain of keys.
 
     Args:
-        places: where the table of each step is.
-        versions: those of these tables when the statistics were collected.
-        key_types: the types of each step's key columns: whether two keys are equal depends on their type.
+        places: the place of each step's table.
+        versions: the versions of these tables when the statistics were collected.
+        key_types: the types of each step's key columns; the equality of keys depends on their types.
         fields: the types of the fields that the index describes, by their SQL names in the struct.
     """
 
@@ -48,15 +48,14 @@ class StoredJoin:
     def name(self) -> str:
         return self.joined.name
 
+    @property
+    def described(self) -> Hashable:
+        """The rows that the statistics describe: parts with equal ones can be joined."""
+        return self.joined, self.versions, self.key_types, tuple(self.fields.items())
+
     def to_dict(self) -> dict[str, Any]:
-        """These keys are stored: they stay what they are, whatever the fields are called."""
-        return {
-            "steps": [step.to_dict() for step in self.joined.steps],
-            "places": list(self.places),
-            "versions": list(self.versions),
-            "key_types": list(map(list, self.key_types)),
-            "fields": dict(self.fields),
-        }
+        steps = [step.to_dict() for step in self.joined.steps]
+        return {"steps": steps, **{name: fact for name, fact in vars(self).items() if name != "joined"}}
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> StoredJoin:
@@ -69,20 +68,19 @@ class StoredJoin:
 
 
 def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
-    """The joined rows that the items mention, in the versions that `joins` reads."""
+    """Return the joined rows that the items mention, in the versions that `joins` reads."""
     needed = joins.needed(items)
     versions = _versions(joins, map(Joined, needed))
-    found = []
+    stored = []
     for steps, wanted in needed.items():
-        names = [step.other.lower() for step in steps]
-        joined = Joined(steps)
+        joined, sources = Joined(steps), [joins.others[step.other.lower()] for step in steps]
         prefix = f"{quote_name(joined.name)}."
-        fields = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
-        kept = {name: kind for name, kind in fields.items() if path_of(name)[0] in wanted}
-        places = tuple(_absolute(joins.others[name].origin) for name in names)
-        key_types = tuple(tuple(key_types_of(joins.others[step.other.lower()], step.other_columns)) for step in steps)
-        found.append(StoredJoin(joined, places, versions[joined], key_types, kept))
-    return tuple(found)
+        schema = {k.removeprefix(prefix): str(t) for k, t in joins.schema.items() if k.startswith(prefix)}
+        fields = {name: kind for name, kind in schema.items() if path_of(name)[0] in wanted}
+        places = tuple(_absolute(source.origin) for source in sources)
+        key_types = tuple(tuple(key_types_of(s, step.other_columns)) for s, step in zip(sources, steps, strict=True))
+        stored.append(StoredJoin(joined, places, versions[joined], key_types, fields))
+    return tuple(stored)
 
 
 def _absolute(place: str) -> str:
@@ -90,22 +88,22 @@ def _absolute(place: str) -> str:
 
 
 def _versions(joins: Joins, joined: Iterable[Joined]) -> dict[Joined, tuple[str, ...]]:
-    """The present versions of the tables on the way to these joined rows."""
-    ways = {j: [step.other.lower() for step in j.steps] for j in joined}
-    by_name = {name: _version(joins, name) for name in dict.fromkeys(name for way in ways.values() for name in way)}
-    return {j: tuple(by_name[name] for name in way) for j, way in ways.items()}
+    """Return the present versions of the tables in the chains of these joined rows."""
+    chains = {j: [step.other.lower() for step in j.steps] for j in joined}
+    by_name = {name: _version(joins, name) for names in chains.values() for name in names}
+    return {j: tuple(by_name[name] for name in names) for j, names in chains.items()}
 
 
 def _version(joins: Joins, name: str) -> str:
     source = joins.others[name]
     version = state_of(source) if source.is_files or source.version else None
     if version is None:
-        raise HedgerowError(f"{source.name} has no version that Hedgerow can tell from others: name a table of files")
+        raise HedgerowError(f"Hedgerow does not know the version of {source.name}: name a table of files")
     return version
 
 
-def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
-    """The joined rows in the present versions of their tables."""
+def open_joins(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
+    """Return the joined rows in the present versions of their tables."""
     if not stored:
         return NO_JOINS
     places = {s.other.lower(): (p, s.other) for j in stored for s, p in zip(j.joined.steps, j.places, strict=True)}
@@ -115,27 +113,27 @@ def opened(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
 
 def joins_of(spark: SparkSession, stored: Sequence[StoredJoin], frame: DataFrame) -> Joins:
     """Return the joined rows for new rows; HedgerowError if a table is missing or a key does not fit any more."""
-    joins = opened(spark, stored)
+    joins = open_joins(spark, stored)
     if stale(stored, joins):
         joins.check(open_source(spark, frame, joins.joined[0].steps[0].table))
     return joins
 
 
-def usable(joins: Callable[[], Joins]) -> Joins:
-    """The joined rows, or none if one of their tables cannot be read any more."""
+def readable_joins(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
+    """Return the joined rows in the present versions of their tables; none if a table cannot be read any more."""
     try:
-        return joins()
+        return open_joins(spark, stored)
     except HedgerowError:
         return NO_JOINS
 
 
 def schema_of_joins(stored: Sequence[StoredJoin]) -> dict[str, Type]:
-    """The fields of the joined rows, by the names that they have in conditions on the table."""
+    """Return the fields of the joined rows, by the names that they have in conditions on the table."""
     return {f"{quote_name(j.name)}.{field}": Type.parse(kind) for j in stored for field, kind in j.fields.items()}
 
 
 def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
-    """The names, in lower case, of joined rows that come from other versions of their tables than the stored ones."""
+    """Return the lower-case names of joined rows whose tables now have other versions than the stored ones."""
     readable = [j.joined for j in stored if all(step.other.lower() in joins.others for step in j.joined.steps)]
     now = _versions(joins, readable)
     return {j.name.lower() for j in stored if j.versions != now.get(j.joined)}
@@ -144,7 +142,7 @@ def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
 def bound_with_joins(
     workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, session: Session
 ) -> Workload:
-    """The queries of the table, with those conditions of joined tables of which the index can tell something."""
+    """Return the queries of the table, with the conditions of joined tables that the index describes."""
     schemas = {source.name: source.schema for source in joins.others.values()}
     bound = workload.on(table).bind({**schemas, table: schema}, session)
     if not stored:

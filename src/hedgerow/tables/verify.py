@@ -25,18 +25,18 @@ from hedgerow.tables.parquet.folder import ParquetFolder
 from hedgerow.tables.part import Part
 from hedgerow.tables.settings_fit import settings_as_written
 from hedgerow.tables.stored import StoredTable
-from hedgerow.tables.stored_joins import opened, usable
+from hedgerow.tables.stored_joins import readable_joins
 
-_MAX_CHECKED_FILES = 8  # whose statistics are collected again
+_MAX_CHECKED_FILES = 8  # the statistics of so many files are collected again
 T = TypeVar("T")
 
 
 def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
-    """Compare a table with what was written; return how much was compared. HedgerowError names a difference."""
+    """Compare a table with its checksums and statistics; return how much was compared. HedgerowError if they differ."""
     snapshot = table.format.snapshot()
     if not table.format.is_shared:
         _raise_first(table, _changed_files(table, snapshot))
-    same = [part for part in table.parts if _has_same_columns(part, snapshot)]
+    same = [part for part in table.parts if part.columns.items() <= snapshot.columns.items()]
     rows = _compare_rows(table, same, snapshot)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
@@ -44,39 +44,35 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
 
 
 def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
-    """Return a sentence for each file that was added or is missing, where only Hedgerow may do that."""
+    """Return a sentence for each file that is missing or that Hedgerow did not write."""
     files, listed = snapshot.files, table.written
-    strange = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
+    foreign = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
     missing = [n for n in listed if n not in files.place]
-    return [*(f"the file {n} is not Hedgerow's" for n in strange), *(f"the file {n} is missing" for n in missing)]
-
-
-def _has_same_columns(part: Part, snapshot: Snapshot) -> bool:
-    return all(snapshot.columns.get(name) == identity for name, identity in part.columns.items())
+    return [*(f"the file {n} is not Hedgerow's" for n in foreign), *(f"the file {n} is missing" for n in missing)]
 
 
 def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:
-    """Compare all rows of the parts whose files are untouched; return how many. Parts of the same columns at once."""
+    """Compare all rows of the parts whose files are unchanged; return how many. Parts of equal columns form a group."""
     files, compared = snapshot.files, 0
 
     def is_whole(part: Part) -> bool:
         return part.entry.checksum is not None and all(files.untouched(*f) for f in part.known.sizes_by_name.items())
 
     whole = [part for part in parts if is_whole(part)]
-    for group in grouped(whole, lambda part: tuple(part.columns)):  # in their order, on which hashes depend
+    for group in grouped(whole, lambda part: tuple(part.columns)):  # hashes depend on the order of columns
         names = [name for part in group for name in part.known.names if not is_hidden(name)]
         columns = [quote_name(field["name"]) for field in group[0].entry.fields]
         with step(table.spark, "comparing all rows"):
-            found = checksum(snapshot.frame(names).select(*columns))
+            present = checksum(snapshot.frame(names).select(*columns))
         expected = total([part.entry for part in group])
-        if found != expected:
-            _raise_first(table, [f"its rows are not those that were written: {found}, but {expected} went in"])
+        if present != expected:
+            _raise_first(table, [f"its rows are not those that were written: {present}, but {expected} were written"])
         compared += expected.rows
     return compared
 
 
 def _wrong_copies(table: StoredTable, folder: ParquetFolder) -> list[str]:
-    """Return a sentence if the stored copies differ from copies that are made again from the table's own rows."""
+    """Return a sentence if the stored copies differ from new copies of the table's rows."""
     names = [name for part in table.parts for name in part.known.names]
     hidden = [name for name in names if is_hidden(name)]
     if not hidden:
@@ -86,29 +82,29 @@ def _wrong_copies(table: StoredTable, folder: ParquetFolder) -> list[str]:
     own = folder.frame([name for name in names if not is_hidden(name)])
     with step(table.spark, "comparing copies"), settings_as_written(table.spark, table.newest.entry.settings):
         same = checksum(copied(own, layout, table.schema)) == checksum(folder.with_copies(hidden))
-    return [] if same else ["the copies in several blocks are not of the rows that they should be"]
+    return [] if same else ["the copies in several blocks have other rows than the blocks"]
 
 
 def _compare_statistics(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot, seed: int) -> int:
-    """Collect the statistics of some files again and compare them with the stored ones; return of how many files."""
+    """Collect the statistics of some files again and compare them with the stored ones; return the number of files."""
     files = snapshot.files
-    there = [
+    unchanged = [
         (number, i)
         for number, part in enumerate(parts)
         for i, file in enumerate(part.known.sizes_by_name.items())
         if files.untouched(*file)
     ]
-    some = sorted(random.Random(seed).sample(there, min(_MAX_CHECKED_FILES, len(there))))
-    chosen = [(part, np.array([i for n, i in some if n == number])) for number, part in enumerate(parts)]
+    drawn = sorted(random.Random(seed).sample(unchanged, min(_MAX_CHECKED_FILES, len(unchanged))))
+    chosen = [(part, np.array([i for n, i in drawn if n == number])) for number, part in enumerate(parts)]
     with step(table.spark, "comparing statistics"):
         for group in grouped([(part, at) for part, at in chosen if len(at)], lambda c: described_alike(c[0].entry)):
             _raise_first(table, _wrong_statistics(table, group, snapshot))
-    return len(some)
+    return len(drawn)
 
 
 def described_alike(entry: Entry) -> Hashable:
-    """Return a key: the files of parts with the same one can be described together."""
-    joined = tuple((j.joined, j.places, j.versions, j.key_types, tuple(j.fields.items())) for j in entry.joined)
+    """Return a key that is equal for parts whose files can be described together."""
+    joined = tuple((j.places, j.described) for j in entry.joined)
     return entry.layout, tuple(sorted(entry.settings.items())), entry.statistics, joined, tuple(entry.columns.items())
 
 
@@ -121,7 +117,7 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 
 def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], snapshot: Snapshot) -> list[str]:
-    """Return a sentence for each of these files whose stored statistics differ from freshly collected ones."""
+    """Return a sentence for each file whose stored statistics differ from newly collected ones."""
     part = chosen[0][0]
     items, lost = part.entry.statistics, table.stale(part)
     names = [part.known.names[i] for part, places in chosen for i in places]
@@ -133,7 +129,7 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
             [i for i in items if feature_text(i) in described and not mentions(i, lost)],
             schema_at(snapshot),
             file_names(names),
-            joins=usable(lambda: opened(table.spark, part.entry.joined)),
+            joins=readable_joins(table.spark, part.entry.joined),
         )
         fresh = with_words(fresh, snapshot.frame(names), stored, file_names(names))
     same = agree(stored, fresh) | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
@@ -156,7 +152,7 @@ def same_rows_as(table: StoredTable, replica: StoredTable) -> bool:
 
 
 def report(compared: dict[str, int], facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what was checked, with the table's facts from `describe`."""
+    """Return the report of a check: the compared numbers, and some of the table's facts from `describe`."""
     shown = ("path", "version", "rows", "files", "layout_files", "layout_files_left", "unknown_rows")
     counted = {key: len(facts[key]) for key in ("missing_files", "unknown_files")}
     return {**{key: facts[key] for key in shown if key in facts}, **compared, **counted}

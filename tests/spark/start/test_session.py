@@ -11,6 +11,7 @@ import pytest
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start import delta_jars as jars
 from hedgerow.spark.start.delta_jars import PACKAGES, VARIABLE, cached_jars, delta_settings, package
+from hedgerow.spark.start.machine_lock import machine_lock
 from tests.support.other_process import run
 
 
@@ -61,7 +62,7 @@ def test_maven_is_asked_only_for_those_who_want_delta(monkeypatch: pytest.Monkey
 
 def test_only_one_process_fetches() -> None:
     """Ivy gives processes that fetch the same jar at once half a file each."""
-    with jars.fetching_alone():
+    with machine_lock("fetch"):
         other = subprocess.Popen([sys.executable, "-c", FETCHES], stdout=subprocess.PIPE, text=True)
         assert other.stdout and other.stdout.readline() == "asks\n"
         with pytest.raises(subprocess.TimeoutExpired):
@@ -70,9 +71,9 @@ def test_only_one_process_fetches() -> None:
 
 
 FETCHES = """
-from hedgerow.spark.start.delta_jars import fetching_alone
+from hedgerow.spark.start.machine_lock import machine_lock
 print("asks", flush=True)
-with fetching_alone():
+with machine_lock("fetch"):
     print("fetches")
 """
 

@@ -123,7 +123,7 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
     once_more = by_number(delta, path, where=[some])
     assert set(others) < set(once_more.files()) and some not in once_more.files()
     assert answer(now(delta, path)) == before
-    with pytest.raises(hr.HedgerowError, match="whole partitions, by part, late alone"):
+    with pytest.raises(hr.HedgerowError, match="whole partitions, only by part, late"):
         by_number(delta, path, where="number < 5")
     with pytest.raises(hr.HedgerowError, match="has no file x"):
         by_number(delta, path, where=["x.parquet"])

@@ -20,7 +20,7 @@ from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.opening import Copies, Opening
-from hedgerow.tables.parquet.folder import ParquetFolder, copy_code
+from hedgerow.tables.parquet.folder import ParquetFolder
 from tests.support.answers import answer, answers, opened
 from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
@@ -92,7 +92,8 @@ def rows(table: ManagedTable, condition: str) -> int:
     assert isinstance(table.format, ParquetFolder)
     frame = table.format.with_copies(best.files)
     if best.copied_cells is not None:
-        codes = [copy_code(table.layout, block, cell) for block, cell in best.copied_cells]
+        assert isinstance(table.layout, OverlapLayout)
+        codes = [table.layout.code(block, cell) for block, cell in best.copied_cells]
         frame = frame.where(frame[COPY].isNull() | frame[COPY].isin(codes))
     return frame.count()
 

@@ -199,7 +199,7 @@ def collect(
     rows = np.bincount(entry_of, minlength=entries)
     terms = {term_text(term): _collect_term(c, entry_of, order, rows, max_distinct) for term, c in ranked.items()}
     conditions = {
-        predicate_text(p): NotedCondition(p, _reduce(np.bitwise_or, b[order], rows, 0))
+        predicate_text(p): NotedCondition(p, reduce_runs(np.bitwise_or, b[order], rows, 0))
         for p, b in (outcomes or {}).items()
     }
     return Stats(rows, terms, conditions)
@@ -251,8 +251,8 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
     has_value = places >= 0  # not NULL, not NaN
     sorted_rows = order[has_value[order]]
     counts = np.bincount(entry[has_value], minlength=n)
-    low = _reduce(np.minimum, places[sorted_rows], counts, 0) * 2 + 1
-    high = _reduce(np.maximum, places[sorted_rows], counts, -1) * 2 + 1
+    low = reduce_runs(np.minimum, places[sorted_rows], counts, 0) * 2 + 1
+    high = reduce_runs(np.maximum, places[sorted_rows], counts, -1) * 2 + 1
     high[counts == 0] = 0
     sets = None
     if max_distinct:
@@ -290,7 +290,7 @@ def _unique(numbers: Ints, limit: int) -> Ints:
     return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
-def _reduce(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> npt.NDArray[Any]:
+def reduce_runs(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> npt.NDArray[Any]:
     """Reduce consecutive runs of `counts` rows with `f`; a run of no rows gives `empty`."""
     out = np.full(len(counts), empty, rows.dtype)
     filled = counts > 0
@@ -422,7 +422,7 @@ def regroup(stats: Stats, to: npt.ArrayLike, n: int, max_distinct: int = MAX_DIS
     counts = np.bincount(target, minlength=n)
     terms = {name: _regroup_term(t, target, order, n, max_distinct) for name, t in stats.terms.items()}
     conditions = {
-        name: NotedCondition(f.predicate, _reduce(np.bitwise_or, f.bits[order], counts, 0))
+        name: NotedCondition(f.predicate, reduce_runs(np.bitwise_or, f.bits[order], counts, 0))
         for name, f in stats.conditions.items()
     }
     return Stats(np.bincount(target, weights=stats.rows, minlength=n).astype(np.int64), terms, conditions)
@@ -432,10 +432,10 @@ def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct:
     counts = np.bincount(target, minlength=n)
     with_value = order[t.has_value[order]]
     counts_with_value = np.bincount(target[with_value], minlength=n)
-    low = _reduce(np.minimum, t.low[with_value], counts_with_value, 1)
-    high = _reduce(np.maximum, t.high[with_value], counts_with_value, 0)
-    nulls = _reduce(np.add, t.nulls[order], counts, 0)
-    nulls_unknown = _reduce(np.logical_or, (t.nulls == UNKNOWN_NULLS)[order], counts, 0)
+    low = reduce_runs(np.minimum, t.low[with_value], counts_with_value, 1)
+    high = reduce_runs(np.maximum, t.high[with_value], counts_with_value, 0)
+    nulls = reduce_runs(np.add, t.nulls[order], counts, 0)
+    nulls_unknown = reduce_runs(np.logical_or, (t.nulls == UNKNOWN_NULLS)[order], counts, 0)
     sets = None
     if t.sets:
         merged: list[set[int] | None] = [set() for _ in range(n)]
@@ -453,7 +453,7 @@ def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct:
             low,
             high,
             np.where(nulls_unknown, UNKNOWN_NULLS, nulls),
-            _reduce(np.logical_or, t.nan[order], counts, 0).astype(bool),
+            reduce_runs(np.logical_or, t.nan[order], counts, 0).astype(bool),
             sets,
             t.words and _regroup_term(t.words, target, order, n, MAX_WORDS),
         )

@@ -39,40 +39,40 @@ _MAX_COMPILED_SQL = 20_000  # characters; Spark may fail to compile longer expre
 
 
 def settings_for(layout: Layout, beside: Sequence[Feature] = ()) -> dict[str, int | bool]:
-    """The settings, for `configured`, under which Spark routes rows fast, and evaluates other items beside."""
+    """Return settings for `configured`, with which Spark is fast at routing rows and at evaluating more items."""
     length = len(layout.assign_sql() or "") + sum(len(feature_text(item)) for item in beside)
     whole_stage = {"codegen__wholeStage": False} if length > _MAX_COMPILED_SQL else {}
     return {**whole_stage, **settings_of([*layout.features, *beside])}
 
 
 def with_block(frame: DataFrame, layout: Layout, schema: Mapping[str, Type], joins: Joins = NO_JOINS) -> DataFrame:
-    """Adds the column `BLOCK`, the block id of each row."""
-    own = [quote_name(name) for name in frame.columns]
+    """Add the column `BLOCK`, the block id of each row."""
+    own_columns = [quote_name(name) for name in frame.columns]
     needs_joins = bool(joins.needed(layout.features))
     frame, schema = joins.widened(frame, layout.features), {**schema, **joins.schema}
     predicates = [x for x in layout.features if isinstance(x, Predicate)]
     terms = [x for x in layout.features if not isinstance(x, Predicate)]
     wanted = needed(predicates, terms)
     items, refused = analysable(frame, wanted, schema)
-    known = {name.lower() for name in (*own, *(quote_name(joined.name) for joined in joins.joined))}
-    asked = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)})
-    missing = [name for name in asked if name.lower() not in known]
+    existing = {name.lower() for name in (*own_columns, *(quote_name(joined.name) for joined in joins.joined))}
+    used = sorted({quote_name(column.path[0]) for item in wanted for column in columns_in(item)})
+    missing = [name for name in used if name.lower() not in existing]
     if missing:
         raise LayoutError(f"the layout does not fit the table, which has no column {missing[0]}")
-    why = "has values that cannot be compared, or a field of it is no longer there"
+    why = "has values that cannot be compared, or lacks a field that it had"
     refused += [f"{feature_text(item)} {why}" for item in wanted if item not in items]
     if refused:
         raise LayoutError(f"the layout does not fit the table: {refused[0]}")
     routed = _routed_by_sql(frame, layout)
     if routed is None:
         routed = _routed_by_arrow(frame, layout, computed(items))
-    return routed.select(*own, BLOCK) if needs_joins else routed
+    return routed.select(*own_columns, BLOCK) if needs_joins else routed
 
 
 def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[str | SparkColumn]:
-    """The sort order inside a file: with `by_key`, the layout's curve comes first, if it has one.
+    """Return the sort order inside a file; with `by_key`, the key of the layout's curve comes first, if it has one.
 
-    That keeps the bounds of a row group narrow in all columns of the curve."""
+    That makes the bounds of a row group narrow in all columns of the curve."""
     from pyspark.sql import functions as f
 
     if not (by_key and isinstance(layout, CurveLayout) and all(map(is_session_safe, layout.features))):
@@ -82,7 +82,7 @@ def order_inside(layout: Layout, sort_by: Sequence[str], by_key: bool) -> list[s
 
 
 def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
-    """Assigns blocks inside the JVM. Expressions that may fail or are used often become columns for a while."""
+    """Assign blocks inside the JVM; expressions that may fail, or are used often, become temporary columns."""
     from pyspark.sql import functions as f
 
     guarded: dict[Feature, str] = {}
@@ -93,7 +93,7 @@ def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
     def feature_sql(feature: Feature) -> str:
         if is_session_safe(feature):
             return feature_text(feature)
-        if isinstance(feature, Compare | In | Prefix):  # NULL where its term is: so conditions share the term's column
+        if isinstance(feature, Compare | In | Prefix):  # NULL where its term is NULL, so conditions share a column
             return predicate_text(replace(feature, term=Column((column_of(feature.term),))))
         return column_of(feature)
 
@@ -129,5 +129,5 @@ def _routed_by_arrow(frame: DataFrame, layout: Layout, names: Mapping[str, Featu
 
 @lru_cache(maxsize=4)
 def _cached_layout(layout_json: str) -> Layout:
-    """Parses a layout once per worker, not once per batch."""
+    """Parse a layout once per worker, not once per batch."""
     return layout_from_json(layout_json)

@@ -1,6 +1,6 @@
-"""A checksum of all rows and columns that does not depend on row order: it proves that no row was lost or changed.
+"""Computes a checksum of all rows and columns that ignores the order of rows; it shows that no row was lost or changed.
 
-Checksums add up: after an append, a table's checksum is the sum of the old one and that of the new rows.
+Checksums can be added: after an append, a table's checksum is its old one plus the one of the new rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """`low` and `high` are sums of the halves of each row's 64-bit hash."""
+    """A number of rows, and the sums of the lower and the upper halves of their 64-bit hashes."""
 
     rows: int
     low: int
@@ -32,16 +32,12 @@ class Checksum:
     def __add__(self, other: Checksum) -> Checksum:
         return Checksum(self.rows + other.rows, self.low + other.low, self.high + other.high)
 
-    def to_dict(self) -> dict[str, int]:
-        """These keys are stored: they stay what they are, whatever the fields are called."""
-        return {"rows": self.rows, "low": self.low, "high": self.high}
-
     def __str__(self) -> str:
         return f"{self.rows} rows, {self.low:x}-{self.high:x}"
 
     @staticmethod
     def of_sums(sums: Mapping[str, int | None]) -> Checksum:
-        """The checksum of rows whose `hash_sums` these are."""
+        """Return the checksum of rows with these `hash_sums`."""
         first, second, third, fourth = (sums[name] or 0 for name in _PARTS)
         return Checksum(sums["rows"] or 0, first + (second << _PART_BITS), third + (fourth << _PART_BITS))
 
@@ -52,9 +48,10 @@ def checksum(frame: DataFrame) -> Checksum:
 
 
 def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written: DataFrame) -> Checksum:
-    """The checksum of both; HedgerowError if the written rows differ from those that were read.
+    """Return the checksum of the rows; HedgerowError if the written rows differ from the rows that were read.
 
-    A checksum observed during a write counts a task twice if it ran twice, so a difference is checked by a new pass.
+    A checksum that was observed during a write counts a task twice if the task ran twice. So if the two checksums
+    differ, both are computed again.
     """
     if went_in != came_out:
         went_in, came_out = checksum(source), checksum(written)
@@ -68,7 +65,7 @@ def same_rows(went_in: Checksum, came_out: Checksum, source: DataFrame, written:
 
 @contextmanager
 def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[DataFrame, list[Checksum]]]:
-    """The frame, and a list that gets the checksum of the columns `of` when the frame is written; no second pass."""
+    """Yield the frame, and a list that gets the checksum of the columns `of` when the frame is written."""
     from pyspark.sql import Observation
 
     observation = Observation()
@@ -76,7 +73,7 @@ def observed(frame: DataFrame, of: Sequence[str] = ("*",)) -> Iterator[tuple[Dat
     yield with_hash(frame, of).observe(observation, *hash_sums()).drop(HASH), checksums
     try:
         checksums.append(Checksum.of_sums(observation.get))
-    except spark_errors():  # Spark saw that there are no rows, and ran no job; if it is wrong, `same_rows` finds out
+    except spark_errors():  # Spark ran no job, because it saw that there are no rows; `same_rows` checks that
         checksums.append(Checksum(0, 0, 0))
 
 
@@ -86,12 +83,12 @@ _SPECIAL_TYPES = re.compile(r"map<|variant|collate")  # Spark's hash refuses the
 
 
 def with_hash(frame: DataFrame, of: Sequence[str] = ("*",)) -> DataFrame:
-    """The frame with one more column for `hash_sums`: a hash of each row's columns `of`."""
+    """Return the frame with one more column for `hash_sums`: the hash of each row's columns `of`."""
     return frame.withColumn(HASH, _hash(frame.select(*of)))
 
 
 def hash_sums() -> list[Column]:
-    """The rows of a frame and the sums of their hashes, in parts so small that no number of rows overflows."""
+    """Return the number of rows and the sums of their hashes, in parts so small that no sum can overflow."""
     from pyspark.sql import functions as f
 
     mask = (1 << _PART_BITS) - 1
@@ -100,11 +97,11 @@ def hash_sums() -> list[Column]:
 
 
 def _hash(frame: DataFrame) -> Column:
-    """A 64-bit hash of each row, in which every difference counts but two: where in a nested value NULLs stand, and the
-    sign of zero.
+    """Return a 64-bit hash of each row. It ignores the sign of zero, and the place of NULLs in a nested value.
 
     Spark's own hash skips NULLs, refuses maps and variants, and hashes collated strings as their collation compares
-    them. So a mask of NULLs is added, maps become lists of entries, variants JSON and type, such strings bytes.
+    them. So a mask of NULLs is added; a map becomes a list of entries, a variant its JSON and type, and a collated
+    string its bytes.
     """
     from pyspark.sql import functions as f
 
@@ -115,7 +112,7 @@ def _hash(frame: DataFrame) -> Column:
 
 
 def _hashable(value: str, type_: DataType, depth: int = 0) -> str:
-    """The SQL of a value in a form that Spark's hash takes and tells apart from all others."""
+    """Return the SQL of a value in a form that Spark's hash accepts, and that differs for different values."""
     from pyspark.sql import types as t
 
     x = f"x{depth}"

@@ -1,11 +1,11 @@
-"""Collects statistics of written files in one pass over just the columns that queries filter on.
+"""Collects statistics of written files in one pass over only the columns that queries filter on.
 
-Each task summarises its rows file by file with core's own collector; the driver only merges the small results.
+Each task summarises its rows, file by file, with core's own collector. The driver only merges the small results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
@@ -45,10 +45,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _BATCH_ROWS = 1 << 16
-_CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # that a task summarises at once
-_MAX_WAITING_PARTS, _MAX_WAITING_BATCHES = 16, 64  # summaries that a task keeps before it joins them
+_CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # a task summarises so many rows or bytes at once
+_MAX_CHUNK_SUMMARIES, _MAX_BATCH_SUMMARIES = 16, 64  # a task joins its summaries when it has so many
 _FILE = helper_name("file")
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 Key = TypeVar("Key", int, str)
+Summary = tuple[list[str], Stats]  # keys, and the statistics of the rows of each
 
 
 def collect_files(
@@ -59,13 +61,13 @@ def collect_files(
     known: Mapping[str, TermStats] | None = None,
     joins: Joins = NO_JOINS,
 ) -> Stats:
-    """Statistics of files: entry i describes `files[i]`, a path below the table's. `frame` reads just these files.
+    """Return the statistics of files: entry i describes the file `files[i]`; `frame` has the rows of these files.
 
     `known`: statistics of some terms, which are not collected again.
     """
     from pyspark.sql import functions as f
 
-    # The file's name becomes a column first: above a join or an observation it is not available.
+    # The file's name becomes a column first, because it is not available above a join or an observation.
     wide = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
     return _by_file(wide, f.col(_FILE), usable_items(wide, wanted, {**schema, **joins.schema}), files, known or {})
 
@@ -78,17 +80,17 @@ def collect_files_and_rows(
     known: Mapping[str, TermStats],
     joins: Joins = NO_JOINS,
 ) -> tuple[Stats, Checksum]:
-    """As `collect_files`, and the checksum of all rows, in the same pass."""
+    """Return the same as `collect_files`, and the checksum of all rows, in one pass."""
     from pyspark.sql import functions as f
 
     columns = list(map(quote_name, frame.columns))
-    # The file's name becomes a column first: above a join or an observation it is not available.
+    # The file's name becomes a column first, because it is not available above a join or an observation.
     named = frame.withColumn(_FILE, file_name(frame))
-    # Unusable items are left out first: an analysis that fails above an observation would end it.
+    # Unusable items are left out first, because an analysis that fails above an observation would end it.
     items = usable_items(joins.widened(named, wanted), wanted, {**schema, **joins.schema})
     conditions = [item for item in items if isinstance(item, Predicate)]
     if all(isinstance(item, Predicate) or feature_text(item) in known for item in items):
-        # Rows are hashed before they are joined: then few of their columns take part in the join.
+        # Rows are hashed before they are joined, so that few of their columns take part in the join.
         return _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
     with observed(named, columns) as (watched, checksums):
         stats = _by_file(joins.widened(watched, items), f.col(_FILE), items, files, known)
@@ -98,30 +100,30 @@ def collect_files_and_rows(
 def _summed_by_spark(
     hashed: DataFrame, conditions: Sequence[Predicate], files: Sequence[str], known: Mapping[str, TermStats]
 ) -> tuple[Stats, Checksum]:
-    """Counts, outcomes and checksums need no Python; to send the rows to it would take most of the time."""
+    """Let Spark collect counts, outcomes and checksums; sending the rows to Python would take most of the time."""
     from pyspark.sql import functions as f
 
     with configured(hashed.sparkSession, **settings_of(conditions)):
         read = hashed.select(_FILE, HASH, *outcome_columns(conditions))
         words = [f.bit_or(name).alias(name) for name in read.columns[2:]]
-        found = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
-    bits = row_outcomes(found, conditions)
+        summed = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
+    bits = row_outcomes(summed, conditions)
     noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in conditions}
-    by_file = Stats(found["rows"].to_numpy(), {}, noted)
-    stats = _in_order(found[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
-    total = sum(map(Checksum.of_sums, found.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
+    by_file = Stats(summed["rows"].to_numpy(), {}, noted)
+    stats = _in_order(summed[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
+    total = sum(map(Checksum.of_sums, summed.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
     return replace(stats, terms=dict(known)), total
 
 
 def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[str]) -> Stats:
-    """With the words of those columns of which `stored` has them; found by Spark in all rows, not in dictionaries."""
+    """Add the words of the columns that have words in `stored`; Spark collects them from all rows."""
     from pyspark.sql import functions as f
 
     columns = [name for name in stats.terms if name in stored.terms and stored.terms[name].words]
     if not columns:
         return stats
-    found = (f.collect_set(f.regexp_extract_all(f.expr(name), f.lit(f"({WORD})"), f.lit(0))) for name in columns)
-    sets = [f.array_distinct(f.flatten(words)).alias(str(i)) for i, words in enumerate(found)]
+    by_row = (f.collect_set(f.regexp_extract_all(f.expr(name), f.lit(f"({WORD})"), f.lit(0))) for name in columns)
+    sets = [f.array_distinct(f.flatten(words)).alias(str(i)) for i, words in enumerate(by_row)]
     by_file = {row[0]: row for row in frame.groupBy(file_name(frame)).agg(*sets).toLocalIterator()}
     terms = dict(stats.terms)
     for place, name in enumerate(columns, 1):
@@ -131,7 +133,7 @@ def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[st
 
 
 def file_name(frame: DataFrame) -> Column:
-    """The name of the file that a row was read from; a table may have a column called `_metadata` itself."""
+    """Return the name of each row's file; this also works if the table has a column `_metadata`."""
     return frame.metadataColumn("_metadata")["file_name"]
 
 
@@ -140,7 +142,7 @@ def _last_part(path: str) -> str:
 
 
 def _in_order(keys: Sequence[str], stats: Stats, order: Sequence[str]) -> Stats:
-    """Statistics of keys, a key perhaps several times, as those of `order`: entry i describes the key `order[i]`."""
+    """Return the statistics with one entry for each key in `order`; a key may occur several times in `keys`."""
     place = {key: i for i, key in enumerate(order)}
     return regroup(stats, [place[key] for key in keys], len(order))
 
@@ -155,7 +157,7 @@ def _by_file(
     from pyspark.sql import functions as f
 
     names = list(map(_last_part, files))
-    # Every row carries its key to Python. Names are long, so the key is their CRC where no two files share one.
+    # Spark sends a key with each row to Python. Names are long, so their CRC is the key, unless two files share one.
     numbers = [str(crc32(name.encode())) for name in names]
     if len(set(numbers)) == len(numbers):
         names, key = numbers, f.crc32(key.cast("binary"))
@@ -165,31 +167,44 @@ def _by_file(
 
 
 def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
-    """The items that this frame can evaluate, and that mean the same in every session."""
+    """Return the items that Spark can evaluate on this frame, except items that call functions of users."""
     return analysable(frame, without_user_functions(wanted), schema)[0]
 
 
-def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> tuple[list[str], Stats]:
-    """Statistics of the rows of each key, a number or a text without line ends; the same key may come several times.
+def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summary:
+    """Return the statistics of the rows of each key, a number or a text of one line; a key may occur several times.
 
-    `items`: usable ones, see `usable_items`."""
+    `items`: see `usable_items`."""
     predicates = [item for item in items if isinstance(item, Predicate)]
     terms = computed(item for item in items if not isinstance(item, Predicate))
 
-    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        so_far: list[tuple[list[str], Stats]] = []
-        for batch in filter(len, batches):
-            so_far.append(_stats_by_key(batch, terms, predicates))
-            if len(so_far) == _MAX_WAITING_BATCHES:
-                so_far = [_joined(so_far)]
-        if so_far:
-            own, joined = _joined(so_far)
-            data = index_bytes(BlockIndex(joined))
-            yield pa.record_batch([pa.array(["\n".join(own)]), pa.array([data], pa.binary())], names=["keys", "data"])
+    def summarised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        filled = filter(len, batches)
+        return _one_summary(filled, lambda batch: _stats_by_key(batch, terms, predicates), _MAX_BATCH_SUMMARIES)
 
     read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
-        results = read.mapInArrow(summed, "keys string, data binary").toArrow().to_pylist()
+        return _summary_of_tasks(read, summarised)
+
+
+def _one_summary(pieces: Iterable[Rows], summarise: Callable[[Rows], Summary], most: int) -> Iterator[pa.RecordBatch]:
+    """Yield one summary of all rows of a task, which keeps at most `most` summaries of pieces at a time."""
+    summaries: list[Summary] = []
+    for piece in pieces:
+        summaries.append(summarise(piece))
+        if len(summaries) == most:
+            summaries = [_joined(summaries)]
+    if summaries:
+        keys, stats = _joined(summaries)
+        data = index_bytes(BlockIndex(stats))
+        yield pa.record_batch([pa.array(["\n".join(keys)]), pa.array([data], pa.binary())], names=["keys", "data"])
+
+
+def _summary_of_tasks(
+    read: DataFrame, summarised: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> Summary:
+    """Return the summaries of all tasks, one after the other."""
+    results = read.mapInArrow(summarised, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
     keys = [key for r in results for key in r["keys"].split("\n")]
@@ -199,36 +214,29 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> tuple
 def collect_blocks(
     frame: DataFrame, layout: Layout, wanted: Sequence[Feature], schema: Mapping[str, Type], joins: Joins = NO_JOINS
 ) -> Stats:
-    """Statistics of the blocks that the layout would make, before anything is written; entry i describes block i."""
+    """Return the statistics of the blocks that the layout would make; entry i describes block i. Nothing is written."""
     frame, schema = joins.widened(frame, (*wanted, *layout.features)), {**schema, **joins.schema}
-    items, _ = analysable(frame, without_user_functions(wanted), schema)
+    items = usable_items(frame, wanted, schema)
     terms = computed(item for item in items if not isinstance(item, Predicate))
     by_spark, by_core = split_by_evaluator(items)
-    key = BLOCK  # another process calls the column otherwise
+    key = BLOCK  # as a local name: in a worker process, `BLOCK` is the name of another column
 
-    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        so_far: list[tuple[list[int], Stats]] = []
-        for table in _chunks(batches):
-            so_far.append(_stats_of_chunk(table, table[key].to_numpy(), terms, by_spark, by_core))
-            if len(so_far) == _MAX_WAITING_PARTS:
-                so_far = [_joined(so_far)]
-        if so_far:
-            ids, stats = _joined(so_far)
-            data = index_bytes(BlockIndex(stats))
-            yield pa.record_batch([pa.array([ids], pa.list_(pa.int32())), pa.array([data])], names=["ids", "data"])
+    def summarise(chunk: pa.Table) -> Summary:
+        ids, stats = _stats_of_chunk(chunk, chunk[key].to_numpy(), terms, by_spark, by_core)
+        return list(map(str, ids)), stats
+
+    def summarised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _one_summary(_chunks(batches), summarise, _MAX_CHUNK_SUMMARIES)
 
     read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
     settings = settings_for(layout, items)
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
-        results = read.mapInArrow(summed, "ids array<int>, data binary").toArrow().to_pylist()
-    if not results:
-        return Stats(np.zeros(layout.blocks, np.int64), {}, {})
-    ids, stats = _joined([(r["ids"], index_of_bytes(r["data"]).blocks) for r in results])
-    return regroup(stats, ids, layout.blocks)
+        ids, stats = _summary_of_tasks(read, summarised)
+    return regroup(stats, list(map(int, ids)), layout.blocks)
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in pieces of limited size: what a task holds at once does not grow with the table."""
+    """Yield the rows in pieces of limited size, so that a task's memory does not grow with the table."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -246,39 +254,37 @@ def _stats_of_chunk(
     by_spark: Sequence[Predicate],
     by_core: Sequence[Predicate],
 ) -> tuple[list[int], Stats]:
-    """The blocks that these rows belong to, and the statistics of each."""
-    own, entry = np.unique(block, return_inverse=True)
+    """Return the ids of the blocks of these rows, and the statistics of each block."""
+    ids, entry = np.unique(block, return_inverse=True)
     rows = rows_of(table, terms)
     bits = {**row_outcomes(table, by_spark), **{p: rows.evaluate(p) for p in by_core}}
-    stats = collect(rows.ranked, bits, entry, len(own))
-    unknown = {feature_text(t) for t in failing_items(table, terms)}
-    known = {n: TermStats.unknown(t.type, len(own)) if n in unknown else t for n, t in stats.terms.items()}
-    return own.tolist(), replace(stats, terms=known)
+    stats = collect(rows.ranked, bits, entry, len(ids))
+    return ids.tolist(), replace(stats, terms=_certain(stats, table, terms, len(ids)))
 
 
-def _joined(parts: Sequence[tuple[list[Key], Stats]]) -> tuple[list[Key], Stats]:
-    """The blocks, or files, that any part has, and the statistics of each over all parts."""
-    own = np.unique([i for ids, _ in parts for i in ids])
-    places = np.searchsorted(own, [i for ids, _ in parts for i in ids])
-    return own.tolist(), regroup(concat([stats for _, stats in parts]), places, len(own))
+def _certain(stats: Stats, rows: pa.Table | pa.RecordBatch, terms: Computed, entries: int) -> dict[str, TermStats]:
+    """Return the statistics of the terms; those of a term that failed on some row are unknown."""
+    failing = {feature_text(t) for t in failing_items(rows, terms)}
+    return {n: TermStats.unknown(t.type, entries) if n in failing else t for n, t in stats.terms.items()}
 
 
-def _stats_by_key(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> tuple[list[str], Stats]:
-    """The keys of a batch, and the statistics of the rows of each."""
+def _joined(summaries: Sequence[tuple[list[Key], Stats]]) -> tuple[list[Key], Stats]:
+    """Return one summary of several: each key once, with the statistics of all its rows."""
+    keys = np.unique([key for part, _ in summaries for key in part])
+    places = np.searchsorted(keys, [key for part, _ in summaries for key in part])
+    return keys.tolist(), regroup(concat([stats for _, stats in summaries]), places, len(keys))
+
+
+def _stats_by_key(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Summary:
+    """Return the keys of a batch, and the statistics of the rows of each key."""
     codes = batch.column("_key").dictionary_encode()
-    ids, names = codes.indices.to_numpy(zero_copy_only=False), list(map(str, codes.dictionary.to_pylist()))
-    if len(names) == 1:  # nearly always, unless a join has mixed the rows
-        return names, _batch_stats(batch, terms, predicates)
-    own, stats = _stats_of_chunk(pa.Table.from_batches([batch]), ids, terms, predicates, [])
-    return [names[i] for i in own], stats
-
-
-def _batch_stats(batch: pa.RecordBatch, terms: Computed, predicates: Sequence[Predicate]) -> Stats:
+    numbers, keys = codes.indices.to_numpy(zero_copy_only=False), list(map(str, codes.dictionary.to_pylist()))
+    if len(keys) > 1:  # rare, unless a join has mixed the rows
+        places, stats = _stats_of_chunk(pa.Table.from_batches([batch]), numbers, terms, predicates, [])
+        return [keys[i] for i in places], stats
     stats = collect(rows_of(batch, terms).columns)
-    unknown = {feature_text(t) for t in failing_items(batch, terms)}
-    known = {n: TermStats.unknown(t.type, 1) if n in unknown else t for n, t in stats.terms.items()}
-    features = {
+    noted = {
         predicate_text(p): NotedCondition(p, np.array([bits], np.uint8))
         for p, bits in zip(predicates, batch_outcomes(batch, predicates), strict=True)
     }
-    return Stats(np.array([batch.num_rows]), known, features)
+    return keys, Stats(np.array([batch.num_rows]), _certain(stats, batch, terms, 1), noted)

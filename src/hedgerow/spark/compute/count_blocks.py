@@ -1,4 +1,4 @@
-"""Counts the blocks of a layout over the rows of a table, or a sample of them, for learners that ask while they fit."""
+"""Counts the rows of a layout's blocks over a table, or a sample of it, for learners that use counts to fit."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAX_COUNTED_ROWS = 1_000_000
 
 @dataclass
 class TableCounter:
-    """A `BlockCounter`: one pass of Spark for each layout, over about `most` rows (None: all rows).
+    """A `BlockCounter` that makes one pass of Spark for each layout, over about `most` rows (None: all rows).
 
-    `seconds` is the time of the passes so far.
+    `seconds`: the time of the passes so far.
     """
 
     source: Source
@@ -39,7 +39,7 @@ class TableCounter:
         frame, rows = self.source.frame, self.source.rows
         share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
         if share < 1:
-            frame = frame.sample(share, self.seed + 1)  # not the rows that were learned from
+            frame = frame.sample(share, self.seed + 1)  # other rows than the learner's sample
         stats = collect_blocks(frame, layout, list(items.values()), self.source.schema, self.joins)
         if share < 1:
             counted = max(1, int(stats.rows.sum()))

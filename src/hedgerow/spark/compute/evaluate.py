@@ -1,7 +1,7 @@
-"""Turns terms and predicates into columns that Spark computes, and the computed columns into core's `Rows`.
+"""Turns terms and predicates into columns that Spark computes, and these columns into core's `Rows`.
 
-Core compares plain columns by itself; expressions that only Spark understands (LIKE, functions, UDFs) become columns
-here. An expression that is not session-safe may fail on rows that its query never evaluates, so it travels in a struct:
+Core compares plain columns itself. Expressions that only Spark understands, such as functions, become columns here. An
+expression that is not session-safe may fail on rows that its query never evaluates, so its value comes in a struct:
 
     {value}    the value, which may be NULL        NULL    the expression failed on this row
 """
@@ -47,49 +47,49 @@ _KEYWORDS_BEFORE_BRACKET = frozenset(
 )
 _KEYWORDS_BEFORE_BRACKET |= {"cast", "decimal", "between", "any", "all", "div"}
 _VOID = re.compile(r"\bvoid\b(?!:)")
-OUTCOMES_PER_WORD = 8  # a word's code is one Java method, and long methods are never compiled
-Computed = Mapping[str, Feature]  # the name of a computed column, and what it holds
+OUTCOMES_PER_WORD = 8  # the code of a word is one Java method, and Java never compiles long methods
+Computed = Mapping[str, Feature]  # the items by the names of their computed columns
 
 
 def needed(predicates: Iterable[Predicate], more: Iterable[Term] = ()) -> list[Feature]:
-    """Every term, and every atom that only Spark can evaluate, in the order of their texts."""
+    """Return every term, and every atom that only Spark can evaluate, in the order of their texts."""
     items: dict[str, Feature] = {term_text(t): t for t in more}
     for p in predicates:
         items.update({term_text(t): t for t in terms_of(p)})
         items.update({predicate_text(a): a for a in atoms_of(p) if is_evaluated_by_spark(a)})
-    return [items[key] for key in sorted(items)]
+    return [items[text] for text in sorted(items)]
 
 
 def analysable(
     frame: DataFrame, wanted: Iterable[Feature], schema: Mapping[str, Type]
 ) -> tuple[list[Feature], list[str]]:
-    """Items that Spark can analyse over this table and core can hold, and a sentence for each of the others."""
+    """Return the items that Spark can analyse and core can compare, and a sentence for each of the others."""
     listed = [item for item in wanted if isinstance(item, Predicate) or _is_comparable(item, schema)]
     try:  # all at once: one analysis costs as much as a hundred expressions
         return _split_by_type(frame, listed)
     except spark_errors():
         pass
-    kept: list[Feature] = []
+    usable: list[Feature] = []
     refused: list[str] = []
     for item in listed:
         try:
             typed, untyped = _split_by_type(frame, [item])
-            kept += typed
+            usable += typed
             refused += untyped
         except spark_errors() as error:
             refused.append(f"{feature_text(item)} is left out: {first_line(error)}")
-    return kept, refused
+    return usable, refused
 
 
 def _split_by_type(frame: DataFrame, items: Sequence[Feature]) -> tuple[list[Feature], list[str]]:
-    """The items whose values have a type, and a sentence for each of the others: Arrow cannot hold `array()`."""
+    """Return the items whose values have a type, and a sentence for each of the others, such as `array()`."""
     fields = frame.select(*spark_columns(computed(items))).schema.fields
     untyped = [i for i, f in zip(items, fields, strict=True) if _VOID.search(f.dataType.simpleString())]
     return [i for i in items if i not in untyped], [f"{feature_text(i)} is left out: it has no type" for i in untyped]
 
 
 def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
-    """Whether the term is a column of a known type, or an expression that inherits no collation from its columns."""
+    """True if the term is a column of a known type, or an expression that inherits no collation from its columns."""
     if isinstance(term, Column):
         return schema.get(term_text(term), Type(OTHER)).kind != OTHER
     inner = term.columns if isinstance(term, Expr) else (term.column,)
@@ -97,7 +97,7 @@ def _is_comparable(term: Term, schema: Mapping[str, Type]) -> bool:
 
 
 def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[Predicate]]:
-    """The predicates that Spark has to evaluate, and those that core can evaluate from the terms among the items.
+    """Return the predicates that only Spark can evaluate, and the predicates that core can evaluate from other items.
 
     Spark takes longer to compile hundreds of conditions in one query than to evaluate them."""
     safe_terms = {item for item in items if not isinstance(item, Predicate) and is_session_safe(item)}
@@ -110,40 +110,39 @@ def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[
 
 
 def without_user_functions(items: Iterable[Feature]) -> list[Feature]:
-    """The items that call built-in functions only: the name of a user's function may be rebound later."""
+    """Return the items that call only built-in functions; a user's function of the same name may change later."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.active()
     jvm: Any = spark._jvm
     builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction().mkString(" ")
-    ours = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
-    known = (set(_IDENTIFIER.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET) - set(
-        _IDENTIFIER.findall(ours.lower())
-    )
-    return [
-        i
-        for i in items
-        if is_session_safe(i) or set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", feature_text(i)).lower())) <= known
-    ]
+    users = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
+    allowed = set(_IDENTIFIER.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET
+    allowed -= set(_IDENTIFIER.findall(users.lower()))
+
+    def calls(item: Feature) -> set[str]:
+        return set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", feature_text(item)).lower()))
+
+    return [item for item in items if is_session_safe(item) or calls(item) <= allowed]
 
 
 def settings_of(items: Iterable[Feature]) -> dict[str, int | bool]:
-    """The settings, for `configured`, under which Spark evaluates many expressions fast and each by itself.
+    """Return settings for `configured`, with which Spark evaluates many expressions fast, and each by itself.
 
     Spark turns a whole stage into one Java method, and Java never compiles a method of more than 8000 bytes. Spark
-    also evaluates a part that several expressions share once before them, outside of the TryEval that guards it.
+    also evaluates a common part of several expressions once before them, outside of the TryEval that guards it.
     """
     shared = {} if all(map(is_session_safe, items)) else {"subexpressionElimination__enabled": False}
     return {"codegen__hugeMethodLimit": 8000, **shared}
 
 
 def computed(items: Iterable[Feature]) -> dict[str, Feature]:
-    """Gives each item the name of its computed column."""
+    """Return the items by the names of their computed columns."""
     return {f"_h{i}": item for i, item in enumerate(items)}
 
 
 def spark_columns(items: Computed) -> list[SparkColumn]:
-    """The items as columns for `select`, under their names."""
+    """Return the items as columns for `select`, under their names."""
     from pyspark.sql import functions as f
 
     return [
@@ -153,12 +152,12 @@ def spark_columns(items: Computed) -> list[SparkColumn]:
 
 
 def value_or_null(sql: str) -> SparkColumn:
-    """The value of the expression, NULL where it is NULL or fails."""
+    """Return the value of the expression, NULL where it is NULL or fails."""
     return _tried(lambda expressions, parse: parse(sql))
 
 
 def struct_or_null(sql: str) -> SparkColumn:
-    """A struct with the value of the expression as `v`; NULL on rows where the expression fails."""
+    """Return a struct with the value of the expression as `v`; NULL on rows where the expression fails."""
 
     def in_struct(expressions: Any, parse: Callable[[str], Any]) -> Any:
         # Arrow refuses a NULL struct around a field that is never NULL.
@@ -172,7 +171,7 @@ def struct_or_null(sql: str) -> SparkColumn:
 
 
 def _tried(made: Callable[[Any, Callable[[str], Any]], Any]) -> SparkColumn:
-    """An expression inside Spark's own TryEval, which makes failures NULL."""
+    """Return an expression inside Spark's own TryEval, which turns failures into NULL."""
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import SparkSession
 
@@ -184,7 +183,7 @@ def _tried(made: Callable[[Any, Callable[[str], Any]], Any]) -> SparkColumn:
 
 
 def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
-    """The outcomes of many predicates on each row, three bits per predicate, `OUTCOMES_PER_WORD` to a BIGINT column.
+    """Return BIGINT columns with the outcomes of many predicates: three bits each, `OUTCOMES_PER_WORD` in a column.
 
     Sending a hundred columns to Python would take longer than evaluating them.
     """
@@ -194,10 +193,10 @@ def outcome_columns(predicates: Sequence[Predicate]) -> list[SparkColumn]:
 
 
 def _outcome_column(p: Predicate, shift: int) -> SparkColumn:
-    """The predicate's outcome as shifted bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails.
+    """Return the predicate's outcome as shifted bits: FALSE 1, TRUE 2, NULL 4, and all three where it fails.
 
-    Java has to compile hundreds of these in one go, so their code is short, and each names its predicate once: what is
-    named twice is evaluated twice."""
+    Java compiles hundreds of these expressions in one method, so each is short, and has its predicate only once: a
+    predicate that occurs twice would be evaluated twice."""
     from pyspark.sql import functions as f
 
     one_bit = f"shiftleft({F_BIT << shift}L, coalesce(CAST(({predicate_text(p)}) AS INT), 2))"
@@ -207,14 +206,14 @@ def _outcome_column(p: Predicate, shift: int) -> SparkColumn:
 
 
 def batch_outcomes(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[int]:
-    """Each predicate's outcomes on the rows of a batch, joined by OR; reads the columns of `outcome_columns`."""
+    """Return for each predicate all its outcomes on the rows of a batch, from the columns of `outcome_columns`."""
     count = -(-len(predicates) // OUTCOMES_PER_WORD)
     words = [int(np.bitwise_or.reduce(batch.column(f"_o{k}").to_numpy())) for k in range(count)]
     return [words[i // OUTCOMES_PER_WORD] >> 3 * (i % OUTCOMES_PER_WORD) & ANY for i in range(len(predicates))]
 
 
 def row_outcomes(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predicate, Bits]:
-    """Each predicate's outcome on each row; reads the columns of `outcome_columns`."""
+    """Return each predicate's outcome on each row, from the columns of `outcome_columns`."""
     words = [batch.column(f"_o{k}").to_numpy() for k in range(-(-len(predicates) // OUTCOMES_PER_WORD))]
     return {
         p: (words[i // OUTCOMES_PER_WORD] >> 3 * (i % OUTCOMES_PER_WORD) & ANY).astype(np.uint8)
@@ -223,7 +222,9 @@ def row_outcomes(batch: pa.Table, predicates: Sequence[Predicate]) -> dict[Predi
 
 
 def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
-    """The computed columns of an Arrow batch as core's rows: NULL where an expression failed or text is not UTF-8."""
+    """Return the computed columns of an Arrow batch as core's rows.
+
+    A value is NULL where its expression failed; a column with a text that is not UTF-8 is NULL everywhere."""
     values: dict[Term, pa.Array | pa.ChunkedArray] = {}
     truths: dict[Predicate, Bits] = {}
     for name, item in items.items():
@@ -236,9 +237,9 @@ def rows_of(batch: pa.Table | pa.RecordBatch, items: Computed) -> Rows:
 
 
 def failing_items(batch: pa.RecordBatch | pa.Table, items: Computed) -> list[Feature]:
-    """The items without statistics for this batch: they failed on some row, or hold text that is not UTF-8.
+    """Return the items that failed on some row of this batch, or have a text that is not UTF-8.
 
-    Python cannot order such text as Spark does."""
+    They get no statistics. Python cannot order such texts as Spark does."""
     return [
         item
         for name, item in items.items()
@@ -252,7 +253,7 @@ def _value_of_struct(column: pa.Array | pa.ChunkedArray, item: Feature) -> pa.Ar
 
 
 def _is_text(array: pa.Array | pa.ChunkedArray) -> bool:
-    """False only for strings that are not UTF-8."""
+    """True if the values can be read as text, or are no strings; False for strings that are not UTF-8."""
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return True
     try:

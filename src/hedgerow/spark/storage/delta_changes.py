@@ -1,8 +1,8 @@
-"""Finds in a Delta table's log which keys may have other rows in one version than in an earlier one.
+"""Finds the keys whose rows may differ between two versions of a Delta table, from the table's log.
 
-A row that is new or different lies in a file that a commit added, with the least and the greatest key in its
-statistics. Files that were only rewritten (`dataChange` is false) hold the rows of before, and a row that is gone is
-nobody's partner any more. So whatever happened: outside of the ranges of added files, a key leads to the same row.
+A new or changed row is in a file that a commit added, and the file's statistics have the least and the greatest key. A
+file that was only rewritten (`dataChange` is false) has the same rows as before. A deleted row joins nothing. So a key
+outside of the ranges of added files leads to the same row in both versions.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ MAX_COMMITS, MAX_RANGES = 100, 50
 
 
 def changed_keys(spark: SparkSession, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
-    """Ranges that hold every key whose row may differ between two versions of a table (see `Snapshot.mark`).
+    """Return ranges with every key whose row may differ between two versions of a table; None if they are not known.
 
-    None if that is not known. Keys are integers; a table whose columns have other names in its files is not looked at.
+    `before`, `now`: the marks of the versions, see `Snapshot.mark`. Keys must be integers, and columns must have the
+    same names in the data files.
     """
     try:
-        (kind, table, _, number), (_, other, _, new) = before.split(" "), now.split(" ")
-        first, last = int(number), int(new)
-        if kind != "delta" or table != other or not 0 < last - first <= MAX_COMMITS:
+        kind, old_id, _, old_number = before.split(" ")
+        _, new_id, _, new_number = now.split(" ")
+        first, last = int(old_number), int(new_number)
+        if kind != "delta" or old_id != new_id or not 0 < last - first <= MAX_COMMITS:
             return None
         log = delta_log(spark, root)
         snapshot = log.snapshot(last)
         if (log.snapshot(first).mark, snapshot.mark) != (before, now):
-            return None  # the log is not that of the version before
-        if any(name != own for name, own in snapshot.physical.items()):
+            return None  # this is another table's log
+        if snapshot.is_mapped:
             return None
         folder, ranges = Folder(spark, f"{log.path}/_delta_log"), []
         for version in range(first + 1, last + 1):
@@ -53,7 +55,7 @@ def changed_keys(spark: SparkSession, root: str, before: str, now: str, column: 
 
 
 def _range(add: dict[str, Any], column: str) -> tuple[int, int]:
-    """The least and the greatest key of an added file; KeyError or TypeError if they are not known."""
+    """Return the least and the greatest key of an added file; KeyError or TypeError if they are not known."""
     stats = json.loads(add["stats"])
     low, high = (stats[end][column] for end in ("minValues", "maxValues"))
     if type(low) is not int or type(high) is not int:

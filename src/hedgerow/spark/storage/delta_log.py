@@ -32,7 +32,7 @@ from hedgerow.spark.storage.present_files import PresentFiles
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# The features that the rewrite was tested with. Any other may demand something of writers that we do not do.
+# The features that the rewrite was tested with. Another one may require of writers something that Hedgerow does not do.
 FEATURES = frozenset(
     """
     appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns timestampNtz
@@ -43,11 +43,11 @@ FEATURES = frozenset(
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
 # Delta keeps minimum and maximum of these types only.
 _MEASURED = re.compile(r"(tinyint|smallint|int|bigint|float|double|decimal\(.*\)|date|timestamp|timestamp_ntz|string)$")
-_LISTED = re.compile(r"(?:`[^`]*`|[^,`])+")  # a name between commas; one in backticks may hold commas itself
+_LISTED = re.compile(r"(?:`[^`]*`|[^,`])+")  # a name between commas; a name in backticks may have commas itself
 _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
-_MAX_CACHED_SNAPSHOTS = 4  # versions whose files need not be listed again
+_MAX_CACHED_SNAPSHOTS = 4
 _PATH_COLUMN = helper_name("path")
 
 
@@ -57,7 +57,7 @@ class Conflict(HedgerowError):
 
 @dataclass(frozen=True)
 class DeltaLog:
-    """A Delta table's log; open it with `delta_log`. `catalog` is its entry in Spark's catalog, as a Scala option."""
+    """A Delta table's log; open it with `delta_log`. `catalog`: the table in Spark's catalog, as a Scala option."""
 
     spark: SparkSession
     path: str
@@ -65,7 +65,7 @@ class DeltaLog:
     catalog: Any
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """The newest snapshot, or that of a version."""
+        """Return the newest snapshot, or that of a version."""
         none = self.jvm.scala.Option.empty()
         try:
             if version is None:
@@ -82,7 +82,7 @@ class DeltaLog:
         return self._snapshots[key]
 
     def committing(self) -> AbstractContextManager[None]:
-        """Holds a lock of this machine where Delta has none: on a local disk, two processes can write one version."""
+        """Lock commits on this machine; on a local disk, Delta lets two processes write the same version."""
         return machine_lock(realpath(self.path)) if self.path.startswith("/") else nullcontext()
 
     @cached_property
@@ -98,7 +98,7 @@ class DeltaLog:
         return "delta." + in_backticks(self.path)
 
     def full_path(self, name: str) -> str:
-        """The full path of a file; those of a shallow clone lie outside of the table."""
+        """Return the full path of a file; those of a shallow clone lie outside of the table."""
         return added_path(name, self.path)
 
     def history(self) -> DataFrame:
@@ -118,15 +118,18 @@ class Snapshot:
 
     @cached_property
     def mark(self) -> str:
-        """Tells this version from all others, of other tables too, as the optimizer rule does.
+        """A text that no other version of any table has; the optimizer rule computes the same text.
 
-        The time of its commit tells it from one of the same number in a copy or a restored backup of the table."""
-        written = self.java.logSegment().lastCommitFileModificationTimestamp()
-        return f"delta {self.java.metadata().id()} {written} {self.version}"
+        A copy or a restored backup of the table may have a version of the same number; its commit has another time."""
+        committed = self.java.logSegment().lastCommitFileModificationTimestamp()
+        return f"delta {self.java.metadata().id()} {committed} {self.version}"
+
+    def _as_java(self, collection: Any) -> Any:
+        return self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava(collection)
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        return dict(self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.java.metadata().configuration()))
+        return dict(self._as_java(self.java.metadata().configuration()))
 
     @cached_property
     def partition_columns(self) -> list[str]:
@@ -139,8 +142,13 @@ class Snapshot:
 
     @cached_property
     def physical(self) -> dict[str, str]:
-        """Maps the names of top-level columns in the data files to the names that users see."""
+        """The names that users see of top-level columns, by their names in the data files."""
         return {f["metadata"].get("delta.columnMapping.physicalName", name): name for name, f in self.fields.items()}
+
+    @property
+    def is_mapped(self) -> bool:
+        """True if columns have other names in the data files."""
+        return any(physical != name for physical, name in self.physical.items())
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -148,9 +156,9 @@ class Snapshot:
 
     @cached_property
     def features(self) -> set[str]:
-        protocol, as_java = self.java.protocol(), self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava
-        named = {str(name) for name in as_java(protocol.readerAndWriterFeatureNames())}
-        return named | {f.name() for f in as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
+        protocol = self.java.protocol()
+        named = {str(name) for name in self._as_java(protocol.readerAndWriterFeatureNames())}
+        return named | {f.name() for f in self._as_java(protocol.implicitlyAndExplicitlySupportedFeatures())}
 
     @cached_property
     def files(self) -> PresentFiles:
@@ -158,12 +166,12 @@ class Snapshot:
         deleted = "coalesce(deletionVector.cardinality, 0) AS deleted"
         frame = _as_frame(self.log.spark, self.java.allFiles().toDF())
         listed = frame.selectExpr("path", "size", rows, deleted).toArrow()
-        rows_, gone = listed["rows"].to_numpy(), listed["deleted"].to_numpy()
-        names = tuple(listed["path"].to_pylist())
-        return PresentFiles(names, listed["size"].to_numpy(), np.where(rows_ < 0, -1, rows_ - gone), gone)
+        records, deleted_rows = listed["rows"].to_numpy(), listed["deleted"].to_numpy()
+        rows_left = np.where(records < 0, -1, records - deleted_rows)
+        return PresentFiles(tuple(listed["path"].to_pylist()), listed["size"].to_numpy(), rows_left, deleted_rows)
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
-        """All rows of these files (None: of all files), read under this version's schema."""
+        """Return all rows of these files (None: of all files), with this version's schema."""
         return self.frame_of(self.log.jvm.org.apache.spark.api.python.PythonUtils.toSeq(self.adds(names)), why)
 
     def footers(
@@ -171,7 +179,7 @@ class Snapshot:
     ) -> list[Footer]:
         """Return the footers of files, with the table's own names of columns; see `footers_of`."""
         names = {quote_name(p): quote_name(name) for p, name in self.physical.items()}
-        of_sets, of_words = ({p for p, name in names.items() if name in some} for some in (sets_of, words_of))
+        of_sets, of_words = ({p for p, name in names.items() if name in wanted} for wanted in (sets_of, words_of))
         paths = {self.log.full_path(n): size for n, size in sizes.items()}
         footers = footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words)
 
@@ -184,20 +192,21 @@ class Snapshot:
         return self.log.full_path(name)
 
     def frame_of(self, adds: Any, why: str) -> DataFrame:
-        some = self.log.jvm.scala.Option.apply(why)
-        return _as_frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, some))
+        """Return all rows of the files of these log actions, a Scala sequence."""
+        reason = self.log.jvm.scala.Option.apply(why)
+        return _as_frame(self.log.spark, self.log.java.createDataFrame(self.java, adds, False, reason))
 
     def adds(self, names: Sequence[str] | None) -> Any:
-        """The log's actions for these files (None: for all), as a Java list."""
+        """Return the log's actions for these files (None: for all), as a Java list."""
         if names is None or set(names) == set(self.files.names):
             return self.java.allFiles().collectAsList()
         others = set(self.files.names) - set(names)
-        some, word = (names, "IN") if len(names) <= len(others) else (others, "NOT IN")
-        wanted = f"path {word} ({', '.join(map(quote_string, some))})" if some else "false"
-        return self.java.allFiles().filter(wanted).collectAsList()
+        listed, word = (names, "IN") if len(names) <= len(others) else (others, "NOT IN")
+        condition = f"path {word} ({', '.join(map(quote_string, listed))})" if listed else "false"
+        return self.java.allFiles().filter(condition).collectAsList()
 
     def names_where(self, where: str) -> list[str]:
-        """The files in the partitions that match a condition."""
+        """Return the names of the files in the partitions that match a condition."""
         if not self.partition_columns:
             raise HedgerowError(f"{self.log.path} has no partitions, so where= has to be a list of files")
         casts = [
@@ -210,10 +219,10 @@ class Snapshot:
             return [row[0] for row in frame.where(where).select(_PATH_COLUMN).collect()]
         except spark_errors() as error:
             columns = ", ".join(self.partition_columns)
-            raise HedgerowError(f"where= picks whole partitions, by {columns} alone: {first_line(error)}") from error
+            raise HedgerowError(f"where= picks whole partitions, only by {columns}: {first_line(error)}") from error
 
     def refuse(self) -> None:
-        """HedgerowError if the table has a feature that a rewrite could harm."""
+        """Raise HedgerowError if the table has a feature that a rewrite could harm."""
         if "clustering" in self.features:
             raise HedgerowError(
                 f"{self.log.path} uses liquid clustering, which would undo any other layout: "
@@ -226,18 +235,20 @@ class Snapshot:
     # --- statistics that every reader uses ---
 
     def cover(self, columns: Sequence[str]) -> None:
-        """Makes Delta keep minimum and maximum of these columns too, from the next written file on.
+        """Set the table's properties so that Delta keeps minimum and maximum of these columns too, in new files.
 
-        By default Delta keeps them for the first 32 columns. The property is set only if a column lies beyond, because
-        a change of properties makes concurrent writes fail.
+        By default Delta keeps them for the first 32 columns. The property is set only if it has to change, because a
+        change of properties makes concurrent writes fail.
         """
         measured = self._measured_columns()
-        kept = {path_of(c.lower()) for c in measured}
+        prefixes = {path_of(c.lower()) for c in measured}
+        leaves = dict(self._leaves())
         missing = [
             c
             for c in dict.fromkeys(columns)
-            if _MEASURED.match(type_text(self._field(c)))
-            and not any(path_of(c.lower())[:n] in kept for n in range(1, 9))
+            if c in leaves
+            and _MEASURED.match(type_text(leaves[c]))
+            and not any(path_of(c.lower())[:n] in prefixes for n in range(1, 9))
         ]
         if not missing:
             return
@@ -251,30 +262,22 @@ class Snapshot:
             ) from error
 
     def _measured_columns(self) -> list[str]:
-        """The columns of which Delta keeps minimum and maximum now."""
-        stated = self.properties.get(_STATS_COLUMNS)
-        if stated is not None:
-            return [c.strip() for c in _LISTED.findall(stated) if c.strip()]
+        """Return the columns whose minimum and maximum Delta keeps now."""
+        listed = self.properties.get(_STATS_COLUMNS)
+        if listed is not None:
+            return [c.strip() for c in _LISTED.findall(listed) if c.strip()]
         limit = int(self.properties.get(_STATS_COUNT, "32"))
-        leaves = [
-            (path, leaf)
-            for name, field in self.fields.items()
-            if name not in self.partition_columns
-            for path, leaf in _leaves(quote_name(name), field)
-        ]
+        leaves = self._leaves()
         covered = leaves if limit < 0 else leaves[:limit]
         return [path for path, leaf in covered if _MEASURED.match(type_text(leaf))]
 
-    def _field(self, path: str) -> Any:
-        for name, field in self.fields.items():
-            if name not in self.partition_columns:
-                for leaf_path, leaf in _leaves(quote_name(name), field):
-                    if leaf_path == path:
-                        return leaf
-        return {"type": "none"}
+    def _leaves(self) -> list[tuple[str, Any]]:
+        """Return the paths of all columns that are no partition columns and no structs, with their JSON."""
+        names = [name for name in self.fields if name not in self.partition_columns]
+        return [leaf for name in names for leaf in _leaves(quote_name(name), self.fields[name])]
 
     def with_row_ids(self, frame: DataFrame) -> DataFrame:
-        """Adds the columns that carry row ids through a rewrite, if the table tracks rows."""
+        """Add the columns that keep row ids in a rewrite, if the table tracks rows."""
         tracking = self.log.jvm.org.apache.spark.sql.delta.RowTracking
         return _as_frame(self.log.spark, tracking.preserveRowTrackingColumns(frame._jdf, self.java))
 
@@ -283,13 +286,13 @@ class Snapshot:
 
 
 def has_delta(spark: SparkSession) -> bool:
-    """Whether the session can read Delta tables."""
+    """True if the session can read Delta tables."""
     configured = str(spark.conf.get("spark.sql.extensions", "") or "")
     return "DeltaSparkSessionExtension" in configured and loaded(spark._jvm)
 
 
 def is_delta(spark: SparkSession, target: str) -> bool:
-    """Whether a path or a catalog name belongs to a Delta table."""
+    """True if a path or a catalog name belongs to a Delta table."""
     path = _path_of(spark, target)
     if path is not None:
         return Folder(spark, path).exists("_delta_log")
@@ -298,7 +301,7 @@ def is_delta(spark: SparkSession, target: str) -> bool:
 
 
 def delta_log(spark: SparkSession, target: str) -> DeltaLog:
-    """Opens the Delta table at a path or of a catalog name."""
+    """Open the Delta table at a path or of a catalog name."""
     needs_jvm(spark, "work on a Delta table")
     if not has_delta(spark):
         raise HedgerowError(NO_DELTA)
@@ -319,7 +322,7 @@ def delta_log(spark: SparkSession, target: str) -> DeltaLog:
 
 
 def _path_of(spark: SparkSession, target: str) -> str | None:
-    """The path in a table's name; None for a name of the catalog."""
+    """Return the path in a table's name; None for a name of the catalog."""
     path = path_in_backticks(target, "delta") or (target if "/" in target else None)
     if path is not None:
         return path.rstrip("/") or "/"
@@ -347,7 +350,7 @@ def _as_frame(spark: SparkSession, java: Any) -> DataFrame:
 
 
 def conflict_of(error: BaseException, path: str) -> Conflict | None:
-    """The error as a Conflict if Delta reports a concurrent transaction, else None."""
+    """Return the error as a Conflict if Delta reports a concurrent transaction, else None."""
     java = getattr(error, "java_exception", None)
     while java is not None and not str(java.getClass().getName()).startswith("io.delta.exceptions."):
         java = java.getCause()
@@ -367,7 +370,7 @@ def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
 
 
 def type_text(field: Any) -> str:
-    """The SQL name of a column's type, from Delta's JSON."""
+    """Return the SQL name of a column's type, from Delta's JSON."""
     names = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
     kind = field["type"]
     return names.get(kind, kind) if isinstance(kind, str) else "nested"

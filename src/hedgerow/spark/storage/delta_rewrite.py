@@ -1,8 +1,9 @@
-"""Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE.
+"""Rewrites files of a Delta table through Py4J, in a transaction with the steps of OPTIMIZE; or appends rows.
 
     snapshot -> read files -> write files -> commit (adds and removes, dataChange=false)
-                                             others appended meanwhile: their rows are kept
-                                             others removed a file we read: Conflict, and nothing is changed
+                                             others appended meanwhile: their rows stay
+                                             others removed a file that was read: Conflict, and nothing is changed
+    snapshot -> write rows, as Delta does -> commit (adds)
 
 The new files are invisible until the commit.
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,7 +25,7 @@ from hedgerow.spark.storage.folder import Folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Delta's writer has a folder inside of the table as a field, and no option for it.
+# The setter of a private field of Delta's writer: the folder for new files. No option sets it.
 _SET_FOLDER = "org$apache$spark$sql$delta$files$TransactionalWrite$_setter_$deltaDataSubdir_$eq"
 _MAX_WAIT_SECONDS = 20.0  # for tasks of a rewrite that failed
 
@@ -38,70 +40,108 @@ def begin_rewrite(snapshot: Snapshot) -> Rewrite:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A transaction that replaces files and changes no row.
+    """A transaction that replaces files and changes no row, or one that appends rows.
 
-    `folder`: the folder inside of the table for the files that it writes. No other transaction writes there, so all
-    files of a failed rewrite can be deleted, those that Delta has not told us of included."""
+    `folder`: the folder inside of the table for the new files. No other transaction writes there, so all files of a
+    failed write can be deleted, also those that Delta did not report."""
 
     snapshot: Snapshot
     java: Any
     folder: str
 
     def write(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
-        """Writes the frame's rows into new files, which are invisible until `commit`."""
+        """Write the frame's rows into new files, which are invisible until `commit`."""
+        utils = self.snapshot.log.jvm.org.apache.spark.api.python.PythonUtils
+        with self._in_own_folder():
+            some = self.snapshot.log.jvm.scala.Option.apply(self._options(options))
+            actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
+        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+
+    def write_new(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
+        """Write new rows as Delta's own writer does, with its checks and made columns; return the data to commit."""
+        log = self.snapshot.log
+        jvm = log.jvm
+        utils, none = jvm.org.apache.spark.api.python.PythonUtils, jvm.scala.Option.empty()
+        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, utils.toSeq([])
+        writer = jvm.org.apache.spark.sql.delta.commands.WriteIntoDelta(
+            log.java, mode, self._options(options), nothing, utils.toScalaMap({}), frame._jdf, log.catalog, none, False
+        )
+        with self._in_own_folder():
+            return writer.writeAndReturnCommitData(self.java, log.spark._jsparkSession, none, False)
+
+    def commit_new(self, data: Any) -> int | None:
+        """Commit new rows and return the new version, None if there are none; Conflict if others changed the table."""
+        jvm = self.snapshot.log.jvm
+        none = jvm.scala.Option.empty()
+        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
+        write = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
+            mode, jvm.scala.Option.apply(nothing), none, none, none, none, none, none, none
+        )
+        with self._committing():
+            version = self.java.commitIfNeeded(data.actions(), write, data.stringTags())
+        return int(version.get()) if version.isDefined() else None
+
+    @contextmanager
+    def _in_own_folder(self) -> Iterator[None]:
+        """While the body runs, Delta writes into the folder, and `give_up` can find the jobs."""
         context = self.snapshot.log.spark.sparkContext
+        getattr(self.java, _SET_FOLDER)(self.snapshot.log.jvm.scala.Option.apply(self.folder))
         context.addJobTag(self.folder)
         try:
-            return self._written(frame, options)
+            yield
         finally:
             context.removeJobTag(self.folder)
 
-    def _written(self, frame: DataFrame, options: Mapping[str, str]) -> Written:
+    def _options(self, options: Mapping[str, str]) -> Any:
+        jvm, conf = self.snapshot.log.jvm, self.snapshot.log.spark._jsparkSession.sessionState().conf()
+        given = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
+        return jvm.org.apache.spark.sql.delta.DeltaOptions(given, conf)
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Hold the lock of this machine while the body commits; Conflict if another transaction came first."""
         log = self.snapshot.log
-        jvm = log.jvm
-        utils = jvm.org.apache.spark.api.python.PythonUtils
-        conf = log.spark._jsparkSession.sessionState().conf()
-        delta_options = jvm.org.apache.spark.sql.delta.DeltaOptions(utils.toScalaMap(dict(options)), conf)
-        some = jvm.scala.Option.apply(delta_options)
-        getattr(self.java, _SET_FOLDER)(jvm.scala.Option.apply(self.folder))
-        actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
-        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+        try:
+            with log.committing():
+                yield
+        except spark_errors() as error:
+            conflict = conflict_of(error, log.path)
+            if conflict is None:
+                raise
+            raise conflict from error
 
     def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
-        """The action as JSON and in Java, not marked as new data.
+        """Return the action as JSON and in Java, without the mark of new data that `writeFiles` gives it.
 
-        `writeFiles` marks it so: then every append would conflict, and the change feed would show all rows."""
+        With the mark, every append would conflict, and the change feed would show all rows."""
         add_json = {**json.loads(add.json())["add"], "dataChange": False}
         action = self.snapshot.log.jvm.org.apache.spark.sql.delta.actions.Action
         return add_json, action.fromJson(json.dumps({"add": add_json}))
 
     def give_up(self) -> None:
-        """Delete what was written, unless a commit has begun; tasks that still write are waited for."""
+        """Wait for tasks that still write, and delete the written files; call it only before `commit`."""
         context = self.snapshot.log.spark.sparkContext
         context.cancelJobsWithTag(self.folder)
-        tracker, until = context._jsc.sc().statusTracker(), time.monotonic() + _MAX_WAIT_SECONDS
-        while time.monotonic() < until and _active_tasks(tracker, self.folder):
+        tracker, deadline = context._jsc.sc().statusTracker(), time.monotonic() + _MAX_WAIT_SECONDS
+        while time.monotonic() < deadline and _active_tasks(tracker, self.folder):
             time.sleep(0.1)
         Folder(self.snapshot.log.spark, self.snapshot.log.path).delete(self.folder)
 
     def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
-        """The files of an older version, ready to be committed again."""
+        """Return the files of an older version, ready to be committed again."""
         listed = older.adds(names)
         return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
 
     def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
-        """Commits the rewrite and returns the new version; Conflict if another transaction came first."""
+        """Commit the rewrite and return the new version; raise Conflict if another transaction came first."""
         log = self.snapshot.log
         jvm = log.jvm
-        utils, none, now = (
-            jvm.org.apache.spark.api.python.PythonUtils,
-            jvm.scala.Option.empty(),
-            int(time.time() * 1000),
-        )
-        gone = self.snapshot.adds(removed)
-        removes = [gone.get(i).removeWithTimestamp(now, False) for i in range(gone.size())]
-        self.java.trackFilesRead(utils.toSeq(gone))
-        self.java.trackReadPredicates(utils.toSeq([]), False, True)
+        utils, none = jvm.org.apache.spark.api.python.PythonUtils, jvm.scala.Option.empty()
+        nothing, now = utils.toSeq([]), int(time.time() * 1000)
+        old = self.snapshot.adds(removed)
+        removes = [old.get(i).removeWithTimestamp(now, False) for i in range(old.size())]
+        self.java.trackFilesRead(utils.toSeq(old))
+        self.java.trackReadPredicates(nothing, False, True)
         sizes, files = [int(add["size"]) for add, _ in added.actions], self.snapshot.files
         self._set_metrics(
             numAddedFiles=len(sizes),
@@ -109,33 +149,24 @@ class Rewrite:
             numAddedBytes=sum(sizes),
             numRemovedBytes=sum(int(files.sizes[files.place[n]]) for n in removed),
         )
-        nothing = utils.toSeq([])
         operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Optimize(nothing, nothing, False, none, False)
-        try:
-            actions = utils.toSeq([java for _, java in added.actions] + removes)
-            with log.committing():
-                return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
-        except spark_errors() as error:
-            conflict = conflict_of(error, log.path)
-            if conflict is None:
-                raise
-            raise conflict from error
+        actions = utils.toSeq([java for _, java in added.actions] + removes)
+        with self._committing():
+            return int(self.java.commit(actions, operation, utils.toScalaMap(self._tags(tags))))
 
     def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
         tracking = self.snapshot.log.jvm.org.apache.spark.sql.delta.RowTracking
-        kept = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
-        return {**tags, **({"delta.rowTracking.preserved": "true"} if kept else {})}
+        tracks_rows = tracking.isEnabled(self.snapshot.java.protocol(), self.snapshot.java.metadata())
+        return {**tags, **({"delta.rowTracking.preserved": "true"} if tracks_rows else {})}
 
     def _set_metrics(self, **metrics: int) -> None:
-        """Sets the metrics that DESCRIBE HISTORY shows beside the operation."""
+        """Set the metrics that DESCRIBE HISTORY shows beside the operation."""
         spark, jvm = self.snapshot.log.spark, self.snapshot.log.jvm
         java_metrics = {}
         for name, value in metrics.items():
-            made = jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric(
-                spark._jsparkSession.sparkContext(), name
-            )
-            getattr(made, "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
-            java_metrics[name] = made
+            metrics_of_spark = jvm.org.apache.spark.sql.execution.metric.SQLMetrics
+            java_metrics[name] = metrics_of_spark.createMetric(spark._jsparkSession.sparkContext(), name)
+            getattr(java_metrics[name], "set")(value)  # noqa: B009  # mypy takes a plain `.set` for the builtin
         scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_metrics)
         self.java.registerSQLMetrics(spark._jsparkSession, scala)
 
@@ -157,7 +188,7 @@ class Written:
 
 
 def _active_tasks(tracker: Any, tag: str) -> int:
-    """The number of tasks that run in jobs with this tag."""
+    """Return the number of tasks that run in jobs with this tag."""
     jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag))
     stages = (tracker.getStageInfo(stage) for job in jobs if job.isDefined() for stage in job.get().stageIds())
     return sum(int(stage.get().numActiveTasks()) for stage in stages if stage.isDefined())

@@ -1,4 +1,4 @@
-"""Reads the dictionary of a column chunk: the values that occur in it, without a look at its rows.
+"""Reads the dictionary of a column chunk: the values that occur in it, without reading its rows.
 
     chunk    | header | dictionary: each value once | header | data page | header | data page ...
 
@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 _DICTIONARY_PAGE = 2  # the type of a page
 _PAGE_TYPE, _UNPACKED_BYTES, _BYTES, _DICTIONARY_HEADER = 1, 2, 3, 7  # numbers of a header's fields
 _NUM_VALUES = 1
-# Of pages that use the dictionary and of repetition levels. PLAIN would be a page without dictionary.
+# The encodings of pages that use the dictionary, and of repetition levels. A PLAIN page has values of its own.
 _DICTIONARY_ENCODINGS = {"PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 _INTEGERS: dict[str, Any] = {"INT32": "<i4", "INT64": "<i8"}
 
 
 def dictionary_place(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """Where the dictionary is in the file, and its length; ValueError if it is not the set of the chunk's values."""
+    """Return the dictionary's place in the file and its length; ValueError if it lacks values of the chunk."""
     if not chunk.has_dictionary_page or not _DICTIONARY_ENCODINGS.issuperset(chunk.encodings):
         raise ValueError("some pages have no dictionary")
     length = chunk.data_page_offset - chunk.dictionary_page_offset
@@ -33,7 +33,7 @@ def dictionary_place(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
 
 
 def dictionary_values(kind: pa.DataType, chunk: pq.ColumnChunkMetaData, page: bytes) -> pa.Array:
-    """The values in a dictionary's page; ValueError or an Arrow error if it cannot be read."""
+    """Return the values in a dictionary's page; ValueError or an Arrow error if it cannot be read."""
     try:
         header, start = _thrift_struct(page, 0)
         count, unpacked = header[_DICTIONARY_HEADER][_NUM_VALUES], header[_UNPACKED_BYTES]
@@ -58,21 +58,21 @@ def _plain_values(kind: pa.DataType, physical: str, data: bytes, count: int) -> 
         return pa.array(integers).cast(kind)
     if physical != "BYTE_ARRAY" or pa.types.is_decimal(kind):
         raise ValueError(f"a dictionary of {physical}")
-    found, at = [], 0
+    texts, at = [], 0
     for _ in range(count):
         length = int.from_bytes(data[at : at + 4], "little")
-        found.append(data[at + 4 : at + 4 + length])
+        texts.append(data[at + 4 : at + 4 + length])
         at += 4 + length
     if at != len(data):
         raise ValueError("a dictionary has another length than it says")
-    return pa.array(found, pa.binary()).cast(kind)
+    return pa.array(texts, pa.binary()).cast(kind)
 
 
-# --- Thrift's compact protocol, as far as headers of pages use it ---
+# --- Thrift's compact protocol: the parts that headers of pages use ---
 
 
 def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """The fields of a struct by their numbers, and where it ends."""
+    """Return the fields of a struct by their numbers, and the place after it."""
     fields: dict[int, Any] = {}
     number = 0
     while data[at]:
@@ -97,7 +97,7 @@ def _thrift_struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends: 0, -1, 1, -2 ... are stored as 0, 1, 2, 3 ..."""
+    """Return a number of variable length, and the place after it: 0, -1, 1, -2 ... are stored as 0, 1, 2, 3 ..."""
     value, shift = 0, 0
     while True:
         value |= (data[at] & 127) << shift

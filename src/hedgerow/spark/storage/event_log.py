@@ -1,6 +1,6 @@
-"""Reads from Spark's event logs what past queries scanned: filter, columns, files, bytes and rows of each scan.
+"""Reads the scans of past queries from Spark's event logs: filter, columns, files, bytes and rows of each scan.
 
-A log is a file of JSON lines, or a folder of such files; plain, or compressed with zstd, as Spark does by default.
+A log is a file of JSON lines, or a folder of such files. They may be compressed with zstd, as Spark does by default.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ _EVENT = "org.apache.spark.sql.execution.ui.SparkListener"
 _LOCATION = re.compile(r"\((\d+) paths?\)\[(.*)\]$", re.DOTALL)
 _NEXT_PATH = re.compile(r", (?=[A-Za-z][\w+.-]*:/|\.\.\.$)")
 _FIELD = re.compile(r"([A-Za-z_][\w ]*)#\d+")
-# Plan nodes that stand between a filter and its scan, and keep the number of rows.
+# Plan nodes between a filter and its scan that keep the number of rows.
 _TRANSPARENT = ("Project", "ColumnarToRow", "WholeStageCodegen", "InputAdapter")
 _METRICS = {"files": "number of files read", "bytes": "size of files read", "rows": "number of output rows"}
 
 
 @dataclass
 class PastScan:
-    """`place`: the first folder or file that was read; `condition`: the filter above the scan as Spark prints it."""
+    """A scan of a past query.
+
+    `place`: the first folder or file that was read. `condition`: the filter above the scan, as Spark prints it."""
 
     place: str
     condition: str
@@ -38,6 +40,8 @@ class PastScan:
 
 @dataclass
 class PastQuery:
+    """A query that ended without an error, with its scans."""
+
     at: int  # milliseconds since 1970
     seconds: float
     scans: list[PastScan]
@@ -45,7 +49,9 @@ class PastQuery:
 
 @dataclass
 class _Running:
-    """`plans`: as it was planned, and as it ran. Spark replaces parts that turn out to have no rows."""
+    """A query whose end was not read yet.
+
+    `plans`: the first plan, and the last one. Spark replaces a part of a plan that turns out to have no rows."""
 
     at: int
     plans: list[Mapping[str, Any]]
@@ -53,7 +59,7 @@ class _Running:
 
 
 def past_queries(path: Path) -> Iterator[PastQuery]:
-    """The queries of all event logs at a path that ended well; damaged lines are passed over."""
+    """Yield the queries of all event logs at a path that ended without an error; damaged lines are skipped."""
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     if not path.exists():
         raise HedgerowError(f"there is no event log at {path}")
@@ -86,7 +92,7 @@ def _events(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(stream: Any) -> Iterator[bytes]:
-    """Whole lines; what a program that was killed left of the last one is passed over."""
+    """Yield the lines; the last one may be incomplete if the program that wrote the log was killed."""
     rest = b""
     with suppress(OSError):  # the end of a compressed file may be missing
         while piece := stream.read(1 << 20):
@@ -96,7 +102,7 @@ def _lines(stream: Any) -> Iterator[bytes]:
 
 
 def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[int, int]) -> Iterator[PastQuery]:
-    """Notes what the event tells; the query, if it ends one."""
+    """Note the facts of an event; yield the query if the event ends one."""
     with suppress(KeyError, TypeError, ValueError):
         match event["Event"].removeprefix(_EVENT):
             case "SQLExecutionStart":
@@ -121,7 +127,10 @@ def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[
 
 
 def _scans(plan: Mapping[str, Any], condition: str, above: Any, values: Mapping[int, int]) -> Iterator[PastScan]:
-    """`condition`, `above`: of the filter over the plan, if nothing stands between that changes the rows."""
+    """Yield the scans of a plan.
+
+    `condition`, `above`: the condition and the node of the filter above the plan, if no node between changes the rows.
+    """
     name = plan["nodeName"].strip()
     if name.startswith("Scan ") and "Location" in plan.get("metadata", {}):
         place = _LOCATION.search(plan["metadata"]["Location"])

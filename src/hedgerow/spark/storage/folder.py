@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 _IN_EACH_STATUS = "FileStatus{path=", "; isDirectory="
 F = TypeVar("F", bound=Callable[..., Any])
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
-# An answer of the JVM over 8 kB (of base64) comes in two parts, the second 40 ms late: it waits for our delayed TCP
-# acknowledgement. So small files are read in pieces that fit one part.
+# An answer of the JVM above 8 kB (in base64) comes in two parts. The second is 40 ms late, because it waits for a
+# delayed TCP acknowledgement. So small files are read in pieces that fit one part.
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
 _FILES_PER_PIECE = 25  # entries of a listing that fit one part
-_IF_NEW = "fs.option.create.conditional.overwrite"  # object stores can write a file only if there is none
-PARTIAL = r"\.[0-9a-f]{8}\.partial"  # ends the name of a file that is not whole yet
+_IF_NEW = "fs.option.create.conditional.overwrite"  # the option of object stores that writes a file only if none exists
+PARTIAL = r"\.[0-9a-f]{8}\.partial"  # the end of the name of a file that is not complete yet
 _LENGTH = "fs.option.openfile.length"
 
 
 def is_within(place: str, folder: str) -> bool:
-    """True if the place is the folder or lies in it; both are spelled as `Folder.resolved` does."""
+    """True if the place is the folder or inside of it; both are paths from `Folder.resolved`."""
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -42,12 +42,14 @@ def _in_store(path: Any, fs: Any) -> bool:
 
 
 def _is_java(error: Any, *names: str) -> bool:
-    """Whether the JVM raised an exception of one of these classes."""
+    """True if the JVM raised an exception of one of these classes."""
     return str(error.java_exception.getClass().getSimpleName()) in names
 
 
-def _tells(done: str) -> Callable[[F], F]:
-    """Decorate a method of `Folder` whose first argument is a name: a failure becomes a StorageError, one sentence."""
+def _reports(done: str) -> Callable[[F], F]:
+    """Return a decorator for methods of `Folder` whose first argument is a name: a failure raises StorageError.
+
+    `done`: the participle in its sentence, such as `orders/a.json cannot be read`."""
 
     def decorated(method: F) -> F:
         @wraps(method)
@@ -94,7 +96,7 @@ class Folder:
 
     @cached_property
     def is_store(self) -> bool:
-        """Whether this is an object store: a file is there when it is whole, and a move copies file by file."""
+        """True if this is an object store: a file appears when it is complete, and a move copies file by file."""
         return _in_store(*self._path(""))
 
     def resolved(self) -> str:
@@ -117,22 +119,24 @@ class Folder:
             return {entry.name for entry in entries if entry.is_symlink()}
 
     def occupied_by(self) -> str | None:
-        """Return why no table can take this very place; None if one can."""
+        """Return the reason why no table can be written to this place; None if one can."""
         path, fs = self._path("")
         full = path.makeQualified(fs.getUri(), fs.getWorkingDirectory())
         is_local = fs.getScheme() == "file"
         if full.isRoot() or (is_local and os.path.ismount(full.toUri().getPath())):
             return "the root of a file system"
-        places = {"the working directory": fs.getWorkingDirectory(), "your home folder": fs.getHomeDirectory()}
-        spellings = {what: Folder(self.spark, str(where.toString())).resolved() for what, where in places.items()}
+        folders = {"the working directory": fs.getWorkingDirectory(), "your home folder": fs.getHomeDirectory()}
+        places = [(name, Folder(self.spark, str(path_.toString())).resolved()) for name, path_ in folders.items()]
+        if is_local:  # Python's own, which may differ from the JVM's
+            places.append(("the working directory", f"file://{os.getcwd()}"))
         own = self.resolved()
-        for what, where in [*spellings.items(), *([("the working directory", f"file://{os.getcwd()}")] * is_local)]:
-            if is_within(where, own):
-                return what if where == own else f"a folder around {what}"
+        for name, place in places:
+            if is_within(place, own):
+                return name if place == own else f"a folder around {name}"
         is_file = fs.exists(path) and not fs.getFileStatus(path).isDirectory()
         return "a file" if is_file else None
 
-    @_tells("looked up")
+    @_reports("looked up")
     def exists(self, name: str = "") -> bool:
         if is_remote(self.spark):
             return bool(self.sizes(name))
@@ -140,12 +144,12 @@ class Folder:
         return bool(fs.exists(path))
 
     def folders(self) -> list[str]:
-        """The names of the visible folders directly in it."""
+        """Return the names of the visible folders directly in it."""
         return sorted(n for n, size in self.sizes().items() if size < 0 and not n.startswith(("_", ".")))
 
-    @_tells("listed")
+    @_reports("listed")
     def sizes(self, name: str = "") -> dict[str, int]:
-        """The entries directly in the folder: files with their lengths, folders with -1."""
+        """Return the entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
             return self._remote_sizes(name)
         from py4j.protocol import Py4JJavaError
@@ -161,34 +165,25 @@ class Folder:
         # One text for many entries: each call into the JVM costs a tenth of a millisecond.
         n = len(listed)
         step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
-        parts = (listed.subList(i, min(i + step, n)).toString() for i in range(0, n, step))
-        texts = list(parts)
+        texts = [str(listed.subList(i, min(i + step, n)).toString()) for i in range(0, n, step)]
         entries = [status for text in texts for status in _STATUS.findall(text)]
-        # A name may look like a status itself.
+        # A file's name may look like a status itself; then each entry is asked for its parts.
         if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
             entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
         return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
 
-    def numbers(self, word: str) -> list[int]:
-        """The numbers n of the files `<word>-<n>.json` in the folder, the highest first."""
-        found = (re.fullmatch(rf"{word}-(\d{{1,18}})\.json", name) for name in self.sizes())
-        return sorted((int(m[1]) for m in found if m), reverse=True)
-
-    @_tells("looked up")
+    @_reports("looked up")
     def size(self, name: str) -> int:
         path, fs = self._path(name)
         return int(fs.getFileStatus(path).getLen())
 
-    @_tells("looked up")
+    @_reports("looked up")
     def age(self, name: str) -> float:
-        """Seconds since the file was written; 0 if it is gone by now."""
+        """Return the seconds since the file was written; 0 if it does not exist any more."""
         path, fs = self._path(name)
         return time.time() - int(fs.getFileStatus(path).getModificationTime()) / 1000 if fs.exists(path) else 0.0
 
-    def is_empty(self) -> bool:
-        return not self.sizes()
-
-    @_tells("read")
+    @_reports("read")
     def read(self, name: str) -> bytes:
         if is_remote(self.spark):
             row = self._binary(name).select("content").first()
@@ -196,58 +191,58 @@ class Folder:
         return self._read(name, 0)
 
     def read_json(self, name: str) -> Any:
-        """What a small JSON file says; ValueError if it is damaged."""
+        """Return the content of a small JSON file; ValueError if it is damaged."""
         damaged: tuple[type[Exception], ...] = (*spark_errors(), RecursionError)
         try:
             return json.loads(self.read(name))
         except damaged as error:
             raise ValueError(f"{name} cannot be read") from error
 
-    @_tells("read")
+    @_reports("read")
     def read_end(self, name: str, size: int, length: int) -> bytes:
-        """The last `length` bytes of a file of `size` bytes."""
+        """Return the last `length` bytes of a file of `size` bytes."""
         return self._read(name, max(0, size - length), size)
 
-    @_tells("read")
+    @_reports("read")
     def read_parts(self, name: str, size: int, parts: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The short parts of a file of `size` bytes that begin at these places and have these lengths."""
-        found = []
+        """Return short parts of a file of `size` bytes; `parts`: where each part begins, and its length."""
+        contents = []
         with self._opened(name, size) as stream:
             for start, length in parts:
                 stream.seek(start)
                 pieces = [min(_PIECE_BYTES, length - at) for at in range(0, length, _PIECE_BYTES)]
-                found.append(b"".join(bytes(stream.readNBytes(piece)) for piece in pieces))
-        return found
+                contents.append(b"".join(bytes(stream.readNBytes(piece)) for piece in pieces))
+        return contents
 
     def _read(self, name: str, start: int, size: int | None = None) -> bytes:
-        parts = []
+        pieces = []
         with self._opened(name, size) as stream:
             stream.seek(start)
             for _ in range(_MAX_PIECES):
-                parts.append(bytes(stream.readNBytes(_PIECE_BYTES)))
-                if len(parts[-1]) < _PIECE_BYTES:
-                    return b"".join(parts)
-            return b"".join([*parts, bytes(stream.readAllBytes())])
+                pieces.append(bytes(stream.readNBytes(_PIECE_BYTES)))
+                if len(pieces[-1]) < _PIECE_BYTES:
+                    return b"".join(pieces)
+            return b"".join([*pieces, bytes(stream.readAllBytes())])
 
     @contextmanager
     def _opened(self, name: str, size: int | None = None) -> Iterator[Any]:
         path, fs = self._path(name)
         if size is None or not _in_store(path, fs):
             stream = fs.open(path)
-        else:  # who knows the length saves a request
+        else:  # a known length saves a request to the store
             stream = fs.openFile(path).opt(_LENGTH, str(size)).build().get()
         try:
             yield stream
         finally:
             stream.close()
 
-    @_tells("written")
+    @_reports("written")
     def write(self, name: str, data: bytes, new: bool = False) -> bool:
-        """Writes a file whole or not at all; with `new`, only if none exists. Returns whether it was written."""
+        """Write a file as a whole or not at all; with `new`, only if none exists. Return whether it was written."""
         path, fs = self._path(name)
         if self.is_store:
             return self._put(fs, path, data, new)
-        partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # two writers of one name have two of them
+        partial, _ = self._path(f"{name}.{uuid4().hex[:8]}.partial")  # each writer of the name has a file of its own
         try:
             stream = fs.create(partial, True)
             try:
@@ -283,11 +278,11 @@ class Folder:
         return True
 
     def _rename(self, fs: Any, partial: Any, path: Any) -> bool:
-        """Gives a file its name if that is free: in one step where the file system refuses to rename onto a file."""
+        """Give a file its name if no file has it: in one step if the file system never renames onto a file."""
         return not fs.exists(path) and bool(fs.rename(partial, path))
 
     def _link(self, fs: Any, partial: Any, path: Any) -> bool:
-        """The same on a local disk, where a rename would replace a faster writer's file; a link does not."""
+        """Give a file on a local disk its name if no file has it; a rename would replace another writer's file."""
         from py4j.protocol import Py4JJavaError
 
         jvm: Any = self.spark._jvm
@@ -297,17 +292,17 @@ class Folder:
         except Py4JJavaError as error:
             if _is_java(error, "FileAlreadyExistsException"):
                 return False
-            return self._rename(fs, partial, path)  # this disk has no links
+            return self._rename(fs, partial, path)  # this disk cannot make links
         return True
 
-    @_tells("deleted")
+    @_reports("deleted")
     def delete(self, name: str = "") -> None:
         path, fs = self._path(name)
         fs.delete(path, True)
 
-    @_tells("moved")
+    @_reports("moved")
     def move(self, name: str, to: str) -> None:
-        """Renames a file or folder; both paths are below `root`, '' is `root` itself."""
+        """Rename a file or folder; both paths are below `root`, '' is `root` itself."""
         source, fs = self._path(name)
         target, _ = self._path(to)
         if not fs.rename(source, target):

@@ -1,11 +1,11 @@
 """Reads Parquet footers: the number of rows, the bytes of each column, and the range or the set of its values.
 
-What a footer is certain of need not be collected from the rows. For a column with many values that is the range. For
-one with few values it is the set, which stands in the dictionaries of the column's chunks:
+A fact that a footer states need not be collected from the rows. For a column with many values, a footer states their
+range. For a column with few values, the dictionaries of its chunks have the set of values:
 
-    has a short dictionary, and all pages use it                    its values
-    has a long dictionary, or Parquet gave it up: many values       minimum and maximum
-    anything else, such as floats                                   nothing
+    a short dictionary that all pages use                   its values
+    a long dictionary, or none because of many values       minimum and maximum
+    any other column, such as floats                        nothing
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ from hedgerow.spark.storage.folder import Folder
 UNREADABLE = -1
 _MAX_THREADS = 8
 ReadParts = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-_FIRST_READ_BYTES = 1 << 16  # read from the end of a file at once; a longer footer takes a second read
+_FIRST_READ_BYTES = 1 << 16  # read at once from the end of a file; a longer footer takes a second read
 _RANGED = (
     *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY, kinds.BOOLEAN),
     *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
 )
-# The most bytes that a dictionary of MAX_DISTINCT values takes, with its header and a worst case of compression. Sets
-# of texts longer than a thousand bytes are not worth keeping.
+# The largest size of a dictionary of MAX_DISTINCT values, with its header, if compression makes it no smaller. Sets of
+# texts longer than a thousand bytes are not worth their space.
 _MAX_DICTIONARY_BYTES = {
     "INT32": MAX_DISTINCT * 4 + 256,
     "INT64": MAX_DISTINCT * 8 + 256,
     "BYTE_ARRAY": MAX_DISTINCT * 1024,
 }
-_MIN_ROWS_FOR_DICTIONARY = 4 * MAX_DISTINCT  # from here on Parquet keeps the dictionary of a column with few values
+_MIN_ROWS_FOR_DICTIONARY = 4 * MAX_DISTINCT  # with so many rows, Parquet keeps the dictionary of a few values
 _REBASED = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The parts of a Parquet footer that we use.
+    """The facts of a Parquet footer.
 
-    `rows`: UNREADABLE if the footer cannot be read.
-    `columns`: bytes on disk of each top-level column, its name quoted as in texts. `unpacked`: after decompression.
-    `values`: the columns whose values the file is certain of.
+    Args:
+        rows: UNREADABLE if the footer cannot be read.
+        columns: bytes on disk of each top-level column, by its quoted name.
+        unpacked: the same after decompression.
+        values: the columns whose values the file states with certainty.
     """
 
     rows: int
@@ -65,9 +67,9 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """The bounds of a column in one file, as canonical values, its values if they are few, and its NULLs.
+    """The values of a column in one file: bounds as canonical values, the number of NULLs, and all values if few.
 
-    A column that is NULL in all rows has the bounds None. `words`: those in its texts, if they are known and few."""
+    The bounds are None if all rows are NULL. `words`: the words in its texts, if they are known and few."""
 
     type: Type
     low: Value
@@ -80,10 +82,9 @@ class ColumnValues:
 def footers_of(
     folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
 ) -> list[Footer]:
-    """The footers of the files, in the order of `sizes`, which maps names to bytes.
+    """Return the footers of the files, in the order of `sizes`, which maps names to bytes.
 
-    `sets_of`, `words_of`: the columns whose sets of values, or words, are read as well, by one read for each chunk; as
-    texts."""
+    `sets_of`, `words_of`: quoted names of columns whose sets of values, or words, are read too: one read per chunk."""
 
     def read(name: str) -> Footer:
         tail = _read_tail(folder, name, sizes[name])
@@ -94,7 +95,7 @@ def footers_of(
 
 
 def mean_widths(footers: Sequence[Footer], unpacked: bool = False) -> dict[str, float]:
-    """The mean bytes of a value, for each column: on disk or after decompression."""
+    """Return the mean bytes of a value of each column, on disk or after decompression."""
     sizes = [f.unpacked if unpacked else f.columns for f in footers]
     rows = max(1, sum(f.rows for f in footers if f.rows != UNREADABLE))
     names = dict.fromkeys(name for of_file in sizes for name in of_file)
@@ -102,10 +103,10 @@ def mean_widths(footers: Sequence[Footer], unpacked: bool = False) -> dict[str, 
 
 
 def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type], wanted: Collection[str]) -> dict[str, TermStats]:
-    """Statistics of those wanted columns that every footer is certain of; entry i describes footer i."""
-    full = [f for f in footers if f.rows]
+    """Return statistics of the wanted columns whose values every footer states; entry i describes footer i."""
+    with_rows = [f for f in footers if f.rows]
     stats = {}
-    for name in full[0].values if full else ():
+    for name in with_rows[0].values if with_rows else ():
         type_ = schema.get(name) if name in wanted else None
         by_file = [f.values.get(name) for f in footers]
         if type_ and all(v.type == type_ if v else not f.rows for v, f in zip(by_file, footers, strict=True)):
@@ -125,7 +126,7 @@ def _known_words(type_: Type, by_file: Sequence[ColumnValues | None]) -> TermSta
 
 
 def _read_tail(folder: Folder, name: str, size: int) -> bytes:
-    """The end of the file, with the whole footer:  ... footer | length (4 bytes) | PAR1"""
+    """Return the end of the file with the whole footer:  ... footer | length (4 bytes) | PAR1"""
     tail = folder.read_end(name, size, _FIRST_READ_BYTES)
     length = int.from_bytes(tail[-8:-4], "little") + 8
     return tail if length <= len(tail) else folder.read_end(name, size, length)
@@ -136,12 +137,12 @@ def _parse_footer(tail: bytes, sets_of: Collection[str], words_of: Collection[st
         footer = pq.read_metadata(BytesIO(tail))
         columns = footer.schema.to_arrow_schema().names
     except (pa.ArrowException, OSError):
-        return Footer(UNREADABLE, {})  # encrypted, not Parquet, or of an unknown kind
+        return Footer(UNREADABLE, {})  # not Parquet, encrypted, or of an unknown kind
     sizes, chunks = {quote_name(name): 0 for name in columns}, {}
     unpacked = dict(sizes)
     paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
     times = Counter(paths)
-    for i, path in enumerate(paths):  # address.city: its longest prefix that is a column, as names may hold dots
+    for i, path in enumerate(paths):  # address.city: the longest prefix that is a column, as names may have dots
         owner = max((c for c in columns if f"{path}.".startswith(f"{c}.")), key=len)
         here = [footer.row_group(g).column(i) for g in range(footer.num_row_groups)]
         sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
@@ -180,7 +181,7 @@ def _values_in(
 
 
 def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> bool:
-    """Whether the column has more values here than a set may hold."""
+    """True if the column has more values in this chunk than a set may have."""
     max_bytes = _MAX_DICTIONARY_BYTES.get(chunk.physical_type)
     if max_bytes is None or _nulls(chunk) == chunk.num_values:
         return False
@@ -190,27 +191,26 @@ def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> 
 
 
 def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnValues:
-    ends = comparable(pa.array([e for chunk in chunks for e in _ends(chunk)], kind)).to_pylist()
-    return ColumnValues(Type.of_arrow(kind), min(ends), max(ends), None, sum(map(_nulls, chunks)))
+    bounds = comparable(pa.array([bound for chunk in chunks for bound in _bounds(chunk)], kind)).to_pylist()
+    return ColumnValues(Type.of_arrow(kind), min(bounds), max(bounds), None, sum(map(_nulls, chunks)))
 
 
 def _set_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> ColumnValues:
     with_values = [c for c in chunks if _nulls(c) < c.num_values]
     if pa.types.is_boolean(kind):
-        arrays = [pa.array(_ends(c), kind) for c in with_values]
+        arrays = [pa.array(_bounds(c), kind) for c in with_values]
     else:
         arrays = _dictionaries(kind, with_values, read_parts)
-    found = frozenset(v for array in arrays for v in comparable(array).to_pylist())
-    few = found if len(found) <= MAX_DISTINCT else None
-    return ColumnValues(
-        Type.of_arrow(kind), min(found, default=None), max(found, default=None), few, sum(map(_nulls, chunks))
-    )
+    values = frozenset(v for array in arrays for v in comparable(array).to_pylist())
+    few = values if len(values) <= MAX_DISTINCT else None
+    low, high = min(values, default=None), max(values, default=None)
+    return ColumnValues(Type.of_arrow(kind), low, high, few, sum(map(_nulls, chunks)))
 
 
 def _with_words(
     known: ColumnValues, kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts
 ) -> ColumnValues:
-    """With the words in the texts, where all of these stand in dictionaries."""
+    """Return the values with the words of the texts; without words if a text is in no dictionary."""
     if known.few is not None:
         return replace(known, words=words_in_texts(known.few))
     with_values = [c for c in chunks if _nulls(c) < c.num_values]
@@ -231,8 +231,8 @@ def _nulls(chunk: pq.ColumnChunkMetaData) -> int:
     return int(chunk.statistics.null_count)
 
 
-def _ends(chunk: pq.ColumnChunkMetaData) -> list[Value]:
-    """Minimum and maximum; none if the chunk is all NULL."""
+def _bounds(chunk: pq.ColumnChunkMetaData) -> list[Value]:
+    """Return minimum and maximum; the empty list if the chunk is all NULL."""
     if chunk.statistics is not None and chunk.statistics.has_min_max:
         return [chunk.statistics.min, chunk.statistics.max]
     if _nulls(chunk) < chunk.num_values:

@@ -65,6 +65,12 @@ def added_name(name: str) -> str:
     return unquote(name).rsplit("/", 1)[-1]
 
 
+def input_roots(frame: DataFrame) -> list[str]:
+    """Return the folders and files that the frame's rows are read from, as far as Spark's plan names them."""
+    locations = _locations(frame._jdf.queryExecution().analyzed().collectLeaves())
+    return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
+
+
 def input_files(frame: DataFrame) -> list[str]:
     """Return the paths of the files that the frame's scans list."""
     return [file for files in files_by_folder(frame).values() for file in files]
@@ -75,7 +81,7 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
     folders: dict[str, dict[str, None]] = {}
     for location in _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves()):
         files, roots = list(location.inputFiles()), [str(root.toString()) for root in _each(location.rootPaths())]
-        if _is_of_delta(location):  # a table may have files elsewhere
+        if _is_of_delta(location):  # a Delta table may have files outside of its folder
             folders.setdefault(roots[0], {}).update(dict.fromkeys(files))
             continue
         files = [_SLASHES.sub("file:/", unquote(url)) for url in files]
@@ -86,17 +92,17 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
 
 
 def _locations(leaves: Any) -> Iterator[Any]:
-    """Yield the lists of files in these leaves of a plan, of either of Spark's readers."""
+    """Yield the file indexes in these leaves of a plan, of either version of Spark's readers."""
     for leaf in _each(leaves):
         kind = leaf.getClass().getSimpleName()
-        if kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+        if kind.startswith("LogicalRelation") and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
             yield leaf.relation().location()
         elif kind == "DataSourceV2ScanRelation" and leaf.scan().getClass().getSimpleName() == "ParquetScan":
             yield leaf.scan().fileIndex()
 
 
 def _is_of_delta(location: Any) -> bool:
-    """True if this list of files is Delta's own or is derived from one."""
+    """True if this file index is Delta's own or is derived from one."""
     kind = location.getClass()
     while kind is not None and not str(kind.getName()).endswith(".TahoeFileIndex"):
         kind = kind.getSuperclass()

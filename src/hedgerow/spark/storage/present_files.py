@@ -13,7 +13,7 @@ from hedgerow.core.arrays import Ints
 
 @dataclass(frozen=True)
 class PresentFiles:
-    """`rows` excludes deleted rows and is -1 where the count is not known; `deleted` counts deleted rows."""
+    """The data files of a table. `rows`: without deleted rows, -1 if not known. `deleted`: the deleted rows."""
 
     names: tuple[str, ...]
     sizes: Ints
@@ -22,7 +22,7 @@ class PresentFiles:
 
     @staticmethod
     def of_sizes(sizes: Mapping[str, int]) -> PresentFiles:
-        """Return files of which only the sizes are known."""
+        """Return files with known sizes and unknown rows."""
         unknown, none = np.full(len(sizes), -1, np.int64), np.zeros(len(sizes), np.int64)
         return PresentFiles(tuple(sizes), np.array(list(sizes.values()), np.int64), unknown, none)
 
@@ -34,17 +34,17 @@ class PresentFiles:
         return {name: i for i, name in enumerate(self.names)}
 
     def place_of(self, name: str, size: int) -> int | None:
-        """Return the place of the file if it is there with this size."""
+        """Return the place of the file in the lists if it exists with this size, else None."""
         at = self.place.get(name)
         return at if at is not None and int(self.sizes[at]) == size else None
 
     def untouched(self, name: str, size: int) -> bool:
-        """True if the file is there with this size and none of its rows was deleted."""
+        """True if the file exists with this size and none of its rows was deleted."""
         at = self.place_of(name, size)
         return at is not None and not self.deleted[at]
 
     def places_of(self, sizes: Mapping[str, int]) -> list[int]:
-        """Return the places of those of these files that are there with the same size."""
+        """Return the places of the files that exist with the given sizes."""
         places = (self.place_of(name, size) for name, size in sizes.items())
         return [place for place in places if place is not None]
 

@@ -1,4 +1,4 @@
-"""Opens a user's table (path, files, catalog name or DataFrame) as a DataFrame with a name and a schema for core."""
+"""Opens a user's table, a path, files, a catalog name or a DataFrame, as rows with a name and a schema."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, s
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
-from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, path_in_backticks
+from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, input_roots, path_in_backticks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-# Assumed bytes of a value where no footer gives them.
+# Assumed bytes of a value if no footer states them.
 _WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
-_MAX_FOOTERS = 64  # read to estimate widths
+_MAX_FOOTERS = 64  # the number of footers that are read to estimate widths
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -31,8 +31,11 @@ _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 class Source:
     """The rows that a user's table holds.
 
-    `origin`: the place of the rows, in the user's words. `is_files`: the rows are read from plain Parquet files.
-    `sizes`: these files and their bytes, where they are known already.
+    Args:
+        origin: the table as the user named it.
+        is_files: the rows are read from plain Parquet files.
+        sizes: these files and their bytes, if they are known already.
+        version: the mark of the version of a Delta table.
     """
 
     frame: DataFrame
@@ -41,7 +44,7 @@ class Source:
     origin: str
     is_files: bool
     sizes: Mapping[str, int] | None = None
-    version: str | None = None  # of a Delta table
+    version: str | None = None
 
     @cached_property
     def rows(self) -> int:
@@ -49,12 +52,12 @@ class Source:
 
     @cached_property
     def widths(self) -> dict[str, float]:
-        """Mean bytes of a stored value, by top-level column: from footers, else by type."""
+        """The mean bytes of a stored value of each top-level column: from footers, else by type."""
         return self._by_column(mean_widths(self._footers))
 
     @cached_property
     def unpacked_widths(self) -> dict[str, float]:
-        """The same after decompression."""
+        """The same as `widths` after decompression."""
         return self._by_column(mean_widths(self._footers, unpacked=True))
 
     def _by_column(self, measured: Mapping[str, float]) -> dict[str, float]:
@@ -77,50 +80,41 @@ class Source:
 
     @cached_property
     def roots(self) -> list[str]:
-        """The folders and files that the rows are read from, as far as Spark's plan tells them."""
-        leaves = self.frame._jdf.queryExecution().analyzed().collectLeaves()
-        relations = [leaves.apply(i) for i in range(leaves.size())]
-        found = []
-        for leaf in relations:
-            if leaf.getClass().getSimpleName().startswith("LogicalRelation"):
-                relation = leaf.relation()
-                if relation.getClass().getSimpleName() == "HadoopFsRelation":
-                    paths = relation.location().rootPaths()
-                    found += [str(paths.apply(i).toString()) for i in range(paths.size())]
-        return found
+        """The folders and files that the rows are read from, as far as Spark's plan names them."""
+        return input_roots(self.frame)
 
     @cached_property
     def _footers(self) -> list[Footer]:
-        """Of some of the files."""
+        """The footers of at most `_MAX_FOOTERS` files, from all over the table."""
         folder = Folder(self.frame.sparkSession, "")
-        some = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []
-        return footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in some})
+        chosen = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []
+        return footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in chosen})
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
-    """Opens a Parquet directory, a list of files, a catalog table or a DataFrame."""
+    """Open a Parquet directory, a list of files, a catalog table or a DataFrame."""
     needs_jvm(spark, "learn, score or apply")
     check_grammar(spark)
     origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
-    own, is_files = "", True
+    own_name, is_files = "", True
     try:
         if isinstance(source, str):
             if is_delta(spark, source):
                 return _delta_source(spark, source, name)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(_to_read(spark, source)) if is_path else spark.table(source)
-            own = _own_name(source, is_path)
+            own_name = _own_name(source, is_path)
         elif isinstance(source, Sequence):
             frame = spark.read.parquet(*(_to_read(spark, path) for path in source))
         else:
             frame, is_files = source, False
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {_why_not(spark, source, error)}") from error
-    return Source(frame, name or own, schema_of(frame.schema), origin, is_files)
+    return Source(frame, name or own_name, schema_of(frame.schema), origin, is_files)
 
 
 def _to_read(spark: SparkSession, path: str) -> str:
-    """Return the path for Spark's reader: exactly this folder or file if there is one, else it may be a pattern."""
+    """Return the path for Spark's reader; a path that does not exist may be a pattern."""
     return escape_glob(path) if has_pattern(path) and Folder(spark, path).exists() else path
 
 
@@ -133,7 +127,7 @@ def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
 
 
 def _own_name(source: str, is_path: bool) -> str:
-    """The last part of a path or name."""
+    """Return the last part of a path, or of a name in the catalog."""
     if is_path:
         return (path_in_backticks(source, "delta") or source).rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
     return source.rsplit(".", 1)[-1].strip("`")
@@ -141,16 +135,14 @@ def _own_name(source: str, is_path: bool) -> str:
 
 def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
     snapshot = delta_log(spark, source).snapshot()
-    frame, is_mapped = snapshot.frame(), any(physical != own for physical, own in snapshot.physical.items())
-    sizes = {
-        snapshot.log.full_path(n): int(size) for n, size in zip(snapshot.files.names, snapshot.files.sizes, strict=True)
-    }
-    own = name or _own_name(source, "/" in source)
-    return Source(frame, own, schema_of(frame.schema), source, not is_mapped, sizes, snapshot.mark)
+    frame, files = snapshot.frame(), snapshot.files
+    sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
+    name = name or _own_name(source, "/" in source)
+    return Source(frame, name, schema_of(frame.schema), source, not snapshot.is_mapped, sizes, snapshot.mark)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:
-    """Column names and types; the fields of structs have dotted names."""
+    """Return the names and types of columns; the fields of structs have dotted names."""
     types: dict[str, Any] = {}
     lower_names: set[str] = set()
 
@@ -162,7 +154,7 @@ def schema_of(struct: StructType) -> dict[str, Type]:
                     f"two columns are called {field.name}: names that differ in case only are not supported"
                 )
             lower_names.add(key.lower())
-            # CHAR(n) has Spark's type string, but compares padded.
+            # Spark's type of CHAR(n) is string, but it is compared with padding.
             types[key] = (field.metadata or {}).get(_CHAR) or field.dataType.simpleString()
             if hasattr(field.dataType, "fields"):
                 add(key + ".", field.dataType.fields)

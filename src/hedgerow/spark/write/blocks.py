@@ -1,4 +1,4 @@
-"""Writes one file per block: Spark sends each row to the task with the number of its block."""
+"""Writes one file for each block: Spark sends each row to the task with the number of its block."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_blocks(
     how: Writing,
     joins: Joins = NO_JOINS,
 ) -> Checksum:
-    """Writes a file `part-<block>-...` for each block that has rows; returns the checksum of the rows that went in.
+    """Write a file `part-<block>-...` for each block that has rows; return the checksum of the rows that were read.
 
     A block with more than `max_block_rows` rows becomes several files.
     """
@@ -55,9 +55,9 @@ def write_blocks(
 
 
 def commit_options(spark: SparkSession, path: str) -> dict[str, str]:
-    """Options for a writer into this folder: in an object store its tasks, not the driver alone, move their files.
+    """Return options for a writer into this folder; in an object store, its tasks move their files, not the driver.
 
-    Files of a task that failed after its first move may stay. So whoever writes has to look at all rows afterwards."""
+    Files of a task that failed after its first move may stay, so the caller has to check all rows after the write."""
     return {"mapreduce.fileoutputcommitter.algorithm.version": "2"} if Folder(spark, path).is_store else {}
 
 
@@ -65,23 +65,23 @@ def commit_options(spark: SparkSession, path: str) -> dict[str, str]:
 def exact_writing(
     spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """While the body runs, files get exactly the values that are written, whatever the session's writer settings.
+    """Set the writer's settings while the body runs, so that files get exactly the values that are written.
 
-    Columns that may hold -0.0 are written without a dictionary. In a dictionary, Parquet treats -0.0 and 0.0 as
+    Columns that may have -0.0 are written without a dictionary. In a dictionary, Parquet treats -0.0 and 0.0 as
     different values: a query for one of them would skip a file whose dictionary has only the other.
 
-    `physical`: the names of top-level columns in the files, where they differ from the schema's.
+    `physical`: the names of top-level columns in the files, if they differ from the schema's.
     """
     paths = [path_of(name) for name, type_ in schema.items() if type_.kind == FLOAT]
     names = physical or {}
     stored = [(names.get(top, top), *rest) for top, *rest in paths]
-    plain = not any("." in part for path in stored for part in path) and not any(names and len(p) > 1 for p in stored)
-    keys = ["#" + ".".join(path) for path in stored] if plain else [""]  # an ambiguous path: no column has a dictionary
+    is_ambiguous = any("." in part for path in stored for part in path) or any(names and len(p) > 1 for p in stored)
+    keys = [""] if is_ambiguous else ["#" + ".".join(path) for path in stored]  # "": no column has a dictionary
     with temporary_settings(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
         yield
 
 
 def block_of_file(path: str) -> int:
-    """The block in a file's name, -1 if the name holds none."""
+    """Return the block in a file's name, -1 if the name has none."""
     match = re.match(r"part-(\d+)-", path.rpartition("/")[2])
     return int(match[1]) if match else -1

@@ -1,7 +1,7 @@
-"""Divides rows among Spark's partitions by a number in each row: those with number 7 are the rows of partition 7.
+"""Divides rows among Spark's partitions by a number in each row: rows with the number 7 go to partition 7.
 
-Spark sends a row to the partition `pmod(murmur3(key, 42), count)`. So each number is replaced by a key for which that
-is just the number. (Spark's own `repartitionById` does the same, from 4.1 on.)
+Spark sends a row to the partition `pmod(murmur3(key, 42), count)`. So each number is replaced by a key whose partition
+has that number. (From Spark 4.1 on, `repartitionById` does the same.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEYS_AT_ONCE = 1 << 16
 
 
 def divided(frame: DataFrame, count: int, number: Column) -> DataFrame:
-    """The rows in `count` partitions, each in the one of its number; a row without such a number is an error."""
+    """Return the rows in `count` partitions, each in the partition of its number; another number is an error."""
     from pyspark.sql import functions as f
 
     keys = f.split(f.lit(" ".join(map(str, keys_of(count).tolist()))), " ").cast("array<int>")  # a constant
@@ -31,20 +31,20 @@ def divided(frame: DataFrame, count: int, number: Column) -> DataFrame:
 
 @lru_cache(maxsize=4)
 def keys_of(count: int) -> Ints:
-    """For each partition an int that Spark sends there."""
+    """Return for each partition an int that Spark sends there."""
     keys = np.full(count, -1, np.int32)
     first = 0
     while (keys < 0).any():
-        tried = np.arange(first, first + _KEYS_AT_ONCE, dtype=np.int32)
-        found, at = np.unique(_hash(tried) % count, return_index=True)
-        new = keys[found] < 0
-        keys[found[new]] = tried[at[new]]
+        candidates = np.arange(first, first + _KEYS_AT_ONCE, dtype=np.int32)
+        partitions, at = np.unique(_hash(candidates) % count, return_index=True)
+        new = keys[partitions] < 0
+        keys[partitions[new]] = candidates[at[new]]
         first += _KEYS_AT_ONCE
     return keys
 
 
 def _hash(keys: Ints) -> Ints:
-    """Spark's hash of ints: Murmur3 for 32 bits, as a signed number."""
+    """Return Spark's hash of ints: Murmur3 for 32 bits, as a signed number."""
     with np.errstate(over="ignore"):
         k = keys.astype(np.uint32) * np.uint32(0xCC9E2D51)
         h = np.uint32(_SEED) ^ (_turned(k, 15) * np.uint32(0x1B873593))

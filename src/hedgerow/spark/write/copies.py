@@ -1,9 +1,9 @@
-"""Writes copies of rows that lie in several blocks, into files of their own that plain readers do not see.
+"""Writes copies of rows that belong to several blocks, into files of their own that plain readers do not see.
 
-    part-00001-....parquet                      block 1: each row of the table lies in one such file
+    part-00001-....parquet                      block 1: each row of the table is in one such file
     _hedgerow/copies/part-00001-....parquet     block 1's copies of other blocks' cells, numbered in `_hedgerow_copy`
 
-Copies are made from the written files: reading the source a second time may give other rows.
+Copies are made from the written files, because reading the source a second time may give other rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FILE = helper_name("file")
 
 
 def check_can_overlap(layout: OverlapLayout, schema: Mapping[str, Type]) -> None:
-    """LayoutError if a cut may put a row into another cell later, or if a column has the name of the copies' own."""
+    """Raise LayoutError if a cut may put a row into another cell later, or if a column is called `COPY`."""
     if COPY in map(str.lower, schema):
         raise LayoutError(f"a table with a column called {COPY} cannot keep rows in several blocks: rename the column")
     if len(without_user_functions(layout.features)) < len(layout.features):
@@ -44,7 +44,7 @@ def check_can_overlap(layout: OverlapLayout, schema: Mapping[str, Type]) -> None
 
 
 def copied(frame: DataFrame, layout: OverlapLayout, schema: Mapping[str, Type]) -> DataFrame:
-    """Repeats each row once for every copy of its cell, with the number of block and cell in the column `COPY`."""
+    """Repeat each row once for every copy of its cell, with the number of block and cell in the column `COPY`."""
     from pyspark.sql import functions as f
 
     values = ", ".join(f"({cell}, {layout.code(block, cell)}L)" for cell, block in layout.pairs)
@@ -60,7 +60,7 @@ def write_copies(
     sort_by: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes the copies of the rows in `frame`, which is read from the written files, into the folder `path`."""
+    """Write the copies of the rows in `frame`, which is read from the written files, into the folder `path`."""
     from pyspark.sql import functions as f
 
     spark = frame.sparkSession
@@ -80,15 +80,15 @@ def collect_parts(
     schema: Mapping[str, Type],
     files: Sequence[str],
 ) -> BlockIndex:
-    """The index of the files, in two views: one entry per file, and one entry per cell in a file.
+    """Return the index of the files in two views: one entry for each file, and one for each cell in a file.
 
-    `copies` has the column `COPY`, with the numbers of block and cell."""
+    `copies`: rows with the column `COPY`, the number of block and cell."""
     from pyspark.sql import functions as f
 
     def key(name: Column, cell: str) -> Column:
         return f.concat(name, f.lit("/"), f.expr(cell))
 
-    # The file's name becomes a column first: above other columns it is not available.
+    # The file's name becomes a column first, because it is not available above other columns.
     named = with_block(own.withColumn(_FILE, file_name(own)), layout.tree, schema)
     items = usable_items(own, wanted, schema)
     collected = [collect_by(named, key(f.col(_FILE), BLOCK), items)]
@@ -108,7 +108,7 @@ def collect_parts(
 
 
 def _check_places(layout: OverlapLayout, parts: CellParts, homes: WholePlaces) -> None:
-    """HedgerowError unless every row is where the layout puts it and every copy has all rows of its cell."""
+    """Raise HedgerowError unless every row is in the block of the layout, and every copy has all rows of its cell."""
     for cell, place in zip(parts.cell.tolist(), parts.place.tolist(), strict=True):
         if place >= 0 and layout.home[cell] != place:
             raise HedgerowError("a row went to another block than it belongs to: a condition of the layout changes")

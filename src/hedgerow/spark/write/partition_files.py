@@ -1,7 +1,7 @@
-"""Sends each row to the task that writes its file: its block's file, or in a partitioned table one of its partition's.
+"""Sends each row to the task that writes its file: the file of its block, or in a partitioned table of its partition.
 
-A layout ignores partitions, so the rows of a block may lie in many of them. Inside a partition, neighbouring blocks
-share a file until it has the rows of a full block:
+A layout ignores partitions, so a block may have rows in many of them. Inside a partition, neighbouring blocks share a
+file until it has the rows of a full block:
 
     partition 2024-05   blocks  3: 900   4: 50   9: 80   12: 1200     rows
                         files   [3, 4, 9]                [12]         at 1000 rows a file
@@ -38,7 +38,7 @@ def placed(
     block_rows: int,
     joins: Joins = NO_JOINS,
 ) -> DataFrame:
-    """Repartitions the frame: one Spark partition per file, each with rows of one table partition only."""
+    """Repartition the frame: one Spark partition for each file, each with rows of only one partition of the table."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import IntegerType, StructField, StructType
 
@@ -50,18 +50,18 @@ def placed(
     files = numbered(counts, partitions, block_rows)
     spark = frame.sparkSession
     keys = pa.table({**{f"{_PART}_{i}": counts[c] for i, c in enumerate(partitions)}, _BLOCK: counts[BLOCK]})
-    # The types are told, for a time without a zone would be taken for one in the session's zone.
+    # Without these types, Spark would read a time without a zone as one in the session's zone.
     types = [*(field.dataType for field in frame.select(*names).schema.fields), IntegerType(), IntegerType()]
-    told = StructType(list(map(StructField, [*keys.column_names, FILE], types)))
-    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), told)
+    struct = StructType(list(map(StructField, [*keys.column_names, FILE], types)))
+    places = spark.createDataFrame(keys.append_column(FILE, pa.array(files, pa.int32())), struct)
     on = f.expr(" AND ".join([*(f"{name} <=> {_PART}_{i}" for i, name in enumerate(names)), f"{BLOCK} = {_BLOCK}"]))
-    # An outer join: a row without a file number makes the write fail, where an inner join would drop it.
+    # With an outer join, a row without a file number makes the write fail; an inner join would drop the row.
     joined = routed.join(f.broadcast(places), on, "left").drop(*keys.column_names, BLOCK)
     return divided(joined, int(files.max(initial=0)) + 1, f.col(FILE)).drop(FILE)
 
 
 def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:
-    """The file number of each counted (partition, block), in the table's order."""
+    """Return the file number of each counted (partition, block), in the table's order."""
     codes = [counts[c].combine_chunks().dictionary_encode("encode").indices for c in partitions]
     owner = np.unique(np.stack([np.asarray(c) for c in codes], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     blocks, rows = counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy()

@@ -1,8 +1,9 @@
-"""Changes a Delta table in Delta's own transactions: rewrites its files, appends to it, rolls the last rewrite back.
+"""Changes a Delta table in Delta's own transactions: rewrites its files, appends to it, rolls back the last rewrite.
 
     read -> write -> inspect the new files -> list the part -> commit
 
-Only the commit is visible to others. A run that is killed before it leaves files that no version has, for VACUUM.
+Only the commit is visible to others. A run that is killed before the commit leaves files that are in no version; VACUUM
+deletes them.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
-from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
@@ -36,9 +35,8 @@ from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.entry import Entry, Fields, struct_of
-from hedgerow.tables.formats import footers_and_terms, schema_at
+from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
-from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
@@ -47,7 +45,7 @@ from hedgerow.tables.stored_joins import joins_of, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MAX_DEAD_PARTS = 10  # parts without a file that still exists, kept for older versions of the table
+_MAX_DEAD_PARTS = 10  # so many parts without a file of the newest version are kept, for older versions
 _GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
@@ -85,17 +83,17 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         ):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
-                written = transaction.write(_files_and_order(watched, plan, snapshot), options_of(plan.writing))
+                written = transaction.write(_in_files(watched, plan, snapshot), options_of(plan.writing))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
-            footers, known = footers_and_terms(snapshot, written.sizes, items)
+            footers, terms = footers_and_terms(snapshot, written.sizes, items)
             names = file_names(written.sizes)
-            stats, came_out = collect_files_and_rows(rows, items, schema_at(snapshot), names, known, plan.joins)
-            went_in = same_rows(checksums[0], came_out, snapshot.frame(old), rows)
+            stats, rows_written = collect_files_and_rows(rows, items, schema_at(snapshot), names, terms, plan.joins)
+            checksum = same_rows(checksums[0], rows_written, snapshot.frame(old), rows)
         files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
         index = BlockIndex(stats)
         entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
-        entry = replace(write_layout(table.side, entry, plan.layout), checksum=went_in)
+        entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum)
         listed = added = write_part(table.side, entry, index, files)
         done = operation("apply", None, added, **_workload_cost(plan.predicates, index))
         _list_part(table, plan.name, added, snapshot, done)
@@ -114,24 +112,21 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
             f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    with _after_commit(f"{log.path} is rewritten, but its history does not tell the version"):
+    with _after_commit(f"{log.path} is rewritten, but its history lacks the version"):
         update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
 
 
 def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, object]) -> None:
-    """List one more part in the state; of parts without any file that exists, only the newest are kept."""
+    """List one more part in the state, and drop the oldest parts whose files are not in the snapshot."""
 
     def with_part(state: TableState, _: int) -> TableState:
-        dead = [part.id for part in parts_of(table.side, state.parts) if not _is_there(part, snapshot)]
-        kept = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
-        changed = replace(state, name=state.name or name, parts=kept).with_part(entry, done)
+        present, parts = snapshot.files.place, parts_of(table.side, state.parts)
+        dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
+        entries = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
+        changed = replace(state, name=state.name or name, parts=entries).with_part(entry, done)
         return with_joined_appends(table.side, changed)
 
     update_state(table.side, "delta", with_part)
-
-
-def _is_there(part: Part, snapshot: Snapshot) -> bool:
-    return any(name in snapshot.files.place for name in part.known.names)
 
 
 def fields_of(snapshot: Snapshot) -> Fields:
@@ -139,7 +134,7 @@ def fields_of(snapshot: Snapshot) -> Fields:
 
 
 def _prepared_snapshot(table: DeltaFiles, plan: Plan) -> Snapshot:
-    """Return the snapshot to rewrite, after Delta was set to keep statistics of the queried columns."""
+    """Set Delta to keep statistics of the queried columns, and return the snapshot to rewrite."""
     options_of(plan.writing)
     snapshot = table.snapshot()
     snapshot.refuse()
@@ -149,8 +144,10 @@ def _prepared_snapshot(table: DeltaFiles, plan: Plan) -> Snapshot:
 
 
 def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None:
-    """Delete what a rewrite wrote that was not committed. The files of its part stay for a day: readers may hold the
-    state that names it. A failure to delete is not reported: the error that ended the rewrite is."""
+    """Delete the files of a rewrite that was not committed, and remove its part from the state.
+
+    The part's own files stay for a day, because readers may use a state that names them. Errors here are not reported;
+    the caller reports the error that ended the rewrite."""
     with suppress(HedgerowError, *spark_errors()):
         transaction.give_up()
     if listed is not None:
@@ -160,7 +157,7 @@ def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None
 
 @contextmanager
 def _after_commit(done: str) -> Iterator[None]:
-    """Warn about a failure after the commit: an error would say that nothing was done."""
+    """Turn a failure of the body into a warning, because an error would mean that nothing was changed."""
     failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     try:
         yield
@@ -189,26 +186,20 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
     return list(dict.fromkeys(where))
 
 
-def _files_and_order(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
-    least = plan.origin.get("block_rows") or _mean_rows(snapshot)
-    rows = placed(frame, plan.layout, schema_at(snapshot), snapshot.partition_columns, int(least), plan.joins)
-    return _sorted_rows(rows, snapshot.partition_columns, plan.layout, plan.writing)
-
-
-def _mean_rows(snapshot: Snapshot) -> int:
-    return max(1, int(np.maximum(snapshot.files.rows, 0).sum()) // max(1, len(snapshot.files.names)))
-
-
-def _sorted_rows(frame: DataFrame, partitions: Sequence[str], layout: Layout, how: Writing) -> DataFrame:
-    """Sorts the rows of each file, by partition first: Delta's writer sorts by partition and loses another order."""
-    order = order_inside(layout, how.sort_by, how.by_key)
-    return frame.sortWithinPartitions(*map(quote_name, partitions), *order) if order else frame
+def _in_files(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
+    """Send each row to the task that writes its file, and sort the rows of each file."""
+    partitions, rows = snapshot.partition_columns, np.maximum(snapshot.files.rows, 0)
+    block_rows = plan.origin.get("block_rows") or max(1, int(rows.sum()) // max(1, len(rows)))
+    placed_rows = placed(frame, plan.layout, schema_at(snapshot), partitions, int(block_rows), plan.joins)
+    order = order_inside(plan.layout, plan.writing.sort_by, plan.writing.by_key)
+    # Partitions come first in the order, because Delta's writer would sort by them again, and lose the order.
+    return placed_rows.sortWithinPartitions(*map(quote_name, partitions), *order) if order else placed_rows
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
-    """The items to index for each file: those of the plan, and the partition columns.
+    """Return the items that the index describes: the plan's items and the partition columns.
 
-    A timestamp in a partition's name changes its meaning with the time zone, so such columns are not indexed.
+    A timestamp in a partition's name changes its meaning with the time zone, so such columns are left out.
     """
     partitions = [Column((name,)) for name in snapshot.partition_columns]
     zoned = {name.lower() for name in snapshot.partition_columns if type_text(snapshot.fields[name]) == "timestamp"}
@@ -225,29 +216,33 @@ def _workload_cost(predicates: Sequence[Predicate], index: BlockIndex) -> dict[s
     return {"rows_read": round(rows, 4), "blocks_read": round(float(np.mean([o.mean() for o in opened])), 4)}
 
 
-def options_of(how: Writing) -> dict[str, str]:
-    """The options for Delta's writer; HedgerowError for an option that it does not take."""
-    given = {key.lower(): str(value) for key, value in how.options.items()}
-    unknown = sorted(set(given) - set(_WRITER_OPTIONS))
+def options_of(writing: Writing) -> dict[str, str]:
+    """Return the options for Delta's writer; HedgerowError for an option that it does not take."""
+    options = {key.lower(): str(value) for key, value in writing.options.items()}
+    unknown = sorted(set(options) - set(_WRITER_OPTIONS))
     if unknown:
         raise HedgerowError(f"Delta's writer takes {' and '.join(_WRITER_OPTIONS.values())}, not {unknown[0]}")
-    most = {"maxRecordsPerFile": str(how.max_block_rows)} if how.max_block_rows else {}
-    return {**{_WRITER_OPTIONS[key]: value for key, value in given.items()}, **most}
+    most = {"maxRecordsPerFile": str(writing.max_block_rows)} if writing.max_block_rows else {}
+    return {**{_WRITER_OPTIONS[key]: value for key, value in options.items()}, **most}
 
 
-# --- in the newest layout, and back ---
+# --- new files in the layout of a part, and rollback ---
 
 
 def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> None:
-    """Rewrite some files in the layout of a part; the index describes the new ones in the same terms."""
+    """Rewrite some files in the layout of a part; the index describes the same items of the new files."""
+    joins = joins_of(table.spark, part.entry.joined, table.snapshot().frame(list(files)))
+    rewrite(table.spark, table.path, replace(_plan_of(part, joins), name=name, where=files))
+
+
+def _plan_of(part: Part, joins: Joins) -> Plan:
+    """Return the plan by which the files of a part were written."""
     entry = part.entry
-    joins = joins_of(table.spark, entry.joined, table.snapshot().frame(list(files)))
-    plan = Plan(part.layout, name, (), entry.statistics, entry.origin, entry.writing, joins, files)
-    rewrite(table.spark, table.path, plan)
+    return Plan(part.layout, "", (), entry.statistics, entry.origin, entry.writing, joins)
 
 
 def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
-    """Write new rows through the layout of a part, in an append of Delta's own, and index the new files.
+    """Append new rows in the layout of a part, in a transaction of Delta's, and index the new files.
 
     Without rows, nothing is changed."""
     check_grammar(table.spark)
@@ -259,14 +254,14 @@ def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
 
 
 def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -> None:
-    """Describe the files that an append added in this version, as a part of their own."""
+    """Add a part for the files that an append added in this version."""
     after, before = table.snapshot(version), table.snapshot(version - 1)
     new = after.files.sizes_of([name for name in after.files.names if name not in before.files.place])
     if not new:
         return
     items = part.entry.statistics
-    footers, known = footers_and_terms(after, new, items)
-    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), known, joins)
+    footers, terms = footers_and_terms(after, new, items)
+    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), terms, joins)
     joined = to_store(joins, (*items, *part.layout.features))
     now = settings(table.spark)
     entry = replace(part.entry, id="", writes=(), fields=fields_of(after), settings=now, checksum=None, joined=joined)
@@ -278,60 +273,56 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
 def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joins] | None:
     """Write the rows; return the version of the table that has them, and the rows of other tables that they join.
 
-    Return None if there are no rows: Delta commits nothing then."""
-    log, snapshot, mark = table.log, table.snapshot(), f"hedgerow-{uuid4().hex}"
-    partitions, writing = snapshot.partition_columns, part.entry.writing
+    Return None if there are no rows, because Delta then commits nothing."""
+    log, snapshot = table.log, table.snapshot()
+    transaction = begin_rewrite(snapshot)
     try:
         rows, lacking = _with_lacking_columns(frame, snapshot)
         joins = joins_of(table.spark, part.entry.joined, rows)
-        with (
-            log.committing(),
-            _exact_writing(snapshot),
-            configured(log.spark, **settings_for(part.layout)),
-        ):
-            least = int(part.entry.origin.get("block_rows") or _mean_rows(snapshot))
-            rows = placed(rows, part.layout, schema_at(snapshot), partitions, least, joins)
-            rows = _sorted_rows(rows, partitions, part.layout, writing).drop(*lacking)
-            options = {**options_of(writing), "userMetadata": mark, "optimizeWrite": "false"}
-            rows.write.format("delta").mode("append").options(**options).save(log.path)
-    except spark_errors() as error:
-        raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
-    row = log.history().where(f"userMetadata = '{mark}'").select("version").first()
-    if row is None and frame.isEmpty():
-        return None
-    if row is None:
+        with _exact_writing(snapshot), configured(log.spark, **settings_for(part.layout)):
+            in_files = _in_files(rows, _plan_of(part, joins), snapshot).drop(*lacking)
+            written = transaction.write_new(in_files, {**options_of(part.entry.writing), "optimizeWrite": "false"})
+    except BaseException as error:
+        _undo(table, transaction, None)
+        if isinstance(error, spark_errors()):
+            raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
+        raise
+    try:
+        version = transaction.commit_new(written)
+    except Conflict:
+        _undo(table, transaction, None)
+        raise
+    except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
         raise HedgerowError(
-            f"the append to {log.path} is not in its history, where another process may have taken its place: "
-            "look whether the rows are there"
-        )
-    return int(row[0]), joins
+            f"Delta failed while it committed the append to {log.path}: {first_line(error)}; look whether the rows are "
+            "there"
+        ) from error
+    return None if version is None else (version, joins)
 
 
 def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
-    """Return the rows with the columns that they lack, for the layout to look at, and the names of these columns.
+    """Return the rows with the columns that they lack, because the layout needs them, and the names of these columns.
 
-    Delta gives such columns their values when it writes: generated ones by their expressions, which are used here too.
-    Other columns are NULL here, so an identity column or a default decides nothing about where a row goes."""
+    Delta computes the values of such columns when it writes. Generated columns have the same expressions here. Other
+    columns are NULL here, so the block of a row does not depend on an identity column or a default."""
     from pyspark.sql import functions as f
 
-    given = {name.lower() for name in frame.columns}
+    frame_columns = {name.lower() for name in frame.columns}
     columns = struct_of(fields_of(snapshot)).fields
-    lacking = {x.name: x.dataType for x in columns if x.name.lower() not in given}
+    lacking = {x.name: x.dataType for x in columns if x.name.lower() not in frame_columns}
     expressions = {name: snapshot.fields[name]["metadata"].get(_GENERATED) for name in lacking}
     nulls = {name: f.lit(None).cast(kind) for name, kind in lacking.items() if expressions[name] is None}
-    generated = {
-        name: f.expr(expressions[name]).cast(kind) for name, kind in lacking.items() if expressions[name] is not None
-    }
+    generated = {name: f.expr(text).cast(lacking[name]) for name, text in expressions.items() if text is not None}
     return frame.withColumns(nulls).withColumns(generated), list(lacking)
 
 
 def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
     """Put back the files that the last rewrite replaced; rows appended since then stay."""
     log = table.log
-    done = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
-    if not done:
+    rewrites = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
+    if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
-    last, snapshot = done[-1], log.snapshot()
+    last, snapshot = rewrites[-1], log.snapshot()
     part = next((p for p in parts if p.id == last["part"]), None)
     sizes = {} if part is None else part.known.sizes_by_name
     ours = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
@@ -352,11 +343,11 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
             f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    done_now = operation("rollback", version, to=last["version"] - 1)
+    rollback = operation("rollback", version, to=last["version"] - 1)
 
     def with_rollback(state: TableState, _: int) -> TableState:
-        kept = [{**o, "operation": "apply, taken back"} if o == last else o for o in state.operations]
-        return replace(state, operations=(*kept, done_now))
+        operations = [{**o, "operation": "apply, taken back"} if o == last else o for o in state.operations]
+        return replace(state, operations=(*operations, rollback))
 
-    with _after_commit(f"the last rewrite of {log.path} is taken back, but its history does not tell"):
+    with _after_commit(f"the last rewrite of {log.path} is taken back, but its history lacks the rollback"):
         update_state(table.side, "delta", with_rollback)

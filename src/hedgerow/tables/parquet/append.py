@@ -1,9 +1,9 @@
-"""Appends to a Parquet table: the files wait in a hidden folder until the state that lists them is written.
+"""Appends to a Parquet table: the files stay in a hidden folder until the state that lists them is written.
 
     _hedgerow/append-<id>/part-00000-....parquet  ->  part-00000-....parquet
 
-So an append is done or not done when its state is there or not. Files that a killed run left waiting are moved by
-whoever opens the table next.
+So an append is complete when its state is written. If a run is killed before it moved all files, the next process that
+opens the table moves them.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _DRAFT = re.compile(r"append-[0-9a-f]{8}")
 
 
 def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableState | None = None) -> None:
-    """Write the rows into a draft, list them in a new state, and then move the files into the table.
+    """Write the rows into a draft folder, list them in a new state, and then move the files into the table.
 
-    Without rows, nothing is changed. With `copy_of`, the table is a replica that then has to have exactly the rows of
-    that state."""
+    Without rows, nothing is changed. `copy_of`: the state of the table whose replica this is; afterwards the replica
+    must have exactly the rows of that state."""
     draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/append-{uuid4().hex[:8]}", folder.fields)
-    names, was = tuple[str, ...](), part.entry
+    names, old = tuple[str, ...](), part.entry
     try:
         frame = fitting_rows(folder.fields, frame)
-        with settings_as_written(folder.spark, was.settings):
+        with settings_as_written(folder.spark, old.settings):
             now = settings(folder.spark)
-            check_settings(f"nothing can be appended to {folder.path}", was.settings, now)
-            joins = joins_of(folder.spark, was.joined, frame)
-            went_in, index, files = write_files(draft, frame, part.layout, was.writing, was.statistics, joins)
-        names = files.names if went_in.rows else ()
+            check_settings(f"nothing can be appended to {folder.path}", old.settings, now)
+            joins = joins_of(folder.spark, old.joined, frame)
+            checksum, index, files = write_files(draft, frame, part.layout, old.writing, old.statistics, joins)
+        names = files.names if checksum.rows else ()
         if names:
-            joined = to_store(joins, (*was.statistics, *part.layout.features))
-            entry = replace(was, id="", writes=(), settings=now, checksum=went_in, joined=joined)
+            joined = to_store(joins, (*old.statistics, *part.layout.features))
+            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined)
             _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)
@@ -87,23 +87,22 @@ class Overtaken(Exception):
 def _move_in(folder: ParquetFolder, draft: ParquetFolder, names: Sequence[str]) -> None:
     """Move these files of the draft into the table, and delete the draft; another process may do the same."""
     root = Folder(folder.spark, folder.path)
-    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     place = draft.path.removeprefix(f"{folder.path}/")
     for name in names:
         try:
             root.move(f"{place}/{name}", name)
-        except failures as error:
+        except HedgerowError as error:
             if not root.exists(name):
                 raise HedgerowError(
                     f"rows were appended to {folder.path}, but the file {name} cannot be moved to the others: "
-                    f"open the table again, which finishes it ({first_line(error)})"
+                    f"open the table again, which finishes it ({error})"
                 ) from error
     root.delete(place)
 
 
 def _give_up(folder: ParquetFolder, draft: ParquetFolder, names: Collection[str]) -> None:
-    """Delete the draft of an append that failed, if it is certain that no state lists its files."""
-    with suppress(HedgerowError, *spark_errors()):
+    """Delete the draft of an append that failed, unless a state may list its files."""
+    with suppress(HedgerowError):
         now, _ = open_folder(folder.spark, folder.path)
         if not set(names) & _listed(now):
             Folder(folder.spark, draft.path).delete()
@@ -123,5 +122,5 @@ def _listed(folder: ParquetFolder) -> set[str]:
 
 
 def drafts(folder: ParquetFolder) -> list[str]:
-    """Return the folders of appends that are at work, or were killed."""
+    """Return the folders of appends that are running or were killed."""
     return sorted(f"{SIDE}/{n}" for n, size in folder.side.sizes().items() if size < 0 and _DRAFT.fullmatch(n))

@@ -1,17 +1,17 @@
 """Puts a folder that was written in full into the place of another one.
 
-    orders -> .orders.hedgerow-old        moved aside
-    .orders.hedgerow-partial -> orders    looked at where it is now; else the old one is moved back
-    .orders.hedgerow-old                  deleted last
+    orders -> .orders.hedgerow-old        the old folder is moved aside
+    .orders.hedgerow-partial -> orders    the new folder is checked in its place; if it is wrong, the old one returns
+    .orders.hedgerow-old                  the old folder is deleted last
 
-A run that is killed between the two moves leaves no `orders`: `bring_back` then moves the old one back.
+After a run that was killed between the two moves there is no `orders`: `bring_back` then moves the old folder back.
 """
 
 from __future__ import annotations
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.known_files import DECISIONS, LOG, REWRITE_COST, SIDE, KnownFiles
 from hedgerow.tables.parquet.folder import old_place
 from hedgerow.tables.parquet.target import Contents, look
 from hedgerow.tables.state import newest_state, state_name
@@ -23,7 +23,7 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
     """Replace the folder `name` by `new`.
 
     Args:
-        before: the contents of the folder `name` when writing began; HedgerowError if it has changed since.
+        before: the contents of the folder `name` when writing began; HedgerowError if they have changed since.
         written: the files of `new`.
     """
     old, shown = old_place(name), f"{around.root}/{name}".removeprefix("file://")
@@ -37,10 +37,12 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
         if was_there and look(_in(around, old)) != before:
             raise HedgerowError(_CHANGED.format(shown))
         around.move(new, name)
-        if around.exists(f"{name}/{new}"):  # moved into a folder that another process made of this name meanwhile
+        if around.exists(f"{name}/{new}"):  # another process made a folder `name` meanwhile, and `new` is now in it
             around.delete(f"{name}/{new}")
             raise HedgerowError(_CHANGED.format(shown))
         if not _is_in_place(around, name, written):
+            if not _is_whole(around, name):
+                around.delete(name)  # the beginnings of another run, which had deleted the files of this one
             raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
@@ -50,39 +52,45 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
 
 
 def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
-    """True if all written files are there, and the state that lists them."""
+    """True if all written files exist, and the state that lists them."""
     now = around.sizes(name)
     return written.visible_sizes.items() <= now.items() and around.exists(f"{name}/{SIDE}/{state_name(1)}")
+
+
+def _is_whole(around: Folder, name: str) -> bool:
+    """True if a table lies there whose write has ended."""
+    return newest_state(_in(around, f"{name}/{SIDE}")) > 0
 
 
 def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
     """Delete the folder `name` if this run wrote it, and move the old folder back."""
     if around.exists(name):
         if not set(around.sizes(name)) <= {*written.visible_sizes, SIDE, "_SUCCESS"}:
-            return  # another process wrote it: the old folder stays where it is
+            return  # another process wrote it, so the old folder stays aside
         around.delete(name)
     if old is not None and around.exists(old):
         around.move(old, name)
 
 
 def _finish_last(around: Folder, old: str, name: str) -> None:
-    """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is no table."""
+    """Finish the exchange of a run that was killed when its table was in place; HedgerowError if there is no table."""
     if not around.exists(old):
         return
-    if not newest_state(_in(around, f"{name}/{SIDE}")):
+    if not _is_whole(around, name):
         shown = f"{around.root}/{old}".removeprefix("file://")
-        raise HedgerowError(f"{shown} holds what another run moved aside: move it elsewhere or delete it, then go on")
+        raise HedgerowError(f"{shown} has files that another run moved aside: move or delete it, and apply again")
     _drop(around, old, name)
 
 
 def _drop(around: Folder, old: str, name: str) -> None:
-    """Move the log of queries from the replaced folder into the new one, and delete the rest."""
-    if around.exists(f"{old}/{LOG}"):
-        if around.exists(f"{name}/{LOG}"):
-            for entry in around.sizes(f"{old}/{LOG}"):
-                around.move(f"{old}/{LOG}/{entry}", f"{name}/{LOG}/{entry}")
-        else:
-            around.move(f"{old}/{LOG}", f"{name}/{LOG}")
+    """Move the log, the decisions and the measured cost from the replaced folder to the new one; delete the rest."""
+    for kept in (LOG, DECISIONS, REWRITE_COST):
+        if not around.exists(f"{name}/{kept}"):
+            if around.exists(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}", f"{name}/{kept}")
+        elif kept != REWRITE_COST:  # another process has begun a folder there, or a killed run has moved a part of it
+            for entry in around.sizes(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}/{entry}", f"{name}/{kept}/{entry}")
     around.delete(old)
 
 

@@ -2,10 +2,10 @@
 
     orders/  part-00000-....parquet ...          any engine reads these
              _hedgerow/state-2.json  ...         see `tables/state`
-                       copies/...                rows that other blocks have as well
+                       copies/...                copies of rows of other blocks
                        replicas/...              full copies in other layouts
 
-Files that the state does not name were written by others and are always read.
+Files that the state does not name were written by others; every query reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.column_identity import column_identities
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParquetFolder:
-    """A folder of Parquet files with certain columns. `parts`: those whose hidden files belong to the table."""
+    """A folder of Parquet files with certain columns. `parts`: the table's parts, which list its hidden files."""
 
     spark: SparkSession
     path: str
@@ -75,7 +74,7 @@ class ParquetFolder:
         return self._read(names, StructType([*struct_of(self.fields).fields, StructField(COPY, LongType())]))
 
     def _read(self, names: Sequence[str], schema: Any) -> DataFrame:
-        # Above a threshold Spark would list the paths in a job, but each path is a file: there is nothing to list.
+        # Above a threshold Spark would start a job to list the paths, but each path is a file.
         reader_settings = {
             "sources__parallelPartitionDiscovery__threshold": len(names) + 32,
             "sources__useV1SourceList": V1_SOURCES,
@@ -84,7 +83,7 @@ class ParquetFolder:
             return self.spark.read.schema(schema).parquet(*(escape_glob(f"{self.path}/{n}") for n in names))
 
     def data_files(self) -> dict[str, int]:
-        """Return the sizes of the files that Spark reads as the table's; there are no partitions, so no folders."""
+        """Return the sizes of the table's files that Spark reads; a managed table has no partitions."""
         return _data_files(self.spark, self.path)
 
     def hidden_files(self) -> dict[str, int]:
@@ -94,19 +93,18 @@ class ParquetFolder:
 
 @dataclass(frozen=True)
 class ParquetSnapshot:
-    """The files of a Parquet table, as they were when they were first asked for."""
+    """The files of a Parquet table, as they were when `files` was first read."""
 
     folder: ParquetFolder
     version: None = None
-    partition_columns: tuple[str, ...] = ()
 
     @cached_property
     def files(self) -> PresentFiles:
-        """All data files, indexed or not; of the hidden files, the indexed ones only."""
+        """All data files, indexed or not, and the hidden files that are indexed."""
         sizes = dict(sorted(self.folder.data_files().items()))
-        known = [part.known for part in self.folder.parts]
-        if not is_remote(self.folder.spark) and not all(files.visible.all() for files in known):
-            names = {name for files in known for name in files.names}
+        indexed = [part.known for part in self.folder.parts]
+        if not is_remote(self.folder.spark) and not all(files.visible.all() for files in indexed):
+            names = {name for files in indexed for name in files.names}
             sizes |= {n: size for n, size in sorted(self.folder.hidden_files().items()) if n in names}
         return PresentFiles.of_sizes(sizes)
 
@@ -134,27 +132,21 @@ def side_of(spark: SparkSession, path: str) -> Folder:
     return Folder(spark, f"{path}/{SIDE}")
 
 
-def open_folder(spark: SparkSession, path: str, number: int = 0) -> tuple[ParquetFolder, TableState]:
-    """Open a table in its newest state, or in that of the given number."""
+def open_folder(spark: SparkSession, path: str) -> tuple[ParquetFolder, TableState]:
+    """Open a table in its newest state."""
     side = side_of(spark, path)
-    number = number or newest_state(side)
+    number = newest_state(side)
     if not number:
         raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
     state = read_state(side, number)
     if state.kind != "parquet" or not state.parts:
-        raise HedgerowError(f"{path} is no Parquet table that Hedgerow wrote")
+        raise HedgerowError(f"{path} is not a Parquet table that Hedgerow wrote")
     return folder_of(spark, path, state), state
 
 
 def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolder:
     """Return the folder of a table in this state."""
     return ParquetFolder(spark, path, state.parts[-1].fields, parts_of(side_of(spark, path), state.parts))
-
-
-def copy_code(layout: Any, block: int, cell: int) -> int:
-    """Return the number that copies of a cell carry in a block."""
-    assert isinstance(layout, OverlapLayout)
-    return layout.code(block, cell)
 
 
 def partial_place(path: str) -> tuple[str, str]:
@@ -169,7 +161,7 @@ def old_place(last: str) -> str:
 
 
 def bring_back(spark: SparkSession, path: str) -> bool:
-    """Give a table its name again if a run was killed while it replaced it; return whether that was so."""
+    """Give a table its name again if a run was killed that replaced it; return whether that was the case."""
     parent, _, last = Folder(spark, path).resolved().rpartition("/")
     around, old = Folder(spark, parent), old_place(last)
     if not last or around.exists(last) or not around.exists(old):
@@ -179,7 +171,7 @@ def bring_back(spark: SparkSession, path: str) -> bool:
 
 
 def is_half_done(spark: SparkSession, path: str) -> bool:
-    """True if a write began here and never ended: the layout is written first, and the state last."""
+    """True if a write began here and did not end: the layout is written first, and the state last."""
     names = side_of(spark, path).sizes()
     return any(n.startswith("layout-") for n in names) and not any(n.startswith("state-") for n in names)
 

@@ -1,12 +1,12 @@
-"""Keeps full copies of a table in other layouts: finds the current ones, picks one for a query, brings them up to date.
+"""Keeps full copies of a table in other layouts: lists the current copies, and brings copies up to date.
 
     orders/  part-00000-....parquet ...
              _hedgerow/replicas/second/  part-00000-....parquet ...
                                          _hedgerow/state-1.json     "copy_of": the ids of the table's writes
 
-A replica is a managed table of its own that plain readers do not see. It is current, and so may be read instead of the
-table, while it is a copy of all parts that the table's newest state lists and their files are unchanged. A crash
-between an append to the table and the same append to the replica leaves the replica stale, hence unread.
+A replica is a managed table of its own that plain readers do not see. It is current if it has the rows of all writes
+that the table's newest state lists, and the files of these writes are unchanged. Only a current replica is read instead
+of the table. After a crash between an append to the table and the same append to the replica, the replica is stale.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def replicas_of(spark: SparkSession, path: str) -> dict[str, StoredTable]:
             try:
                 replicas[name] = StoredTable(*open_folder(spark, replica_path(path, name)))
             except HedgerowError:
-                continue  # damaged, or of another version of Hedgerow: queries work without it
+                continue  # it is damaged, or of another version of Hedgerow; queries work without it
     return replicas
 
 
 def current_replicas(table: StoredTable, present: PresentFiles) -> dict[str, StoredTable]:
     """Return the replicas that have exactly the rows of the table; `present`: its files now."""
-    found = replicas_of(table.spark, table.path)
-    return {name: replica for name, replica in found.items() if is_current(table, replica, present)}
+    replicas = replicas_of(table.spark, table.path)
+    return {name: replica for name, replica in replicas.items() if is_current(table, replica, present)}
 
 
 def is_current(table: StoredTable, replica: StoredTable, present: PresentFiles) -> bool:
@@ -77,18 +77,17 @@ def catch_up(folder: ParquetFolder, state: TableState) -> list[str]:
     """Append the table's new rows to each replica; return a sentence for each replica where that failed."""
     finish_appends(folder)
     table, failed = StoredTable(folder, state), []
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     for name in replicas_of(folder.spark, folder.path):
         try:
             _catch_up(table, name)
-        except spark_errors() as error:
+        except failures as error:
             failed.append(f"{name} is not read until it is up to date: {first_line(error)}")
-        except HedgerowError as error:
-            failed.append(f"{name} is not read until it is up to date: {error}")
     return failed
 
 
 def _catch_up(table: StoredTable, name: str) -> None:
-    """If two processes do it at once, the number of the state lets one of them win, and the other starts again."""
+    """Append the table's new rows to a replica; start again if another process does the same at the same time."""
     for _ in range(_MAX_TRIES):
         folder, state = open_folder(table.spark, replica_path(table.path, name))
         finish_appends(folder)
@@ -100,11 +99,11 @@ def _catch_up(table: StoredTable, name: str) -> None:
         except Overtaken:
             continue
         return
-    raise HedgerowError("others write to it all the time")
+    raise HedgerowError("other processes write to it all the time")
 
 
 def _missing(table: StoredTable, replica: TableState) -> list[str]:
-    """Return the files of the table that were added after the replica was written; they hold the appended rows."""
+    """Return the files of the table whose rows the replica does not have."""
     copied = set(replica.copy_of or ())
     if not copied <= set(table.state.writes) or not _is_whole(table, table.format.snapshot().files):
         raise HedgerowError("the table's files were changed by others: apply it again")
@@ -116,7 +115,7 @@ def _missing(table: StoredTable, replica: TableState) -> list[str]:
 
 
 def describe_replicas(table: StoredTable, present: PresentFiles) -> list[dict[str, Any]]:
-    """Return the replicas' part of `describe`."""
+    """Return the facts of the replicas for `describe`."""
     return [
         {"name": name, **_facts(replica), "up_to_date": is_current(table, replica, present)}
         for name, replica in replicas_of(table.spark, table.path).items()

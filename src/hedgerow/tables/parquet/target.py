@@ -1,11 +1,12 @@
 """Checks that a table may be written to a place, and lists the contents that it would replace.
 
-Only a table that lies at exactly that place is replaced:
+Only a table at exactly that place is replaced:
 
     a table of Hedgerow's     part-....parquet   _hedgerow/ with the names that Hedgerow writes
     a plain Parquet table     *.parquet of the same columns, also in folders `column=value`; _SUCCESS, _metadata
 
-All else is in the way, and named: other folders and files, links, a Delta table, tables around the place, a source.
+An error names anything else that is in the way: other folders and files, links, a Delta table, tables around the place,
+or a source of the rows.
 """
 
 from __future__ import annotations
@@ -41,12 +42,19 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a folder as a table: data files with sizes, newest state, and paths that are no part of it."""
+    """The contents of a folder as a table.
+
+    Args:
+        files: the sizes of the data files.
+        state: the number of the newest state, 0 if there is none.
+        in_the_way: the paths that do not belong to a table.
+        is_half_done: True if a write in an object store did not end.
+    """
 
     files: Mapping[str, int]
     state: int
     in_the_way: tuple[str, ...]
-    is_half_done: bool  # a write in an object store that never ended
+    is_half_done: bool
     is_empty: bool
 
 
@@ -59,12 +67,17 @@ def look(folder: Folder) -> Contents:
     return Contents(files, state, others, half_done, not (folder.sizes() or folder.links()))
 
 
-def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict[str, int]) -> Iterator[str]:
-    """Yield the paths below `at` that are no part of a table, and add its data files to `files`."""
+def _entries(folder: Folder, at: str) -> Iterator[tuple[str, str, int | None]]:
+    """Yield the name, the path and the size of each entry in a folder: -1 for a folder, None for a link."""
     sizes, links = folder.sizes(at), folder.links(at)
     for name in {*sizes, *links}:
-        path, size = f"{at}/{name}".lstrip("/"), sizes.get(name, 0)
-        if name in links:
+        yield name, f"{at}/{name}".lstrip("/"), None if name in links else sizes[name]
+
+
+def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict[str, int]) -> Iterator[str]:
+    """Yield the paths below `at` that do not belong to a table, and add its data files to `files`."""
+    for name, path, size in _entries(folder, at):
+        if size is None:
             yield f"the link {path}"
         elif size >= 0 and _DATA.fullmatch(name):
             files[path] = size
@@ -77,38 +90,26 @@ def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict
 
 
 def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
-    """Yield the paths in `_hedgerow` that have no name of Hedgerow's."""
-    sizes, links = folder.sizes(side), folder.links(side)
-    for name in {*sizes, *links}:
-        path, is_folder = f"{side}/{name}", sizes.get(name, 0) < 0
-        if name in links:
+    """Yield the paths in `_hedgerow` that Hedgerow does not write."""
+    for name, path, size in _entries(folder, side):
+        if size is None:
             yield f"the link {path}"
-        elif is_folder and name == "replicas":
-            yield from _others_in_replicas(folder, path)
-        elif is_folder and name in _IN_SIDE_FOLDERS:
-            yield from _others_of(folder, path, _IN_SIDE_FOLDERS[name])
-        elif not (_WORK if is_folder else _SIDE_FILE).fullmatch(name) and not _OF_SPARK.fullmatch(name):
+        elif size < 0 and (name == "replicas" or name in _IN_SIDE_FOLDERS):
+            yield from _others_in_side_folder(folder, path, _IN_SIDE_FOLDERS.get(name))
+        elif not (_SIDE_FILE if size >= 0 else _WORK).fullmatch(name) and not _OF_SPARK.fullmatch(name):
             yield path
 
 
-def _others_in_replicas(folder: Folder, at: str) -> Iterator[str]:
-    links = folder.links(at)
-    yield from (f"the link {at}/{link}" for link in links)
-    for name, size in folder.sizes(at).items():
-        if size >= 0:
-            yield f"{at}/{name}"
-        elif name not in links:
-            contents = look(Folder(folder.spark, f"{folder.root}/{at}/{name}"))
-            yield from (f"{at}/{name}/{other}" for other in contents.in_the_way)
-
-
-def _others_of(folder: Folder, at: str, own: re.Pattern[str]) -> Iterator[str]:
-    sizes, links = folder.sizes(at), folder.links(at)
-    for name in {*sizes, *links}:
-        if name in links:
-            yield f"the link {at}/{name}"
-        elif sizes[name] < 0 or not (own.fullmatch(name) or _OF_SPARK.fullmatch(name)):
-            yield f"{at}/{name}"
+def _others_in_side_folder(folder: Folder, at: str, own: re.Pattern[str] | None) -> Iterator[str]:
+    """Yield the paths in a folder of `_hedgerow` that are not files with names as `own`; None: not replicas."""
+    for name, path, size in _entries(folder, at):
+        if size is None:
+            yield f"the link {path}"
+        elif own is None and size < 0:
+            contents = look(Folder(folder.spark, f"{folder.root}/{path}"))
+            yield from (f"{path}/{in_the_way}" for in_the_way in contents.in_the_way)
+        elif own is None or size < 0 or not (own.fullmatch(name) or _OF_SPARK.fullmatch(name)):
+            yield path
 
 
 def check_target(
@@ -119,20 +120,20 @@ def check_target(
     others: Mapping[str, Sequence[str]],
     is_replica: bool = False,
 ) -> tuple[str, Contents]:
-    """Return the resolved place to write a table to, with its contents; HedgerowError if none may be written there.
+    """Return the resolved place for a table, with its present contents; HedgerowError if no table may be written there.
 
     Args:
         source: the folders and files that the rows are read from. The table at `to` may be the source itself.
-        others: those of other tables that are read, by their names.
+        others: the folders and files of other tables that are read, by the tables' names.
     """
     place = Folder(spark, to).resolved()
     target = Folder(spark, place)
-    wrong = target.occupied_by()
-    if wrong is not None:
-        raise HedgerowError(f"{to} is {wrong}, where no table is written: name a folder of its own")
+    obstacle = target.occupied_by()
+    if obstacle is not None:
+        raise HedgerowError(f"{to} is {obstacle}, where no table is written: name a folder of its own")
     if not is_replica:
         _check_around(spark, to, place)
-    if not is_replica or target.is_store:  # on a disk, a replica may be read while another is written beside it
+    if not is_replica or target.is_store:  # on a disk, a replica may be the source of its own replacement
         _check_sources(spark, to, place, source, others, is_replica)
     bring_back(spark, place)
     contents = look(target)
@@ -147,14 +148,16 @@ def check_target(
         raise HedgerowError(
             f"{to} lies in an object store, which cannot replace a folder in one step: name a new place"
         )
-    others_there = contents.in_the_way or _not_of_one_table(target, contents)
-    if others_there:
-        raise HedgerowError(f"{to} is not replaced, for it holds more than one table's files: {_named(others_there)}")
+    in_the_way = contents.in_the_way or _not_of_one_table(target, contents)
+    if in_the_way:
+        more = f" and {len(in_the_way) - _SHOWN} more" if len(in_the_way) > _SHOWN else ""
+        shown = ", ".join(in_the_way[:_SHOWN]) + more
+        raise HedgerowError(f"{to} is not replaced, for it holds more than one table's files: {shown}")
     return place, contents
 
 
 def _check_around(spark: SparkSession, to: str, place: str) -> None:
-    """Raise HedgerowError if the place lies inside of a table."""
+    """Raise HedgerowError if the place is inside of a table."""
     parts = place.split("/")
     if len(parts) > 1 and parts[-2] == SIDE and re.fullmatch(TRIAL, parts[-1]):
         return  # a rewrite that is only timed
@@ -196,8 +199,3 @@ def _not_of_one_table(target: Folder, contents: Contents) -> list[str]:
     broken = [f"{n} (not Parquet)" for n, footer in zip(names, footers, strict=True) if footer.rows == UNREADABLE]
     full = [(name, set(footer.columns)) for name, footer in zip(names, footers, strict=True) if footer.rows > 0]
     return broken + [f"{name} (other columns than {full[0][0]})" for name, columns in full if columns != full[0][1]]
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

@@ -12,8 +12,7 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import Feature
-from hedgerow.core.predicates.sql_text import feature_text, quote_name
-from hedgerow.core.pruning.words import searched_for_words
+from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
 from hedgerow.spark.compute.joins import Joins
@@ -21,14 +20,13 @@ from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import footers_of, known_terms
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
+from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.new_rows import check_names
 from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done, partial_place
 from hedgerow.tables.parquet.target import check_target
@@ -41,20 +39,20 @@ if TYPE_CHECKING:
 
 
 def write_files(
-    folder: ParquetFolder, frame: DataFrame, layout: Layout, how: Writing, items: Sequence[Feature], joins: Joins
+    folder: ParquetFolder, frame: DataFrame, layout: Layout, writing: Writing, items: Sequence[Feature], joins: Joins
 ) -> tuple[Checksum, BlockIndex, KnownFiles]:
     """Write rows into an empty table folder and collect the statistics of the items for the new files."""
     schema = schema_of_fields(folder.fields)
     if isinstance(layout, OverlapLayout):
         check_can_overlap(layout, schema)
     with step(folder.spark, "writing"):
-        went_in = write_blocks(frame, layout, schema, folder.path, how, joins)
+        rows_read = write_blocks(frame, layout, schema, folder.path, writing, joins)
         if isinstance(layout, OverlapLayout) and layout.pairs:
             own = folder.frame(list(folder.data_files()))
-            write_copies(own, layout, schema, f"{folder.path}/{COPIES}", how.sort_by, how.options)
+            write_copies(own, layout, schema, f"{folder.path}/{COPIES}", writing.sort_by, writing.options)
     with step(folder.spark, "collecting statistics and comparing all rows"):
-        index, files, came_out = _inspected(folder, layout, items, joins)
-    return same_rows(went_in, came_out, frame, folder.frame(list(folder.data_files()))), index, files
+        index, files, rows_written = _inspected(folder, layout, items, joins)
+    return same_rows(rows_read, rows_written, frame, folder.frame(list(folder.data_files()))), index, files
 
 
 def _inspected(
@@ -64,27 +62,24 @@ def _inspected(
     own, hidden, schema = folder.data_files(), folder.hidden_files(), schema_of_fields(folder.fields)
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = folder.frame(list(own))
-    wanted = set(map(feature_text, items))
-    footers = footers_of(Folder(folder.spark, folder.path), sizes, wanted, searched_for_words(items))
+    footers, terms = footers_and_terms(folder.snapshot(), sizes, items)
     if isinstance(layout, OverlapLayout):
         copies = folder.with_copies(list(hidden)) if hidden else None
-        index = collect_parts(frame, copies, layout, items, schema, list(sizes))
-        came_out = checksum(frame)
+        index, rows = collect_parts(frame, copies, layout, items, schema, list(sizes)), checksum(frame)
     else:
-        known = known_terms(footers, schema, wanted)
-        stats, came_out = collect_files_and_rows(frame, items, schema, list(sizes), known, joins)
+        stats, rows = collect_files_and_rows(frame, items, schema, list(sizes), terms, joins)
         index = BlockIndex(stats)
     blocks = list(map(block_of_file, sizes))
-    return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), came_out
+    return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), rows
 
 
 def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of: TableState | None = None) -> None:
     """Write the table beside its place and move it there when it is complete.
 
-    In an object store, where a move copies file by file, it is written in its place; its state completes it.
-    With `copy_of`, it becomes a replica of that table and has to have the same rows."""
+    In an object store, where a move copies file by file, it is written in its place, its state last.
+    `copy_of`: the state of the table whose replica this is; both must have the same rows."""
     spark = opened.frame.sparkSession
-    others = {name: other.roots for name, other in plan.joins.others.items()}
+    others = {name: source.roots for name, source in plan.joins.others.items()}
     target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
     around, partial = partial_place(target)
     place = target if Folder(spark, target).is_store else f"{around}/{partial}"
@@ -98,7 +93,7 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     finally:
         if place != target or is_half_done(spark, target):
             Folder(spark, place).delete()
-    spark.catalog.refreshByPath(to)  # as a write of Spark's own does: else a cached frame keeps the old rows
+    spark.catalog.refreshByPath(to)  # as Spark's own writes do; else a cached frame keeps the old rows
 
 
 def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> KnownFiles:
@@ -110,35 +105,35 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
         frame = fitting_rows(fields, frame)
     folder = ParquetFolder(spark, place, fields)
     entry = write_layout(folder.side, plan.entry(fields, settings(spark), plan.items), plan.layout)
-    went_in, index, files = write_files(folder, frame, plan.layout, plan.writing, plan.items, plan.joins)
+    rows, index, files = write_files(folder, frame, plan.layout, plan.writing, plan.items, plan.joins)
     if copy_of is not None:
-        check_same_rows(copy_of, went_in)
-    entry = write_part(folder.side, replace(entry, checksum=went_in), index, files)
-    done = operation("apply", 1, entry, rows=went_in.rows)
+        check_same_rows(copy_of, rows)
+    entry = write_part(folder.side, replace(entry, checksum=rows), index, files)
+    done = operation("apply", 1, entry, rows=rows.rows)
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)
     return files
 
 
-def check_same_rows(table: TableState, found: Checksum) -> None:
-    """HedgerowError unless a replica has the table's rows."""
-    if found != total(table.parts):
-        raise HedgerowError(f"these are not the rows of the table: {found}, but the table has {total(table.parts)}")
+def check_same_rows(table: TableState, rows: Checksum) -> None:
+    """Raise HedgerowError unless the rows of a replica are the table's rows."""
+    if rows != total(table.parts):
+        raise HedgerowError(f"these are not the rows of the table: {rows}, but the table has {total(table.parts)}")
 
 
 def fitting_rows(fields: Fields, frame: DataFrame) -> DataFrame:
     """Return the new rows with the table's columns in its order; HedgerowError if columns or types differ."""
     check_names(frame.columns)
-    given = {f.name.lower(): f for f in frame.schema.fields}
+    new_fields = {f.name.lower(): f for f in frame.schema.fields}
     wanted = struct_of(fields)
     for field in wanted.fields:
-        new_field = given.pop(field.name.lower(), None)
+        new_field = new_fields.pop(field.name.lower(), None)
         kind = field.dataType.simpleString()
         if new_field is None:
             raise HedgerowError(f"the new rows have no column {field.name}")
         new_kind = new_field.dataType.simpleString()
         if new_kind != kind:
             raise HedgerowError(f"the new rows have {field.name} as {new_kind}, the table as {kind}: cast it first")
-    if given:
-        raise HedgerowError(f"the table has no column {', '.join(f.name for f in given.values())}")
+    if new_fields:
+        raise HedgerowError(f"the table has no column {', '.join(f.name for f in new_fields.values())}")
     return frame.select(*(quote_name(name) for name in wanted.names))

@@ -1,0 +1,274 @@
+"""Answer aggregates from statistics where a file matches as a whole; the other files are scanned, and all is added up.
+
+SELECT count(*), max(x) WHERE x > 6:
+
+    file 0   5, 6            no row can match      skipped, adds nothing
+    file 1   7, 9            matches as a whole    skipped, adds (2, 9)
+    file 2   7, 8, deleted   matches as a whole    opened: the row with the greatest value may be deleted
+    file 3   5, 8            may match             opened
+
+Only what is exact is added:
+
+    count(*)    rows that are not deleted
+    count(x)    these without the NULLs; with deletes only if no record is NULL, or all are
+    min, max    a bound that some row has (an odd code), where no row is deleted; not of texts whose values are not
+                listed, since a footer may have cut them; not zero, which may be -0.0; not beside NaN
+    GROUP BY x  a file with one value of x, NULL included
+
+Where all records have one value, deletes do not matter to `min`, `max` and the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.errors import assert_never
+from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.nodes import TRUE, Predicate
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats, reduce_runs
+from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET
+from hedgerow.core.pruning.evaluator import possible_outcomes
+from hedgerow.core.pruning.value_codes import ArrowValues, code_of
+
+MAX_GROUPS = 10_000  # more groups than this would make the plan slower to build than the files to read
+_MAX_TABLE = 1 << 22  # entries of a table with one entry for each number that may occur
+_NULL = -1  # beside the codes of values
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`count(of) FILTER (WHERE where)`; `of` is None for `count(*)`."""
+
+    of: TypedTerm | None = None
+    where: Predicate = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """`max(of)`, if `greatest`, or `min(of)`, with the same filter."""
+
+    of: TypedTerm
+    greatest: bool
+    where: Predicate = TRUE
+
+
+Aggregate: TypeAlias = Count | Extreme
+Group: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Aggregates that statistics answer, and the files that are still to be scanned.
+
+    Args:
+        opened: the files to scan.
+        rows: for each group (its values of the GROUP BY terms, NULL is None) the values of the aggregates over the
+            skipped files. Without GROUP BY there is one group, the empty tuple.
+    """
+
+    opened: Bools
+    rows: Mapping[Group, tuple[Value, ...]] = field(default_factory=dict)
+
+
+def aggregate(
+    stats: Stats, matched: MatchedFiles, groups: Sequence[TypedTerm], aggregates: Sequence[Aggregate]
+) -> Partials:
+    """Return the aggregates of the files that statistics can answer for.
+
+    >>> import pyarrow as pa
+    >>> from hedgerow.core.index.block_index import BlockIndex
+    >>> from hedgerow.core.index.whole_matches import match_files
+    >>> from hedgerow.core.predicates.nodes import Compare, col, lit
+    >>> from hedgerow.core.predicates.types import Type
+    >>> from hedgerow.core.pruning.block_stats import collect
+    >>> stats = collect({col("x"): pa.array([5, 6, 7, 9, 5, 8])}, entry=[0, 0, 1, 1, 2, 2], entries=3)
+    >>> matched = match_files(BlockIndex(stats), Compare(col("x"), ">", lit(6)), stats.rows)
+    >>> aggregate(stats, matched, (), (Count(), Extreme(TypedTerm(col("x"), Type("int")), greatest=True)))
+    Partials(opened=array([False, False,  True]), rows={(): (2, 9)})
+    """
+    answered = matched.whole.copy()
+    by = [_only_value(stats, matched, term) for term in groups]
+    parts = [_part(stats, matched, a) for a in aggregates]
+    for part in (*by, *parts):
+        answered &= part.is_exact
+    at = np.flatnonzero(answered)
+    group_of, members = _numbered([part.values[at] for part in by], len(at))
+    if len(members) > MAX_GROUPS:
+        return Partials(matched.opened)
+    count = len(members)
+    columns = [_added(a, part, at, group_of, count) for a, part in zip(aggregates, parts, strict=True)]
+    keys = [part.decoded(part.values[at[members]]) for part in by]
+    of_group: list[Group] = list(zip(*keys, strict=True)) if by else [()]
+    values: list[Group] = list(zip(*columns, strict=True)) if columns else [()] * count
+    return Partials(matched.opened & ~answered, dict(zip(of_group, values, strict=True)))
+
+
+def add_up(aggregates: Sequence[Aggregate], parts: Iterable[Mapping[Group, tuple[Value, ...]]]) -> dict[Group, Group]:
+    """Return the aggregates of all parts together.
+
+    >>> add_up((Count(),), [{("a",): (2,)}, {("a",): (3,), ("b",): (1,)}])
+    {('a',): (5,), ('b',): (1,)}
+    """
+    total: dict[Group, Group] = {}
+    for part in parts:
+        for group, values in part.items():
+            so_far = total.get(group, values)
+            is_new = group not in total
+            pairs = zip(aggregates, so_far, values, strict=True)
+            total[group] = values if is_new else tuple(_sum(a, x, y) for a, x, y in pairs)
+    return total
+
+
+def _sum(a: Aggregate, x: Value, y: Value) -> Value:
+    match a:
+        case Count():
+            return x + y
+        case Extreme(greatest=greatest):
+            known = [v for v in (x, y) if v is not None]
+            return (max if greatest else min)(known, default=None)
+    assert_never(a)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A number of each file: a count, or the code of a value, or _NULL; and where it is exact.
+
+    Only the `counted` files have rows for it: the filter of an aggregate may be FALSE on all rows of a file.
+    """
+
+    values: Ints
+    is_exact: Bools
+    counted: Bools | None = None
+    stats: TermStats | None = None
+
+    def decoded(self, codes: Ints) -> list[Value]:
+        """Return the values that the codes stand for."""
+        values = [] if self.stats is None else self.stats.values
+        at = codes[codes != _NULL] // 2
+        listed = iter(values.take(at) if isinstance(values, ArrowValues) else [values[i] for i in at.tolist()])
+        return [None if code == _NULL else next(listed) for code in codes.tolist()]
+
+
+def _part(stats: Stats, matched: MatchedFiles, a: Aggregate) -> _Part:
+    match a:
+        case Count():
+            part = _rows(matched) if a.of is None else _rows_with_value(a.of.of(stats), matched)
+        case Extreme():
+            part = _extreme(a.of.of(stats), matched, a.greatest)
+        case _:
+            assert_never(a)
+    if a.where == TRUE:
+        return part
+    outcomes = possible_outcomes(a.where, stats)
+    never, always = outcomes & T_BIT == 0, outcomes == T_BIT
+    return _Part(part.values, never | (always & part.is_exact), always, part.stats)
+
+
+def _rows(matched: MatchedFiles) -> _Part:
+    return _Part(matched.left, matched.whole)
+
+
+def _rows_with_value(term: TermStats | None, matched: MatchedFiles) -> _Part:
+    if term is None:
+        return _unknown(matched)
+    all_null = _is_all_null(term, matched)
+    is_exact = (term.nulls == 0) | all_null | ((term.nulls > 0) & ~matched.has_deletes)
+    return _Part(np.where(all_null, 0, matched.left - term.nulls), is_exact)
+
+
+def _extreme(term: TermStats | None, matched: MatchedFiles, greatest: bool) -> _Part:
+    if term is None:
+        return _unknown(matched)
+    codes = (term.high if greatest else term.low).astype(np.int64)
+    is_attained = term.has_value & (codes % 2 == 1) & ~matched.has_deletes & _is_uncut(term)
+    if greatest:
+        is_attained &= ~term.nan
+    all_null = _is_all_null(term, matched)
+    is_exact = (is_attained | _is_constant(term)) & ~_is_zero(term, codes) | all_null
+    return _Part(np.where(all_null, _NULL, codes), is_exact, stats=term)
+
+
+def _only_value(stats: Stats, matched: MatchedFiles, group: TypedTerm) -> _Part:
+    """Return the value that all rows of a file have."""
+    term = group.of(stats)
+    if term is None:
+        return _unknown(matched)
+    codes, all_null = term.low.astype(np.int64), _is_all_null(term, matched)
+    is_exact = _is_constant(term) & ~_is_zero(term, codes) | all_null
+    return _Part(np.where(all_null, _NULL, codes), is_exact, stats=term)
+
+
+def _unknown(matched: MatchedFiles) -> _Part:
+    return _Part(matched.left, np.zeros(len(matched.left), bool))
+
+
+def _is_all_null(term: TermStats, matched: MatchedFiles) -> Bools:
+    return np.asarray(~term.has_value & ~term.nan & (term.nulls == matched.records), bool)
+
+
+def _is_constant(term: TermStats) -> Bools:
+    """True for each file whose records all have one value: between equal bounds is no other, be they cut or not."""
+    return np.asarray((term.low == term.high) & (term.low % 2 == 1) & ~term.nan & (term.nulls == 0), bool)
+
+
+def _is_uncut(term: TermStats) -> Bools:
+    """True for each file whose bounds are values of the file. Parquet may cut a text, but not in its dictionary."""
+    if term.type.kind not in (kinds.STRING, kinds.BINARY):
+        return np.ones(len(term.low), bool)
+    return np.zeros(len(term.low), bool) if term.sets is None else np.not_equal(term.sets.set_of, UNKNOWN_SET)
+
+
+def _is_zero(term: TermStats, codes: Ints) -> Bools:
+    """True for each code of the number zero among floats: statistics do not tell 0.0 from -0.0."""
+    if term.type.kind != kinds.FLOAT:
+        return np.zeros(len(codes), bool)
+    zero = code_of(term.values, 0.0)
+    return np.asarray((codes == zero) & (zero % 2 == 1), bool)
+
+
+def _numbered(codes: Sequence[Ints], files: int) -> tuple[Ints, Ints]:
+    """Return the number of each file's group, and a file of each group; without GROUP BY all files are one group."""
+    if not codes:
+        return np.zeros(files, np.int64), np.zeros(1, np.int64)
+    group_of = np.zeros(files, np.int64)
+    for of_term in codes:
+        width = int(of_term.max(initial=0)) + 2
+        group_of, members = _renumbered(group_of * width + of_term + 1)
+    return group_of, members
+
+
+def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers without gaps, in the same order, and a place of each new number."""
+    limit = int(numbers.max(initial=-1)) + 1
+    if limit > _MAX_TABLE:
+        _, members, dense = np.unique(numbers, return_index=True, return_inverse=True)
+        return dense, members
+    place_of = np.full(limit, -1, np.int64)  # far cheaper than to sort
+    place_of[numbers] = np.arange(len(numbers))
+    is_used = place_of >= 0
+    return (np.cumsum(is_used) - 1)[numbers], place_of[is_used]
+
+
+def _added(a: Aggregate, part: _Part, at: Ints, group_of: Ints, groups: int) -> list[Value]:
+    """Return the aggregate of each group over the files `at`."""
+    counted = np.ones(len(at), bool) if part.counted is None else part.counted[at]
+    values, group_of = part.values[at][counted], group_of[counted]
+    match a:
+        case Count():
+            return list(map(int, np.bincount(group_of, weights=values, minlength=groups).tolist()))
+        case Extreme(greatest=greatest):
+            has_value = values != _NULL
+            values, group_of = values[has_value], group_of[has_value]
+            order = np.argsort(group_of, kind="stable") if groups > 1 else slice(None)
+            best = reduce_runs(
+                np.maximum if greatest else np.minimum, values[order], np.bincount(group_of, minlength=groups), _NULL
+            )
+            return part.decoded(best)
+    assert_never(a)

@@ -1,0 +1,161 @@
+"""Skip the files that cannot hold one of the first k rows of an order.
+
+Files that match as a whole guarantee rows. Once they guarantee k rows up to some value, no row beyond it is needed.
+ORDER BY x LIMIT 5, where each file has 3 rows:
+
+    file 0   |-----|                   matches as a whole
+    file 1      |--------|             matches as a whole: 6 rows up to here, so this is the threshold
+    file 2         |----------|        may match; starts below the threshold: open
+    file 3               |--------|    starts at the threshold, so it may tie: open
+    file 4                  |-----|    starts beyond the threshold: skipped
+
+The order is a line of places; the first row comes first. DESC reverses codes and NaN, which is the greatest value.
+
+    place        0       1 ... 2n + 1      2n + 2     2n + 3
+    ascending    NULLS   codes 0 ... 2n    NaN        NULLS
+                 FIRST                                LAST
+
+An even code stands for some value in a gap. Its end of the gap is not attained, and two values in one gap may be in
+any order. So a file is skipped only if its first place is strictly greater than the threshold:
+
+    values           b         f         k
+    threshold             4                   the k-th row is below k, perhaps above f
+    file starts at        4                   above f, perhaps below the k-th row: open
+    file starts at             5              at k, so it is after the k-th row: skipped
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
+from hedgerow.core.predicates.values import NAN, Value
+from hedgerow.core.pruning.block_stats import UNKNOWN_NULLS, TermStats
+from hedgerow.core.pruning.value_codes import Codes
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The first term of an ORDER BY. Later terms only break ties."""
+
+    by: TypedTerm
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The files that may hold one of the first rows, and the threshold; or the reason why there is no threshold.
+
+    The threshold is the value that no needed row is beyond. It is None for NULL, and for a gap above or below all
+    listed values.
+    """
+
+    opened: Bools
+    threshold: Value = None
+    reason: str | None = None
+
+
+def first_rows(matched: MatchedFiles, stats: TermStats | None, order: Order, k: int) -> FirstRows:
+    """Return the files to open for the first `k` rows; `stats`: those of the order's term, None if it has none.
+
+    >>> import pyarrow as pa
+    >>> from hedgerow.core.index.block_index import BlockIndex
+    >>> from hedgerow.core.index.whole_matches import match_files
+    >>> from hedgerow.core.predicates.nodes import TRUE, col
+    >>> from hedgerow.core.predicates.types import Type
+    >>> from hedgerow.core.pruning.block_stats import collect
+    >>> stats = collect({col("x"): pa.array([1, 2, 3, 4, 5, 6])}, entry=[0, 0, 1, 1, 2, 2], entries=3)
+    >>> matched = match_files(BlockIndex(stats), TRUE, stats.rows)
+    >>> found = first_rows(matched, stats.terms["x"], Order(TypedTerm(col("x"), Type("int")), descending=True), 3)
+    >>> found.opened, found.threshold
+    (array([False,  True,  True]), 3)
+    """
+    if k <= 0:
+        return FirstRows(matched.opened, reason="the query wants no rows")
+    if stats is None:
+        return FirstRows(matched.opened, reason="the index has no bounds of what the rows are ordered by")
+    line = _Line(stats, order)
+    rows_at = line.guaranteed_rows(matched)
+    rows_up_to = np.cumsum(rows_at[: line.end])
+    threshold = int(np.searchsorted(rows_up_to, k))
+    if threshold == line.end:
+        where = "in files that match as a whole" if order.nulls_first else "with a value in files that match as a whole"
+        return FirstRows(matched.opened, reason=f"only {int(rows_up_to[-1])} rows are surely {where}")
+    return FirstRows(matched.opened & (line.first_places <= threshold), line.value_at(threshold))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The places of an order, as the text above draws them."""
+
+    stats: TermStats
+    order: Order
+
+    @property
+    def nan(self) -> int:
+        """The code of NaN, which is above all gaps."""
+        return 2 * len(self.stats.values) + 1
+
+    @property
+    def null(self) -> int:
+        """The place of NULL."""
+        return 0 if self.order.nulls_first else self.nan + 2
+
+    @property
+    def end(self) -> int:
+        """The first place that is no threshold: nothing comes after NULL where it is last."""
+        return self.nan + 2
+
+    def _places(self, codes: Codes) -> Codes:
+        return self.nan + 1 - codes if self.order.descending else codes + 1
+
+    @cached_property
+    def _ends(self) -> tuple[Codes, Codes]:
+        """The first and the last place of the values of each file, NaN included; that of NULL if it has no value."""
+        t = self.stats
+        least, greatest = t.low, t.high
+        if not t.has_value.all() or t.nan.any():
+            least = np.where(t.has_value, least, np.int32(self.nan))
+            greatest = np.where(t.nan, np.int32(self.nan), greatest)
+        first, last = map(self._places, (greatest, least) if self.order.descending else (least, greatest))
+        no_value = ~(t.has_value | t.nan)
+        first[no_value] = last[no_value] = self.null
+        return first, last
+
+    @property
+    def first_places(self) -> Codes:
+        """The first place that a row of each file may have."""
+        first, _ = self._ends
+        return np.where(self.stats.may_null, np.int32(0), first) if self.order.nulls_first else first
+
+    def guaranteed_rows(self, matched: MatchedFiles) -> Ints:
+        """Return for each place how many rows surely have this place or an earlier one, each row counted once.
+
+        A row of a file may be deleted. Then it is not known whether it was one of the NULLs:
+
+            records   v v v v v N N N     3 NULLs, 8 records, 6 rows left
+            worst     v v v v v N         NULLS FIRST: at least 3 - 2 rows are NULL; the others have a value at worst
+                      v v v N N N         NULLS LAST: at least 6 - 3 rows have a value; nothing comes after the others
+        """
+        whole, (_, last) = matched.whole, self._ends
+        rows, nulls = matched.left[whole], self.stats.nulls[whole]
+        deleted = matched.records[whole] - rows
+        surely_null = np.maximum(0, np.where(nulls == UNKNOWN_NULLS, 0, nulls - deleted))
+        surely_value = np.maximum(0, np.where(nulls == UNKNOWN_NULLS, 0, rows - nulls))
+        with_value = rows - surely_null if self.order.nulls_first else surely_value
+        rows_at = np.bincount(last[whole], weights=with_value, minlength=self.end + 1).astype(np.int64)
+        rows_at[self.null] += (rows - with_value).sum()
+        return rows_at
+
+    def value_at(self, place: int) -> Value:
+        """Return the value at a place, or the one at the far end of its gap."""
+        code, values = self.nan + 1 - place if self.order.descending else place - 1, self.stats.values
+        if place == self.null or code == self.nan:
+            return None if place == self.null else NAN
+        at = code // 2 if code % 2 or not self.order.descending else code // 2 - 1
+        return values[at] if 0 <= at < len(values) else None

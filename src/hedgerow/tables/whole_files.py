@@ -1,0 +1,85 @@
+"""Answers a query, or a part of it, without a scan of the files that match its condition as a whole.
+
+    ORDER BY x LIMIT 100     a threshold: files beyond it stay closed      `first_rows`
+    LIMIT 10                 a few files that hold ten matching rows       `any_rows`
+    count(*), max(x)         values to which the scan of the rest is added `aggregates`
+
+The condition must be the whole condition of the scan. A weaker one would be enough to skip files, but not for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate
+from hedgerow.core.index.any_rows import any_rows
+from hedgerow.core.index.top_k import FirstRows, Order, first_rows
+from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
+from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.tables.part import JoinedParts
+
+
+@dataclass(frozen=True)
+class WholeFiles:
+    """The indexed files of a table. Entry i of every array is file i: the files of the parts, part after part."""
+
+    parts: Sequence[JoinedParts]
+    _across: dict[TypedTerm, TermStats | None] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _rows(self) -> Ints:
+        """The rows of each file; UNKNOWN_ROWS where the session may read others, or a later entry has the same name."""
+        names = [name for part in self.parts for name in part.known.names]
+        is_last = np.zeros(len(names), bool)
+        is_last[list({name: place for place, name in enumerate(names)}.values())] = True
+        is_sure = np.concatenate([np.zeros(0, bool), *(part.reads_alike for part in self.parts)])
+        rows = np.concatenate([np.zeros(0, np.int64), *(part.index.blocks.rows for part in self.parts)])
+        return np.where(is_last & is_sure, rows, UNKNOWN_ROWS)
+
+    def rows_left(self, read_once: Bools, deleted: Mapping[int, int]) -> Ints:
+        """Return the rows of each file that a scan reads, or UNKNOWN_ROWS.
+
+        Args:
+            read_once: True for each file that the scan lists exactly once.
+            deleted: the deleted rows of files that have any; a negative number if it is not known how many.
+        """
+        left = np.where(read_once, self._rows, UNKNOWN_ROWS)
+        for file, rows in deleted.items():
+            if left[file] != UNKNOWN_ROWS:
+                left[file] = left[file] - rows if 0 <= rows <= left[file] else UNKNOWN_ROWS
+        return left
+
+    def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> FirstRows:
+        """Return the files to open for the first `k` rows on which `p` is TRUE."""
+        if order.by not in self._across:
+            self._across[order.by] = order.by.across([part.index.blocks for part in self.parts])
+        return first_rows(self._matched(p, left), self._across[order.by], order, k)
+
+    def any_rows(self, p: Predicate, left: Ints, k: int) -> Bools | None:
+        """Return files that surely hold `k` rows on which `p` is TRUE; None if there are too few."""
+        return any_rows(self._matched(p, left), k)
+
+    def aggregates(
+        self, p: Predicate, left: Ints, groups: Sequence[TypedTerm], aggregates: Sequence[Aggregate]
+    ) -> Partials:
+        """Return the aggregates over skipped files, of the rows on which `p` is TRUE, and the files to scan."""
+        by_part = [
+            aggregate(part.index.blocks, matched, groups, aggregates)
+            for part, matched in zip(self.parts, self._by_part(p, left), strict=True)
+        ]
+        opened = np.concatenate([np.zeros(0, bool), *(partials.opened for partials in by_part)])
+        return Partials(opened, add_up(aggregates, [partials.rows for partials in by_part]))
+
+    def _matched(self, p: Predicate, left: Ints) -> MatchedFiles:
+        return MatchedFiles.concat(self._by_part(p, left))
+
+    def _by_part(self, p: Predicate, left: Ints) -> list[MatchedFiles]:
+        ends = np.cumsum([len(part.known) for part in self.parts], dtype=np.int64)[:-1]
+        of_parts = np.split(left, ends)[: len(self.parts)]  # nothing, split, is one piece
+        return [match_files(part.index, p, rows) for part, rows in zip(self.parts, of_parts, strict=True)]
