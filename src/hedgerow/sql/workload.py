@@ -58,9 +58,7 @@ class Workload(core.Workload):
         """
         texts = [statements] if isinstance(statements, str) else list(statements)
         by_name = _schemas_by_name(schemas or {})
-        parsed_views = {
-            name.lower(): _parse_statements(sql, dialect, f"view {name}")[0] for name, sql in (views or {}).items()
-        }
+        parsed_views = _parsed_views(views or {}, dialect)
         queries: list[Query] = []
         skipped: list[str] = []
         for number, sql in enumerate(texts, 1):
@@ -109,7 +107,7 @@ class Workload(core.Workload):
         )
         by_name = _schemas_by_name(schemas)
         by_name |= {old: by_name[new.lower()] for old, new in self.names.items() if new.lower() in by_name}
-        views = {n.lower(): _parse_statements(sql, "spark", f"view {n}")[0] for n, sql in self.views.items()}
+        views = _parsed_views(self.views, "spark")
         bound: list[Query] = []
         skipped = list(self.skipped)
         for query in self:
@@ -170,6 +168,10 @@ def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) ->
 def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
     node = _query_of(_parse_statements(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
     return query if node is None else replace(query, scans=scans_of(node, schemas, views))
+
+
+def _parsed_views(views: Mapping[str, str], dialect: str) -> dict[str, exp.Expr]:
+    return {name.lower(): _parse_statements(sql, dialect, f"view {name}")[0] for name, sql in views.items()}
 
 
 def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:

@@ -95,13 +95,11 @@ class StoredTable:
 
     def stale(self, part: Part) -> set[str]:
         """Return the names of joined rows that a part cannot describe any more, because other tables have changed."""
-        if part.id not in self._stale_names:
-            self._stale_names[part.id] = stale(part.entry.joined, self.joins) if part.entry.joined else set()
         return self._stale_names[part.id]
 
     @cached_property
     def _stale_names(self) -> dict[str, set[str]]:
-        return {}
+        return {p.id: stale(p.entry.joined, self.joins) if p.entry.joined else set() for p in self.parts}
 
     @cached_property
     def joins(self) -> Joins:

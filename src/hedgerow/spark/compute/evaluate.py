@@ -101,12 +101,12 @@ def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[
 
     Spark takes longer to compile hundreds of conditions in one query than to evaluate them."""
     safe_terms = {item for item in items if not isinstance(item, Predicate) and is_session_safe(item)}
-    by_spark: list[Predicate] = []
-    by_core: list[Predicate] = []
-    for p in (item for item in items if isinstance(item, Predicate)):
-        suits_core = terms_of(p) <= safe_terms and not is_evaluated_by_spark(p)
-        (by_core if suits_core else by_spark).append(p)
-    return by_spark, by_core
+    predicates = [item for item in items if isinstance(item, Predicate)]
+
+    def suits_core(p: Predicate) -> bool:
+        return terms_of(p) <= safe_terms and not is_evaluated_by_spark(p)
+
+    return [p for p in predicates if not suits_core(p)], [p for p in predicates if suits_core(p)]
 
 
 def without_user_functions(items: Iterable[Feature]) -> list[Feature]:
