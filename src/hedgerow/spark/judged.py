@@ -19,7 +19,7 @@ answer.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -103,10 +103,10 @@ CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_REPLACED = "Spark replaces them before our rule runs; their replacements are judged instead"
+REPLACED = "Spark replaces them before our rule runs; their replacements are judged instead"
 REFUSED_EXPRESSIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        _REPLACED: _names("""
+        REPLACED: _names("""
             AesDecrypt AesEncrypt ArrayAppend ArrayBinarySearch ArrayCompact ArrayPrepend ArraySize AssertTrue Base64
             Between BinaryPad BinaryPredicate BitmapBitPosition BitmapBucketNumber BitmapCount Collation DatetimeSub
             Decode Encode EqualNull Extract FromAvro FromProtobuf Get HoursOfTime ILike IsValidUTF8 JsonObjectKeys Left
@@ -502,21 +502,24 @@ def kind_of_setting(key: str) -> Kind:
     return max(found, key=lambda one: one[0], default=(0, "unknown"))[1]
 
 
-def as_json() -> str:
-    """The lists that the rule needs, as JSON; its Java looks settings up as `kind_of_setting` does."""
-    return json.dumps(
-        {
-            "expressions": sorted(EXPRESSIONS),
-            "replaced": sorted(REFUSED_EXPRESSIONS[_REPLACED]),
-            "harmless": sorted(HARMLESS),
-            "meaning": sorted(MEANING),
-            "reading": sorted(READING),
-            "only_with_field_ids": sorted(ONLY_WITH_FIELD_IDS),
-            "harmless_extensions": sorted(HARMLESS_EXTENSIONS),
-            "options": sorted(HARMLESS_OPTIONS),
-            "whole_tasks": sorted(WHOLE_TASKS),
-        }
-    )
+def is_harmless_setting(key: str) -> bool:
+    """True if a session may set it to anything without another answer, as long as no column has a field id."""
+    return key in ONLY_WITH_FIELD_IDS or kind_of_setting(key) == "harmless"
+
+
+def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that decide what expressions mean and what is read, of those that a session has changed."""
+    kept = {key: value for key, value in changed.items() if not is_harmless_setting(key)}
+    if "spark.sql.extensions" in kept:
+        named = set(re.split("[, ]+", kept["spark.sql.extensions"])) - HARMLESS_EXTENSIONS
+        kept["spark.sql.extensions"] = ",".join(sorted(named))
+    return {key: value for key, value in kept.items() if value}
+
+
+def is_harmless_option(name: str) -> bool:
+    """True if a reader option changes neither files nor rows nor values."""
+    plain = name.lower()
+    return plain in HARMLESS_OPTIONS or any(_holding(plain, HARMLESS_OPTIONS))
 
 
 def _holding(key: str, names: Iterable[str]) -> Iterable[str]:

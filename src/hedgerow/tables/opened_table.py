@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
+from hedgerow.spark import wire
 from hedgerow.spark.write.copies import COPY
-from hedgerow.tables.conditions import Json
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.opening import Copies
 from hedgerow.tables.parquet.folder import copy_code
@@ -102,27 +101,31 @@ class OpenedTable:
         indexes = [part.index for part in self.parts]
         return values_in(list(zip(indexes, self._opened(condition), strict=True)), column, seen_as)
 
-    def answer(self, condition: RowCondition, request: Json) -> dict[str, Any]:
+    def choose(self, condition: RowCondition, request: wire.Choose) -> wire.Chosen | wire.Instead:
         """Return the files to open: bits for `files`, or other files instead."""
-        if self.stored is not None and not request.get("own", True):
-            other = self._instead(self.stored, condition, request)
+        if self.stored is not None and not request.own:
+            other = self._instead(self.stored, condition, request.columns)
             if other is not None:
-                return {"instead": other}
-        return {"bits": _bit_text(np.concatenate([*self._opened(condition), NO_BOOLS]))}
+                return other
+        return wire.Chosen(_bit_text(np.concatenate([*self._opened(condition), NO_BOOLS])))
 
-    def _instead(self, stored: StoredTable, condition: RowCondition, request: Json) -> dict[str, Any] | None:
+    def _instead(
+        self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None
+    ) -> wire.Instead | None:
         """Return the files of a replica, or of copies, if these are read cheaper; None: the table's own files are."""
-        reads = request["columns"]
         columns = None if reads is None else [quote_name(name) for name in reads]
         best = Copies.of(stored, self.settings).cheapest(normalise(condition.own), columns)
         if best.table is stored and not any(map(is_hidden, best.files)):
             return None
         sizes, path = best.known.sizes_by_name, best.table.path
-        found: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in best.files]}
-        if best.copied_cells is not None:
-            codes = [copy_code(best.table.layout, block, cell) for block, cell in best.copied_cells]
-            found |= {"codes": codes, "column": COPY}
-        return found
+        cells = best.copied_cells
+        codes = None if cells is None else [copy_code(best.table.layout, block, cell) for block, cell in cells]
+        return wire.Instead(
+            [f"{path}/{name}" for name in best.files],
+            [sizes[name] for name in best.files],
+            None if codes is None else COPY,
+            codes,
+        )
 
 
 def _bit_text(opened: Bools) -> str:

@@ -21,6 +21,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name, quote_string
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.column_identity import column_identities
@@ -118,11 +119,8 @@ class Snapshot:
 
     @cached_property
     def mark(self) -> str:
-        """Tells this version from all others, of other tables too, as the optimizer rule does.
-
-        The time of its commit tells it from one of the same number in a copy or a restored backup of the table."""
-        written = self.java.logSegment().lastCommitFileModificationTimestamp()
-        return f"delta {self.java.metadata().id()} {written} {self.version}"
+        """Tells this version from all others, of other tables too."""
+        return str(gateway(self.log.spark).deltaVersion(self.java))
 
     @cached_property
     def properties(self) -> dict[str, str]:

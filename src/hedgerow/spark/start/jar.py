@@ -1,0 +1,77 @@
+"""Finds the jar with the optimizer rule, and loads it into the JVM of a session.
+
+A wheel brings the jar. In a checkout it is built from `java/`, and built again when a source is newer.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark import judged, wire
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAR = Path(__file__).with_name("hedgerow.jar")
+# Stored with a table even at their defaults, which differ between machines and releases.
+ALWAYS_STORED = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.timestampType",
+)
+_checkout = Path(__file__).resolve().parents[4]
+_gateways: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def jar_path() -> Path:
+    """Return the path of the jar; HedgerowError if there is none and none can be built."""
+    builder = _checkout / "scripts" / "build_jar.py"
+    if builder.exists() and _is_stale():
+        built = subprocess.run([sys.executable, str(builder)], capture_output=True, text=True)
+        if built.returncode:
+            raise HedgerowError(f"the jar cannot be built: {built.stderr.strip()}")
+    if not JAR.exists():
+        raise HedgerowError("this installation lacks hedgerow.jar: install Hedgerow from a wheel")
+    return JAR
+
+
+def _is_stale() -> bool:
+    sources = (_checkout / "java").rglob("*.java")
+    return not JAR.exists() or max(source.stat().st_mtime for source in sources) > JAR.stat().st_mtime
+
+
+def lists() -> wire.Lists:
+    """Return the first message to the JVM."""
+    replaced = judged.REFUSED_EXPRESSIONS[judged.REPLACED]
+    named = (judged.EXPRESSIONS, replaced, judged.WHOLE_TASKS)
+    expressions, replaced, whole_tasks = map(sorted, named)
+    return wire.Lists(wire.VERSION, expressions, replaced, whole_tasks, ALWAYS_STORED)
+
+
+def gateway(spark: SparkSession) -> Any:
+    """Return the jar's `Gateway`, in the JVM of the session; the jar is loaded once into each JVM."""
+    from hedgerow.spark.start.session import first_line, spark_errors
+
+    context: Any = spark.sparkContext
+    if context._gateway not in _gateways:
+        try:
+            _gateways[context._gateway] = _loaded(context._gateway)
+        except spark_errors() as error:
+            raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
+    return _gateways[context._gateway]
+
+
+def _loaded(py4j: Any) -> Any:
+    jvm = py4j.jvm
+    urls, values = py4j.new_array(jvm.java.net.URL, 1), py4j.new_array(jvm.java.lang.Object, 1)
+    urls[0] = jvm.java.io.File(str(jar_path())).toURI().toURL()
+    values[0] = wire.write(lists())
+    loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    return loader.loadClass("hedgerow.Gateway").getConstructors()[0].newInstance(values)
