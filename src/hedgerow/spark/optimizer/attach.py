@@ -5,6 +5,7 @@ The rule is Java, because only the JVM's optimizer sees every query; `spark/star
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def _rule(spark: SparkSession) -> Any:
 
 
 def _is_ours(rule: Any) -> bool:
-    return str(rule.getClass().getName()) == "hedgerow.PruningRule"
+    return re.fullmatch(r"hedgerow\w*\.PruningRule", str(rule.getClass().getName())) is not None
 
 
 def _rules(spark: SparkSession) -> list[Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAR = Path(__file__).with_name("hedgerow.jar")
+PACKAGE = "hedgerow"  # of the classes in the jar
 # Stored with a table even at their defaults, which differ between machines and releases.
 ALWAYS_STORED = (
     "spark.sql.ansi.enabled",
@@ -33,7 +34,7 @@ _gateways: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 def jar_path() -> Path:
     """Return the path of the jar; HedgerowError if there is none and none can be built."""
     builder = _checkout / "scripts" / "build_jar.py"
-    if builder.exists() and _is_stale():
+    if builder.exists() and is_stale():
         built = subprocess.run([sys.executable, str(builder)], capture_output=True, text=True)
         if built.returncode:
             raise HedgerowError(f"the jar cannot be built: {built.stderr.strip()}")
@@ -42,7 +43,8 @@ def jar_path() -> Path:
     return JAR
 
 
-def _is_stale() -> bool:
+def is_stale() -> bool:
+    """True if the jar has to be built: there is none, or a source is newer."""
     sources = (_checkout / "java").rglob("*.java")
     return not JAR.exists() or max(source.stat().st_mtime for source in sources) > JAR.stat().st_mtime
 
@@ -74,4 +76,4 @@ def _loaded(py4j: Any) -> Any:
     urls[0] = jvm.java.io.File(str(jar_path())).toURI().toURL()
     values[0] = wire.write(lists())
     loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    return loader.loadClass("hedgerow.Gateway").getConstructors()[0].newInstance(values)
+    return loader.loadClass(f"{PACKAGE}.Gateway").getConstructors()[0].newInstance(values)
