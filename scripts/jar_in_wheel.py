@@ -1,4 +1,4 @@
-"""Let hatch put a fresh jar into the wheel; compiling takes PySpark, so that is fetched only if the jar is not fresh."""
+"""Let hatch put a fresh jar into the wheel; PySpark, which compiling takes, is fetched only if the jar is stale."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ record Allowlist(Wire.Lists lists) {
             && !Scala.typeOf(e).contains("collate")
             && !(e instanceof Literal literal && mayBeZero(literal))
             && !(e instanceof Cast cast && showsNested(cast))
-            && !(e instanceof In in && in.list().isEmpty())
-            && !(e instanceof InSet in && in.hset().isEmpty())
+            && !(e instanceof In in && Scala.list(in.list()).isEmpty())
+            && !(e instanceof InSet in && Scala.set(in.hset()).isEmpty())
             && Scala.list(e.children()).stream().allMatch(this::knows);
     }
 

@@ -34,7 +34,6 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.unsafe.types.UTF8String;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Writes conditions for Python: connectives, comparisons of columns and indexed expressions with literals of the same
@@ -77,7 +76,7 @@ record Conditions(Map<Expression, Integer> items) {
             return listed(in.value(), valuesOf(in));
         }
         if (e instanceof InSet in) {
-            return listed(in.child(), CollectionConverters.asJava(in.hset()));
+            return listed(in.child(), Scala.set(in.hset()));
         }
         if (e instanceof Literal literal && isBoolean(e)) {
             return new Wire.Constant((Boolean) literal.value());

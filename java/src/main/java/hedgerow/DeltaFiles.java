@@ -111,20 +111,17 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
         }
 
         private static DeltaScan shorter(DeltaScan scan, FileChoice choice, long bytes) {
-            Seq<AddFile> files = kept(scan.files(), choice);
+            List<AddFile> files = kept(scan.files(), choice);
             DataSize scanned = new DataSize(
                 Option.apply(bytes), Option.empty(), Option.apply((long) files.size()), Option.empty());
-            return new DeltaScan(scan.version(), files, scan.total(), scan.partition(), scanned,
+            return new DeltaScan(scan.version(), Scala.seq(files), scan.total(), scan.partition(), scanned,
                 scan.scannedSnapshot(), scan.partitionFilters(), scan.dataFilters(), scan.partitionLikeDataFilters(),
                 scan.rewrittenPartitionLikeDataFilters(), scan.unusedFilters(), scan.scanDurationMs(),
                 scan.dataSkippingType());
         }
 
-        private static Seq<AddFile> kept(Seq<AddFile> files, FileChoice choice) {
-            List<AddFile> kept = Scala.list(files).stream()
-                .filter(file -> !choice.skips(file.path(), file.size()))
-                .toList();
-            return Scala.seq(kept);
+        private static List<AddFile> kept(Seq<AddFile> files, FileChoice choice) {
+            return Scala.list(files).stream().filter(file -> !choice.skips(file.path(), file.size())).toList();
         }
 
         @Override
@@ -134,7 +131,7 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
 
         @Override
         public Seq<AddFile> matchingFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-            return kept(super.matchingFiles(partitionFilters, dataFilters), choice);
+            return Scala.seq(kept(super.matchingFiles(partitionFilters, dataFilters), choice));
         }
 
         @Override

@@ -78,7 +78,7 @@ public final class Gateway {
     private static LogicalPlan mark(LogicalPlan node) {
         if (!(node instanceof LogicalRelation relation)
                 || !(relation.relation() instanceof HadoopFsRelation files)
-                || files.options().contains(PruningRule.MARK)) {
+                || Scala.map(files.options()).containsKey(PruningRule.MARK)) {
             return node;
         }
         @SuppressWarnings("unchecked") // Java does not see the type that Scala gives

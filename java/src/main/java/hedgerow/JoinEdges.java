@@ -69,14 +69,13 @@ final class JoinEdges {
     }
 
     private void appears(LogicalRelation relation, Expression condition) {
-        if (!relation.output().isEmpty()) {
-            appearances.computeIfAbsent(relation.output().head().exprId(), id -> new ArrayList<>()).add(condition);
-        }
+        Scala.list(relation.output()).stream().limit(1).forEach(
+            column -> appearances.computeIfAbsent(column.exprId(), id -> new ArrayList<>()).add(condition));
     }
 
     private List<Expression> appearances(LogicalRelation relation) {
-        return relation.output().isEmpty()
-            ? List.of() : appearances.getOrDefault(relation.output().head().exprId(), List.of());
+        List<AttributeReference> columns = Scala.list(relation.output());
+        return columns.isEmpty() ? List.of() : appearances.getOrDefault(columns.get(0).exprId(), List.of());
     }
 
     private void read(Join join, Expression condition) {
@@ -152,7 +151,7 @@ final class JoinEdges {
         }
         int place = plan instanceof Union && droppable ? place(plan, id) : -1;
         return place < 0 ? List.of() : Scala.list(plan.children()).stream()
-            .flatMap(child -> origins(child, child.output().apply(place).exprId(), true).stream()).toList();
+            .flatMap(child -> origins(child, Scala.list(child.output()).get(place).exprId(), true).stream()).toList();
     }
 
     /** Returns the column below a list of expressions that has the value of the column `id` above it; null for none. */

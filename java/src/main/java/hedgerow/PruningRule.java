@@ -154,7 +154,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     /** Returns the files of a relation that this rule looks at; null for any other relation. */
     private ScannedFiles scannedFiles(LogicalRelation relation) {
         boolean isOurs = relation.relation() instanceof HadoopFsRelation files
-            && (isAttached || files.options().contains(MARK));
+            && (isAttached || Scala.map(files.options()).containsKey(MARK));
         return isOurs ? ScannedFiles.of(relation) : null;
     }
 

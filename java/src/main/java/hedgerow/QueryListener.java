@@ -37,6 +37,7 @@ import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.sql.types.DataTypes;
@@ -77,7 +78,7 @@ public final class QueryListener extends SparkListener {
 
     @Override
     public void onOtherEvent(SparkListenerEvent event) {
-        if (event instanceof SparkListenerSQLExecutionStart start && start.jobTags().contains(tag)) {
+        if (event instanceof SparkListenerSQLExecutionStart start && Scala.set(start.jobTags()).contains(tag)) {
             ours.add(start.executionId());
         } else if (event instanceof SparkListenerSQLExecutionEnd end) {
             boolean isOurs = ours.remove(end.executionId());
@@ -185,8 +186,8 @@ public final class QueryListener extends SparkListener {
     }
 
     private static long metric(SparkPlan plan, String name) {
-        var metric = plan.metrics().get(name);
-        return metric.isDefined() ? Math.max(0L, metric.get().value()) : 0L;
+        SQLMetric metric = Scala.map(plan.metrics()).get(name);
+        return metric == null ? 0L : Math.max(0L, metric.value());
     }
 
     /** Writes a condition as users do: columns without their table, and LIKE instead of the operators for it. */

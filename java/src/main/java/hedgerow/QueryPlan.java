@@ -110,6 +110,6 @@ final class QueryPlan {
         Set<String> found = new HashSet<>();
         Scala.list(above.references().toSeq()).forEach(column -> found.add(column.name()));
         Scala.list(condition.references().toSeq()).stream().map(Attribute::name).forEach(found::add);
-        return found.size() < relation.output().size() ? List.copyOf(found) : null;
+        return found.size() < Scala.list(relation.output()).size() ? List.copyOf(found) : null;
     }
 }

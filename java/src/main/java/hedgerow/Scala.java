@@ -1,6 +1,8 @@
 package hedgerow;
 
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -8,11 +10,15 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.Function1;
 import scala.PartialFunction;
+import scala.collection.immutable.ArraySeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
-/** Scala's collections, functions and trees, as Java likes them. */
+/**
+ * Scala's collections, functions and trees, as Java likes them. Eclipse's compiler finds methods of Scala's collections
+ * ambiguous, so they are called nowhere.
+ */
 final class Scala {
     private Scala() {}
 
@@ -20,8 +26,17 @@ final class Scala {
         return CollectionConverters.asJava(values);
     }
 
+    static <T> Set<T> set(scala.collection.Set<T> values) {
+        return CollectionConverters.asJava(values);
+    }
+
+    static <K, V> Map<K, V> map(scala.collection.Map<K, V> values) {
+        return CollectionConverters.asJava(values);
+    }
+
+    @SuppressWarnings("unchecked") // an array of objects becomes a sequence of any
     static <T> Seq<T> seq(List<? extends T> values) {
-        return CollectionConverters.<T>asScala(List.copyOf(values)).toSeq();
+        return (Seq<T>) ArraySeq.unsafeWrapArray(values.toArray());
     }
 
     static <T> Seq<T> none() {

@@ -9,7 +9,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** The files of a scan: the part that differs between the formats. */
 sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
@@ -79,7 +78,7 @@ sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
 
     /** Returns the names of a relation's reader options, without the mark of this rule. */
     static Set<String> options(LogicalRelation relation) {
-        Map<String, String> options = CollectionConverters.asJava(((HadoopFsRelation) relation.relation()).options());
+        Map<String, String> options = Scala.map(((HadoopFsRelation) relation.relation()).options());
         return options.keySet().stream()
             .filter(name -> !name.equalsIgnoreCase(PruningRule.MARK))
             .collect(Collectors.toSet());

@@ -12,7 +12,6 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Remembers which settings and reader options are harmless, and reads a session's other settings. */
 final class SessionSettings {
@@ -26,7 +25,7 @@ final class SessionSettings {
 
     /** Returns the settings of the session that change what a query means or reads. */
     Map<String, String> relevant(SQLConf conf, Allowlist allowed) {
-        Map<String, String> set = CollectionConverters.asJava(conf.getAllConfs());
+        Map<String, String> set = Scala.map(conf.getAllConfs());
         judge(set.keySet(), Set.of());
         return changed(conf, set, name -> !settings.get(name), allowed);
     }
@@ -53,7 +52,7 @@ final class SessionSettings {
 
     /** Returns all settings of the session that are not at their defaults, and some that always count. */
     static Map<String, String> changed(SQLConf conf, Allowlist allowed) {
-        return changed(conf, CollectionConverters.asJava(conf.getAllConfs()), name -> true, allowed);
+        return changed(conf, Scala.map(conf.getAllConfs()), name -> true, allowed);
     }
 
     private static Map<String, String> changed(
