@@ -391,7 +391,7 @@ _SQL = (
 # extension sets the first in every session.
 ONLY_WITH_FIELD_IDS = _names("fieldId.read.enabled fieldId.read.ignoreMissing", "spark.sql.parquet.")
 # The values of spark.sql.extensions that leave expressions as they are.
-HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension")
+HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension hedgerow.HedgerowExtensions")
 
 # Settings outside of Spark SQL, so in none of its registries.
 _CORE = _names(
@@ -399,7 +399,7 @@ _CORE = _names(
     acls.* admin.* api.mode app.* appStateStore.* archives authenticate authenticate.* barrier.* block.* blockManager.*
     broadcast.* buffer.* checkpoint.* cleaner.* connect.* cores.max dead.* decommission.* default.parallelism deploy.*
     diskStore.* driver.* dynamicAllocation.* eventLog.* excludeOnFailure.* executor.* executorEnv.* extraListeners
-    file.* files files.* hadoopRDD.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
+    file.* files files.* hadoopRDD.* hedgerow.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
     local.dir locality.* log.* logConf master master.* memory.* metrics.* modify.* network.* plugins port.* pyspark.*
     python.* r.* rdd.* redaction.* reducer.* remote repl.* resources.* rpc.* scheduler.* security.* serializer
     serializer.* shuffle.* shutdown.* sparkr.* speculation speculation.* ssl.* stage.* standalone.* storage.*

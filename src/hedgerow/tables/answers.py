@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
+from uuid import uuid4
 
 from hedgerow.core.predicates.nodes import (
     Column,
@@ -54,6 +55,7 @@ class Answers:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._opened: dict[str, tuple[OpenedTable, ConditionReader]] = {}
+        self._name = uuid4().hex  # a process that takes the place of another must not know its handles
         self._numbers = count()
         self._changed: dict[tuple[str, str, str, str], list[tuple[int, int]] | None] = {}
 
@@ -87,7 +89,7 @@ class Answers:
             return wire.Refused(table)
         if len(self._opened) >= MAX_OPENED_TABLES:
             self._opened.clear()
-        handle = str(next(self._numbers))
+        handle = f"{self._name}-{next(self._numbers)}"
         is_exact = settings["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, ConditionReader(table.schema, table.items, is_exact)
         names, sizes = zip(*table.files, strict=True) if table.files else ((), ())

@@ -76,4 +76,6 @@ def _loaded(py4j: Any) -> Any:
     urls[0] = jvm.java.io.File(str(jar_path())).toURI().toURL()
     values[0] = wire.write(lists())
     loader = jvm.java.net.URLClassLoader(urls, jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    return loader.loadClass(f"{PACKAGE}.Gateway").getConstructors()[0].newInstance(values)
+    none = py4j.new_array(jvm.java.lang.Object, 0)
+    extension = loader.loadClass(f"{PACKAGE}.HedgerowExtensions").getConstructors()[0].newInstance(none)
+    return extension.load(f"{PACKAGE}.Gateway").getConstructors()[0].newInstance(values)

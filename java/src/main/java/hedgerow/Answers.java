@@ -1,11 +1,14 @@
 package hedgerow;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import java.util.function.Function;
 
 /** Asks Python, in records. */
-record Answers(Function<String, String> python) {
-    /** Returns Python's answer; a refusal, or an answer of another kind, is an exception with the reason. */
+record Answers(Python python) {
+    Allowlist allowed() {
+        return python.allowed();
+    }
+
+    /** Returns Python's answer; a refusal is an exception with the reason. */
     <A extends Wire.Answer> A ask(Wire.Request request, Class<A> expected) {
         Wire.Answer answer = ask(request);
         if (answer instanceof Wire.Refused refused) {
@@ -16,7 +19,7 @@ record Answers(Function<String, String> python) {
 
     Wire.Answer ask(Wire.Request request) {
         try {
-            return Wire.readAnswer(python.apply(Wire.write(request)));
+            return Wire.readAnswer(python.answer(Wire.write(request)));
         } catch (JsonProcessingException error) {
             throw new IllegalStateException("Python's answer cannot be read: " + error.getOriginalMessage());
         }

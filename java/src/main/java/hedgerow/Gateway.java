@@ -23,7 +23,15 @@ public final class Gateway {
 
     /** Returns a new rule that this function answers. */
     public PruningRule rule(Function<String, String> python) {
-        return new PruningRule(allowed, python);
+        return new PruningRule(new Caller(allowed, python));
+    }
+
+    /** The Python that calls this gateway. */
+    private record Caller(Allowlist allowed, Function<String, String> python) implements Python {
+        @Override
+        public String answer(String request) {
+            return python.apply(request);
+        }
     }
 
     /** Returns a listener for the queries of a session; `tag` marks those that Hedgerow runs itself. */

@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** Writes, for a scan, the conditions on rows of other tables that its joins need. */
 record JoinRequests(
-        SessionSettings settings, Allowlist allowed, OpenedTables tables, Function<LogicalRelation, Scan> scans) {
+        SessionSettings settings, OpenedTables tables, Function<LogicalRelation, Scan> scans) {
     /** `joined`: conditions on the rows to which foreign keys lead; `partners`: other managed tables in the joins. */
     record Requests(List<Wire.JoinedRows> joined, List<Wire.Partner> partners) {
         boolean isEmpty() {
@@ -74,7 +74,7 @@ record JoinRequests(
         query.edges().from(from).forEach((other, pairs) -> {
             Scan scan = scans.apply(other);
             OpenedTables.Table theirs = scan == null || unfit(scan) != null
-                ? null : tables.open(scan, settings.relevant(SQLConf.get(), allowed));
+                ? null : tables.open(scan, settings.relevant(SQLConf.get()));
             if (theirs != null && theirs.reason() == null && scan.isCovered(theirs.index())) {
                 List<Wire.ColumnPair> columns = pairs.stream()
                     .map(pair -> new Wire.ColumnPair(

@@ -13,11 +13,9 @@ final class OpenedTables {
     private static final int MAX_REMEMBERED = 100;
 
     private final Map<Scan.Key, Table> remembered = Collections.synchronizedMap(new HashMap<>());
-    private final IndexedExpressions expressions;
     private final Answers answers;
 
-    OpenedTables(Allowlist allowed, Answers answers) {
-        this.expressions = new IndexedExpressions(allowed);
+    OpenedTables(Answers answers) {
         this.answers = answers;
     }
 
@@ -43,7 +41,7 @@ final class OpenedTables {
             new Wire.Open(scan.root(), key.state(), settings, key.schema(), key.deltaSchema()));
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
-                FileChoice.of(opened.files(), opened.sizes()), expressions.of(scan.relation(), opened.items()),
+                FileChoice.of(opened.files(), opened.sizes()), itemsOf(scan.relation(), opened.items()),
                 opened.joined(), new ConcurrentHashMap<>());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;
@@ -63,13 +61,13 @@ final class OpenedTables {
         remembered.remove(table.key);
     }
 
-    void forgetAll() {
-        remembered.clear();
+    private Map<Expression, Integer> itemsOf(LogicalRelation relation, List<Wire.Item> items) {
+        return new IndexedExpressions(answers.allowed()).of(relation, items);
     }
 
     /** Returns the index's expressions over joined rows, recognised in the table that these rows come from. */
     Map<Expression, Integer> itemsOf(Table table, Wire.Key key, LogicalRelation other) {
         return table.joinedItems.computeIfAbsent(
-            key.name() + "\n" + other.schema().json(), name -> expressions.of(other, key.items()));
+            key.name() + "\n" + other.schema().json(), name -> itemsOf(other, key.items()));
     }
 }

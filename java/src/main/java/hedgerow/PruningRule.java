@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -54,7 +53,6 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private static final int MAX_LOGGED = 1000; // different lines
     private static final long BLOCK_BYTES = 128L << 20;
 
-    private final Allowlist allowed;
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
     private final Answers answers;
@@ -64,12 +62,11 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private volatile boolean isAttached;
     private volatile Wire.ScanReport[] last = {};
 
-    PruningRule(Allowlist allowed, Function<String, String> python) {
-        this.allowed = allowed;
+    PruningRule(Python python) {
         this.answers = new Answers(python);
         this.settings = new SessionSettings(answers);
-        this.tables = new OpenedTables(allowed, answers);
-        this.joins = new JoinRequests(settings, allowed, tables, this::scan);
+        this.tables = new OpenedTables(answers);
+        this.joins = new JoinRequests(settings, tables, this::scan);
     }
 
     /** Sets whether the rule prunes every query, or only those that `route` marked. */
@@ -100,7 +97,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             if (isLeftAlone(plan)) {
                 return plan;
             }
-            QueryPlan query = new QueryPlan(plan, allowed);
+            QueryPlan query = new QueryPlan(plan, answers);
             LogicalPlan found = query.pruned(this::prunedOrNot);
             if (query.reports() != null) {
                 last = query.reports();
@@ -145,7 +142,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         try {
             String unfit = query.placesMatter() == null ? joins.unfit(scan) : query.placesMatter();
-            return unfit == null ? chosen(scan, condition, query) : leftAlone(scan, unfit, query);
+            return unfit == null ? chosen(scan, condition, query, true) : leftAlone(scan, unfit, query);
         } catch (Exception error) {
             return leftAlone(scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);
         }
@@ -177,8 +174,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return scan.relation();
     }
 
-    private LogicalPlan chosen(Scan scan, Expression condition, QueryPlan query) {
-        OpenedTables.Table table = tables.open(scan, settings.relevant(SQLConf.get(), allowed));
+    private LogicalPlan chosen(Scan scan, Expression condition, QueryPlan query, boolean mayTryAgain) {
+        OpenedTables.Table table = tables.open(scan, settings.relevant(SQLConf.get()));
         if (table.reason() != null) {
             return leftAlone(scan, table.reason(), query);
         }
@@ -201,7 +198,10 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         Wire.Refused refused = (Wire.Refused) answer;
         if (refused.forget()) {
-            tables.forget(table);
+            tables.forget(table); // Python has, or it is another process
+            if (mayTryAgain) {
+                return chosen(scan, condition, query, false);
+            }
         }
         return leftAlone(scan, refused.reason(), query);
     }

@@ -22,7 +22,7 @@ final class QueryPlan {
     }
 
     private final LogicalPlan root;
-    private final Allowlist allowed;
+    private final Answers answers;
     private final List<Wire.ScanReport> reports = new ArrayList<>();
     private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
     private boolean readsFiles;
@@ -31,9 +31,9 @@ final class QueryPlan {
     private String placesMatter;
     private boolean arePlacesKnown;
 
-    QueryPlan(LogicalPlan root, Allowlist allowed) {
+    QueryPlan(LogicalPlan root, Answers answers) {
         this.root = root;
-        this.allowed = allowed;
+        this.answers = answers;
     }
 
     LogicalPlan pruned(Pruner pruner) {
@@ -90,7 +90,7 @@ final class QueryPlan {
     /** Returns why all files have to be read, wherever the rows are needed; null if there is no such reason. */
     String placesMatter() {
         if (!arePlacesKnown) {
-            placesMatter = RowPlaces.matter(root, allowed);
+            placesMatter = RowPlaces.matter(root, answers.allowed());
             arePlacesKnown = true; // not if that fails: then no scan is pruned
         }
         return placesMatter;

@@ -24,10 +24,10 @@ final class SessionSettings {
     }
 
     /** Returns the settings of the session that change what a query means or reads. */
-    Map<String, String> relevant(SQLConf conf, Allowlist allowed) {
+    Map<String, String> relevant(SQLConf conf) {
         Map<String, String> set = Scala.map(conf.getAllConfs());
         judge(set.keySet(), Set.of());
-        return changed(conf, set, name -> !settings.get(name), allowed);
+        return changed(conf, set, name -> !settings.get(name), answers.allowed());
     }
 
     /** Returns a reader option that may change what is read; null if there is none. */
