@@ -29,6 +29,7 @@ from hedgerow.cli.app import (
     spark_of,
 )
 from hedgerow.cli.demo_command import demo
+from hedgerow.cli.jar_command import jar
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
 from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, show, verify
@@ -449,6 +450,7 @@ for command in (
     log,
     auto,
     calibrate,
+    jar,
 ):
     app.command()(command)
 app.command(name="import-log")(import_log)

@@ -399,11 +399,13 @@ _CORE = _names(
     acls.* admin.* api.mode app.* appStateStore.* archives authenticate authenticate.* barrier.* block.* blockManager.*
     broadcast.* buffer.* checkpoint.* cleaner.* connect.* cores.max dead.* decommission.* default.parallelism deploy.*
     diskStore.* driver.* dynamicAllocation.* eventLog.* excludeOnFailure.* executor.* executorEnv.* extraListeners
-    file.* files files.* hadoopRDD.* hedgerow.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
+    file.* files files.* hadoopRDD.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
     local.dir locality.* log.* logConf master master.* memory.* metrics.* modify.* network.* plugins port.* pyspark.*
     python.* r.* rdd.* redaction.* reducer.* remote repl.* resources.* rpc.* scheduler.* security.* serializer
     serializer.* shuffle.* shutdown.* sparkr.* speculation speculation.* ssl.* stage.* standalone.* storage.*
     streaming.* submit.* task.* taskMetrics.* ui.* unsafe.* user.* worker.* yarn.*
+    # our own
+    hedgerow.*
     """,
     "spark.",
 )

@@ -49,6 +49,15 @@ def is_stale() -> bool:
     return not JAR.exists() or max(source.stat().st_mtime for source in sources) > JAR.stat().st_mtime
 
 
+def conf_lines() -> dict[str, str]:
+    """Return the settings that attach every session of a JVM, for spark-defaults.conf."""
+    return {
+        "spark.driver.extraClassPath": str(jar_path()),
+        "spark.sql.extensions": "hedgerow.HedgerowExtensions",
+        "spark.hedgerow.python": sys.executable,
+    }
+
+
 def lists() -> wire.Lists:
     """Return the first message to the JVM."""
     replaced = judged.REFUSED_EXPRESSIONS[judged.REPLACED]
