@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ def main() -> None:
         STAMP.write_text(wanted)
     if not java_is_known():
         look_for_java()
+    build_jar()
 
 
 def fingerprint() -> str:
@@ -83,6 +85,17 @@ def look_for_java() -> None:
         say(f"warning: {last_line(answer.stderr)} What needs Spark is skipped until then.")
     else:
         JAVA_HOME.write_text(answer.stdout)
+
+
+def build_jar() -> None:
+    """Compile the jar if a source is newer; without it only warn, because most tests need none."""
+    command = "from hedgerow.spark.start.jar import jar_path; jar_path()"
+    home = {"JAVA_HOME": JAVA_HOME.read_text().strip()} if JAVA_HOME.exists() else {}
+    built = subprocess.run(
+        [PYTHON, "-c", command], cwd=ROOT, env={**home, **os.environ}, capture_output=True, text=True
+    )
+    if built.returncode:
+        say(f"warning: {last_line(built.stderr)} Until then, no query skips files.")
 
 
 def ask_for_java() -> subprocess.CompletedProcess[str]:

@@ -9,15 +9,17 @@ Tables are made once, without any bug. Then each bug is planted by itself, the s
 from __future__ import annotations
 
 import argparse
-import pathlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 from unittest.mock import patch
+from uuid import uuid4
 
 import numpy as np
 
@@ -29,8 +31,9 @@ from hedgerow.core.pruning import evaluator as outcomes
 from hedgerow.core.pruning import noted_conditions as features
 from hedgerow.core.pruning import value_codes as ranks
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
-from hedgerow.spark.optimizer import rule
+from hedgerow.spark.start import jar
 from hedgerow.tables import settings_fit as session_fit
+from scripts import build_jar
 from tests.differential.cases import forget, namespace
 from tests.differential.conditions import Known
 from tests.differential.oracles import Tally, World
@@ -103,23 +106,25 @@ def term_with(change: Callable[[Any], dict[str, Any]], kinds: tuple[str, ...] = 
     return instead(outcomes, "_comparable", new)
 
 
-def java(*changes: tuple[str, str]) -> Planted:
-    """Other words in the rule's source; the first of them that is there is what counts."""
+def java(old: str, new: str) -> Planted:
+    """Another text in the rule's source."""
 
     def plant(stack: ExitStack) -> None:
-        read = pathlib.Path.read_text
-
-        def changed(self: pathlib.Path, *args: Any, **named: Any) -> str:
-            text = read(self, *args, **named)
-            if self.name.endswith(".java"):
-                for old, new in changes:
-                    if old in text:
-                        return text.replace(old, new)
-                if self.name == "Pruning.java":
-                    raise LookupError(f"the rule has none of {[old for old, _ in changes]}")
-            return text
-
-        stack.enter_context(patch.object(pathlib.Path, "read_text", changed))
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mutant-")))
+        # Py4J caches methods by the name of their class, so each jar has a package of its own.
+        package, planted = f"hedgerow_{uuid4().hex}", 0
+        for source in build_jar.SOURCES.rglob("*.java"):
+            text = source.read_text()
+            planted += text.count(old)
+            text = text.replace("package hedgerow;", f"package {package};").replace(old, new)
+            (folder / source.name).write_text(text)
+        if planted != 1:
+            raise LookupError(f"the rule has {planted} times {old}")
+        path = folder / "mutant.jar"
+        classes = folder / "classes"
+        build_jar.compile_into(classes, folder, build_jar.compiler())
+        build_jar.pack(classes, path)
+        stack.enter_context(patch.multiple(jar, PACKAGE=package, jar_path=lambda: path))
 
     return plant
 
@@ -247,16 +252,16 @@ CORE = (
 )  # fmt: skip
 
 JAVA = (
-    Mutant("the rule: <=> is written as =", java(('e instanceof EqualNullSafe ? "<=>"', 'e instanceof EqualNullSafe ? "="'))),
-    Mutant("the rule: OR is written as AND", java(('e instanceof Or ? "[\\"or\\""', 'e instanceof Or ? "[\\"and\\""'))),
-    Mutant("the rule: <= is written as <", java(('e instanceof LessThanOrEqual ? "<="', 'e instanceof LessThanOrEqual ? "<"'))),
-    Mutant("the rule: NOT is left out", java(('e instanceof Or ? "[\\"or\\"" : "[\\"not\\""', 'e instanceof Or ? "[\\"or\\"" : "[\\"and\\""'))),
-    Mutant("the rule: a day begins when it does in UTC", java(('LocalDate.ofEpochDay(days).atStartOfDay(zone)', 'LocalDate.ofEpochDay(days).atStartOfDay(ZoneId.of("UTC"))'))),
-    Mutant("the rule: a day's end belongs to it", java(('against(column, bound, isAtEnd ? end : start)', 'against(column, bound, start)'))),
-    Mutant("the rule: IS NULL is written as IS NOT NULL", java(('e instanceof IsNull ? "[\\"null\\","', 'e instanceof IsNull ? "[\\"not null\\","'))),
-    Mutant("the rule: collations are ignored", java(('!type.catalogString().equals("string")', 'type.catalogString().isEmpty()'))),
-    Mutant("the rule: types of both sides may differ", java(("word == null || !left.dataType().equals(right.dataType())", "word == null"))),
-    Mutant("the rule: bits are read one place off", java(("bits.charAt(((Integer) places.get(name)).intValue())", "bits.charAt((((Integer) places.get(name)).intValue() + 1) % bits.length())"))),
+    Mutant("the rule: <=> is written as =", java('e instanceof EqualNullSafe ? "<=>"', 'e instanceof EqualNullSafe ? "="')),
+    Mutant("the rule: OR is written as AND", java("return new Wire.Or(", "return new Wire.And(")),
+    Mutant("the rule: <= is written as <", java('e instanceof LessThanOrEqual ? "<="', 'e instanceof LessThanOrEqual ? "<"')),
+    Mutant("the rule: NOT is left out", java("return new Wire.Not(of(not.child()));", "return of(not.child());")),
+    Mutant("the rule: a day begins when it does in UTC", java("LocalDate.ofEpochDay(day).atStartOfDay(zone)", 'LocalDate.ofEpochDay(day).atStartOfDay(ZoneId.of("UTC"))')),
+    Mutant("the rule: a day's end belongs to it", java('case "<=" -> at(day, "<", day.end());', 'case "<=" -> at(day, "<", day.start());')),
+    Mutant("the rule: IS NULL is written as IS NOT NULL", java("return isNull(is.child());", "return new Wire.Not(isNull(is.child()));")),
+    Mutant("the rule: collations are ignored", java('type.catalogString().equals("string")', "!type.catalogString().isEmpty()")),
+    Mutant("the rule: types of both sides may differ", java("if (!left.dataType().equals(right.dataType())) {", "if (left == right) {")),
+    Mutant("the rule: bits are read one place off", java("bits.charAt(places.get(name))", "bits.charAt((places.get(name) + 1) % bits.length())")),
 )  # fmt: skip
 
 
@@ -299,9 +304,9 @@ def planted(mutant: Mutant | None, sessions: Sessions) -> Iterator[None]:
 
 
 def _attached_anew(sessions: Sessions) -> None:
-    """With a rule that is compiled from the source as it is now, and nothing remembered."""
+    """Attach the session to a new rule, with nothing remembered."""
     hr.detach(sessions.attached)
-    rule._classes.clear()
+    jar._gateways.clear()
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("hedgerow."):
             for value in list(vars(module).values()):

@@ -175,10 +175,10 @@ import hedgerow as hr
 from hedgerow.pipeline import log
 log._TAKEN_EVERY = 0.1
 spark = hr.local_session("1g", "local[1]")
-heard = hr.log(spark, {copy!r})
+noted = hr.log(spark, {copy!r})
 spark.read.parquet({copy!r}).createOrReplaceTempView("events")
 spark.sql("SELECT count(*) FROM events WHERE id < 11").collect()
-heard._heard.wait()
+noted._listener.wait()
 time.sleep(2)
 print("now", flush=True)
 time.sleep(100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,9 @@ from hedgerow.spark.judged import (
     REPLACED_EXPRESSIONS,
     WHOLE_TASKS,
     WRITING,
-    as_json,
+    is_harmless_option,
     kind_of_setting,
+    relevant_settings,
 )
 from hedgerow.spark.storage.delta_log import has_delta
 
@@ -300,13 +300,20 @@ def test_every_reader_option_is_judged(spark: SparkSession, classes: Classes) ->
     assert lower - HARMLESS_OPTIONS - refused == set()
 
 
-# --- for Java -----------------------------------------------------------------------------------------
-
-
-def test_java_gets_all_of_it() -> None:
-    told = json.loads(as_json())
-    assert set(told["expressions"]) == EXPRESSIONS and set(told["options"]) == HARMLESS_OPTIONS
-    assert set(told["harmless"]) | set(told["meaning"]) | set(told["reading"]) == HARMLESS | MEANING | READING
+def test_relevant_settings() -> None:
+    changed = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.parquet.fieldId.read.enabled": "true",
+        "spark.sql.extensions": "org.other.Extension, io.delta.sql.DeltaSparkSessionExtension",
+        "no.such.setting": "1",
+    }
+    others = {"spark.sql.ansi.enabled": "false", "no.such.setting": "1"}
+    assert relevant_settings(changed) == {**others, "spark.sql.extensions": "org.other.Extension"}
+    assert relevant_settings({"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}) == {}
+    assert (
+        is_harmless_option("Path") and is_harmless_option("fs.s3a.endpoint") and not is_harmless_option("mergeSchema")
+    )
 
 
 def test_written_values_are_judged_and_known(delta: SparkSession) -> None:

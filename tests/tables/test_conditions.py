@@ -14,6 +14,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats, collect
 from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.spark import wire
 from hedgerow.spark.compute.assign_blocks import BLOCK
 from hedgerow.spark.write.partition_files import _ROWS, FILE, numbered
 from hedgerow.tables.conditions import ConditionReader
@@ -25,43 +26,42 @@ SCHEMA = {
 }
 
 
-def c(name: str, kind: str) -> dict[str, Any]:
-    return {"col": name.split("."), "type": kind}
-
-
-def v(value: str, kind: str) -> dict[str, Any]:
-    return {"lit": value, "type": kind}
+def c(name: str, kind: str) -> wire.Column:
+    return wire.Column(name.split("."), kind)
 
 
 ITEMS = [where("length(word) = 3"), Expr("length(word)", (col("word"),)), Like(col("word"), "%ab")]
 
 
 def _read(where: Any) -> Any:
-    return normalise(ConditionReader(SCHEMA, ITEMS).read(where))
+    return normalise(ConditionReader(SCHEMA, ITEMS).read(wire.read(wire.write(where))))
 
 
 def read(where: Any) -> str:
     return predicate_text(_read(where))
 
 
-X = c("x", "int")
+X, V, Cmp = c("x", "int"), wire.Value, wire.Compare
+WORD, AB = c("word", "string"), V("ab", "string")
+LONG = wire.Expression(1, "int")
 READ = [
-    (["<", X, v("5", "int")], "x < 5"),
-    (["<", v("5", "int"), c("X", "int")], "x >= 6"),
-    (["and", ["not null", X], ["not", [">", X, v("5", "int")]]], "x < 6 AND x IS NOT NULL"),
-    (["or", ["null", X], ["in", X, v("2", "int"), v("7", "int")]], "x IN (2, 7) OR x IS NULL"),
-    (["<=>", X, v("5", "int")], "x = 5 AND x IS NOT NULL"),
-    (["=", X, c("parts.x", "bigint")], "parts.x = x"),
-    ([">=", c("price", "decimal(8,2)"), v("12.50", "decimal(8,2)")], "price >= 12.5"),
-    (["=", c("ratio", "double"), v("NaN", "double")], "ratio = double('NaN')"),
-    (["<", c("day", "date"), v("19723", "date")], "`day` < DATE '2024-01-01'"),
-    (["=", c("at", "timestamp"), v("1704067200000000", "timestamp")], "`at` = TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC'"),
-    (["is", c("flag", "boolean")], "flag = TRUE"),
-    (["starts", c("word", "string"), v("ab", "string")], "startswith(word, 'ab')"),
-    (["<", {**X, "cast": "bigint"}, v("5", "bigint")], "x < 5"),
-    (["not", ["item", 2]], "NOT ((word LIKE '%ab'))"),
-    ([">", {"item": 1, "type": "int"}, v("3", "int")], "length(word) >= 4"),
-    (["const", False], "FALSE"),
+    (Cmp(X, "<", V("5", "int")), "x < 5"),
+    (Cmp(V("5", "int"), "<", c("X", "int")), "x >= 6"),
+    (wire.And([wire.Not(wire.IsNull(X)), wire.Not(Cmp(X, ">", V("5", "int")))]), "x < 6 AND x IS NOT NULL"),
+    (wire.Or([wire.IsNull(X), wire.In(X, "int", ["2", "7"])]), "x IN (2, 7) OR x IS NULL"),
+    (Cmp(X, "<=>", V("5", "int")), "x = 5 AND x IS NOT NULL"),
+    (Cmp(X, "=", c("parts.x", "bigint")), "parts.x = x"),
+    (Cmp(c("price", "decimal(8,2)"), ">=", V("12.50", "decimal(8,2)")), "price >= 12.5"),
+    (Cmp(c("ratio", "double"), "=", V("NaN", "double")), "ratio = double('NaN')"),
+    (Cmp(c("day", "date"), "<", V("19723", "date")), "`day` < DATE '2024-01-01'"),
+    (Cmp(c("at", "timestamp"), "=", V("1704067200000000", "timestamp")), "`at` = TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC'"),
+    (Cmp(c("flag", "boolean"), "=", V("true", "boolean")), "flag = TRUE"),
+    (Cmp(WORD, "starts", AB), "startswith(word, 'ab')"),
+    (Cmp(WORD, "contains", V("a%b", "string")), "(word LIKE '%a\\\\%b%')"),
+    (Cmp(wire.Column(["x"], "int", "bigint"), "<", V("5", "bigint")), "x < 5"),
+    (wire.Not(wire.Indexed(2)), "NOT ((word LIKE '%ab'))"),
+    (Cmp(LONG, ">", V("3", "int")), "length(word) >= 4"),
+    (wire.Constant(False), "FALSE"),
 ]  # fmt: skip
 
 
@@ -71,13 +71,15 @@ def test_read(where: Any, expected: str) -> None:
 
 
 UNKNOWN = [
-    ["?"],
-    ["<", c("x", "bigint"), v("5", "bigint")],  # the query reads it as another type
-    ["<", c("y", "int"), v("5", "int")],
-    ["starts", v("ab", "string"), c("word", "string")],
-    ["item", 1],  # a term is no condition
-    ["<", {"item": 2, "type": "boolean"}, v("true", "boolean")],
-    ["contains", c("word", "string"), v("ab", "string")],
+    wire.Unknown(),
+    Cmp(c("x", "bigint"), "<", V("5", "bigint")),  # the query reads it as another type
+    Cmp(c("y", "int"), "<", V("5", "int")),
+    Cmp(AB, "starts", WORD),
+    wire.Indexed(1),  # a term is no condition
+    Cmp(wire.Expression(2, "boolean"), "<", V("true", "boolean")),
+    Cmp(LONG, "contains", AB),
+    Cmp(V("5", "int"), "=", V("5", "int")),
+    Cmp(X, "!", X),
 ]
 
 
@@ -86,14 +88,14 @@ def test_unknown_prunes_nothing_under_not_either(where: Any) -> None:
     stats = collect({col("x"): pa.array([1, 2, 3, 4], pa.int32())}, entry=[0, 0, 1, 1], entries=2)
     for form in (
         where,
-        ["not", where],
-        ["and", where, ["not", where]],
-        ["or", ["not", ["not", where]], ["const", False]],
+        wire.Not(where),
+        wire.And([where, wire.Not(where)]),
+        wire.Or([wire.Not(wire.Not(where)), wire.Constant(False)]),
     ):
         assert may_match(_read(form), stats).all(), form
-    both = ["and", where, ["<", X, v("3", "int")]]
-    assert may_match(_read(both), stats).tolist() == [True, False]
-    assert may_match(_read(["or", where, ["<", X, v("3", "int")]]), Stats(stats.rows, stats.terms, {})).all()
+    few = Cmp(X, "<", V("3", "int"))
+    assert may_match(_read(wire.And([where, few])), stats).tolist() == [True, False]
+    assert may_match(_read(wire.Or([where, few])), Stats(stats.rows, stats.terms, {})).all()
 
 
 def test_files_of_partitions() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hedgerow.cli.app import app
 from hedgerow.cli.demo_command import demo
 from hedgerow.cli.flags import with_flags
+from hedgerow.cli.jar_command import jar
 from hedgerow.cli.layout_commands import advise, apply, learn, score
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.query_command import query
@@ -33,6 +34,7 @@ for command in (
     log,
     auto,
     calibrate,
+    jar,
 ):
     app.command()(with_flags(command))
 app.command(name="import-log")(import_log)

@@ -10,6 +10,7 @@ import typer
 
 import hedgerow
 from hedgerow.cli.app import DirectoryArgument, JsonOption, WorkloadArgument, is_log, spark_of
+from hedgerow.cli.jar_command import show_conf
 from hedgerow.cli.output import Output, all_or, share, summary
 
 _HISTORY = ("version", "operation", "time", "rows", "learner", "workload")
@@ -118,9 +119,13 @@ def relearn(
 def doctor(
     ctx: typer.Context,
     directory: Annotated[str | None, typer.Argument(help="Look at this table too.")] = None,
+    conf: Annotated[bool, typer.Option("--conf", help="Only print the lines for spark-defaults.conf.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Look at Spark, Java and Delta here, and at a table; tell what keeps queries from skipping files."""
+    if conf:
+        show_conf(as_json)
+        return
     with spark_of(ctx) as spark:
         hedgerow.attach(spark)
         findings = hedgerow.doctor(spark, directory)

@@ -13,8 +13,9 @@ from hedgerow.pipeline.log import report
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
 from hedgerow.spark.optimizer.attach import is_attached
-from hedgerow.spark.optimizer.rule import new_rule, settings
+from hedgerow.spark.optimizer.rule import settings
 from hedgerow.spark.start.delta_jars import NO_DELTA
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import has_delta
@@ -57,7 +58,7 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
     yield Finding("Java", java, None if fits else "Spark is tested with Java 17 and 21")
     yield Finding("Delta", "at hand") if has_delta(spark) else Finding("Delta", "not at hand", NO_DELTA)
     try:
-        new_rule(spark)
+        gateway(spark)
     except HedgerowError as error:
         yield Finding("attached", "no", f"no query can skip files here: {error}")
         return

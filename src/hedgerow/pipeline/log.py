@@ -15,9 +15,10 @@ from uuid import uuid4
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.pipeline.logged import workload_of
-from hedgerow.spark.optimizer.heard import Heard
+from hedgerow.spark.optimizer.query_notes import QueryListener
 from hedgerow.spark.start.session import first_line, in_own_session, meaning
 from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.wire import QueryNote, ScanNote
 from hedgerow.sql.redact import redact
 from hedgerow.tables.query_log import QueryLog, Waiting
 
@@ -37,19 +38,19 @@ class Log:
     ) -> None:
         self._logs = logs
         self._key = redact
-        self._heard = Heard(spark)
+        self._listener = QueryListener(spark)
         self._waiting = {name: Waiting(log) for name, log in logs.items()}
         self._names = {log.root: name for name, log in logs.items()}
         self._process, self._count, self.lost = uuid4().hex, 0, 0
         self._lock, self._stopped = Lock(), Event()
-        self._heard.start(list(self._names))
+        self._listener.start(list(self._names))
         self._thread = Thread(target=self._run, args=(every,), name="hedgerow-log", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
 
     def flush(self) -> int:
         """Write every query that has ended into the log tables; return the number of entries."""
-        self._heard.wait()
+        self._listener.wait()
         with self._lock:
             self._take()
             return sum(waiting.append_to(self._logs[name]) for name, waiting in self._waiting.items())
@@ -63,7 +64,7 @@ class Log:
         self._thread.join()
         try:
             self.flush()
-            self._heard.stop()
+            self._listener.stop()
         except Exception as error:  # the session may be gone
             _LOGGER.warning("queries wait to be logged: %s", first_line(error))
         finally:
@@ -100,31 +101,31 @@ class Log:
 
     def _take(self) -> None:
         """Write the JVM's notes to this machine's disk."""
-        notes, lost = self._heard.taken()
+        notes, lost = self._listener.taken()
         self.lost += lost
         entries: dict[str, list[dict[str, Any]]] = {}
         for note in notes:
-            by_root: dict[str, list[dict[str, Any]]] = {}
-            for scan in note["scans"]:
-                by_root.setdefault(scan["root"], []).append(scan)
+            by_root: dict[str, list[ScanNote]] = {}
+            for scan in note.scans:
+                by_root.setdefault(scan.root, []).append(scan)
             for root, scans in by_root.items():
                 entries.setdefault(self._names[root], []).append(self._entry(note, scans))
         for name, some in entries.items():
             self._waiting[name].add(some)
 
-    def _entry(self, note: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _entry(self, note: QueryNote, scans: Sequence[ScanNote]) -> dict[str, Any]:
         self._count += 1
-        conditions = [" AND ".join(scan["where"]) or "TRUE" for scan in scans]
+        conditions = [" AND ".join(scan.where) or "TRUE" for scan in scans]
         key = self._key
         return {
             "query": f"{self._process}-{self._count}",
-            "at": note["at"],
+            "at": note.at,
             "source": "session",
             "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],
-            "columns": sorted({column for scan in scans for column in scan["columns"]}),
-            **{name: sum(scan[name] for scan in scans) for name in ("files", "bytes", "rows")},
-            "rows_kept": sum(scan["kept"] for scan in scans),
-            "seconds": note["seconds"],
+            "columns": sorted({column for scan in scans for column in scan.columns}),
+            **{name: sum(getattr(scan, name) for scan in scans) for name in ("files", "bytes", "rows")},
+            "rows_kept": sum(scan.kept for scan in scans),
+            "seconds": note.seconds,
             "redacted": key is not None,
         }
 

@@ -19,8 +19,8 @@ are harmless even where they change an answer.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -316,7 +316,7 @@ _SQL = (
 # extension sets the first in every session.
 ONLY_WITH_FIELD_IDS = _names("fieldId.read.enabled fieldId.read.ignoreMissing", "spark.sql.parquet.")
 # The values of spark.sql.extensions that leave expressions as they are.
-HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension")
+HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension hedgerow.HedgerowExtensions")
 
 # Settings outside of Spark SQL; its registries do not list them.
 _CORE = _names(
@@ -329,6 +329,8 @@ _CORE = _names(
     python.* r.* rdd.* redaction.* reducer.* remote repl.* resources.* rpc.* scheduler.* security.* serializer
     serializer.* shuffle.* shutdown.* sparkr.* speculation speculation.* ssl.* stage.* standalone.* storage.*
     streaming.* submit.* task.* taskMetrics.* ui.* unsafe.* user.* worker.* yarn.*
+    # our own
+    hedgerow.*
     """,
     "spark.",
 )
@@ -417,18 +419,26 @@ def kind_of_setting(key: str) -> Kind:
     return max(families, key=lambda family: family[0], default=(0, "unknown"))[1]
 
 
-def as_json() -> str:
-    """Return the lists that the rule needs, as JSON. Its Java code looks up settings as `kind_of_setting` does."""
-    return json.dumps(
-        {
-            "expressions": sorted(EXPRESSIONS),
-            "replaced": sorted(REPLACED_EXPRESSIONS),
-            "harmless": sorted(HARMLESS),
-            "meaning": sorted(MEANING),
-            "reading": sorted(READING),
-            "only_with_field_ids": sorted(ONLY_WITH_FIELD_IDS),
-            "harmless_extensions": sorted(HARMLESS_EXTENSIONS),
-            "options": sorted(HARMLESS_OPTIONS),
-            "whole_tasks": sorted(WHOLE_TASKS),
-        }
-    )
+def is_harmless_setting(key: str) -> bool:
+    """True if a session may set it to anything without another answer, as long as no column has a field id."""
+    return key in ONLY_WITH_FIELD_IDS or kind_of_setting(key) == "harmless"
+
+
+def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that decide what expressions mean and what is read, of those that a session has changed."""
+    kept = {key: value for key, value in changed.items() if not is_harmless_setting(key)}
+    if "spark.sql.extensions" in kept:
+        named = set(re.split("[, ]+", kept["spark.sql.extensions"])) - HARMLESS_EXTENSIONS
+        kept["spark.sql.extensions"] = ",".join(sorted(named))
+    return {key: value for key, value in kept.items() if value}
+
+
+def is_harmless_option(name: str) -> bool:
+    """True if a reader option changes neither files nor rows nor values."""
+    plain = name.lower()
+    return plain in HARMLESS_OPTIONS or any(_holding(plain, HARMLESS_OPTIONS))
+
+
+def _holding(key: str, names: Iterable[str]) -> Iterable[str]:
+    """Return the families among the names that contain the key."""
+    return (name for name in names if name.endswith("*") and key.startswith(name[:-1]))

@@ -1,18 +1,18 @@
 """Answers the optimizer rule of a session: for a table and a condition, the files to open.
 
-The rule (`spark/optimizer/Pruning.java`) sends two kinds of requests. To `open` a table, it sends the session's
-settings and the columns that the query sees. The answer lists the indexed files and the SQL texts of the index's
-expressions, which Spark parses. To `ask`, it sends a query's condition as JSON: columns and indexed expressions against
-literals in Spark's internal form, whose meaning no setting changes. Any other part of a condition is unknown.
+The rule (`PruningRule.java`) sends the requests of `spark/wire`. To `Open` a table, it sends the session's settings and
+the columns that the query sees. The answer lists the indexed files and the SQL texts of the index's expressions, which
+Spark parses. To `Choose` files, it sends a query's condition. `Judge` asks which settings and options are harmless.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+from uuid import uuid4
 
 from hedgerow.core.predicates.nodes import (
     Column,
@@ -25,13 +25,14 @@ from hedgerow.core.predicates.nodes import (
     terms_of,
 )
 from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_text
-from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.spark import wire
+from hedgerow.spark.judged import is_harmless_option, is_harmless_setting, relevant_settings
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
 from hedgerow.sql.joined_conditions import outside, struct_of
-from hedgerow.tables.conditions import ConditionReader, Json
+from hedgerow.tables.conditions import ConditionReader
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
@@ -49,47 +50,59 @@ MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
 
 
 class Answers:
-    """Answers the rule of one session; Java calls `apply`."""
+    """Answers the rule of one session, on any number of threads; Java calls `apply`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._opened: dict[str, tuple[OpenedTable, ConditionReader]] = {}
+        self._name = uuid4().hex  # a process that takes the place of another must not know its handles
         self._numbers = count()
         self._changed: dict[tuple[str, str, str, str], list[tuple[int, int]] | None] = {}
 
     class Java:
         implements: ClassVar = ["java.util.function.Function"]
 
-    def apply(self, request_json: str) -> str:
-        """Answer a request, JSON to JSON; an error becomes a `reason` to open all files."""
+    def apply(self, request: str) -> str:
+        """Answer a request, JSON to JSON; an error becomes a reason to open all files."""
         try:
-            request = json.loads(request_json)
-            return json.dumps(self._open(request) if "open" in request else self._ask(request))
+            return wire.write(self._answer(wire.read(request)))
         except Exception as error:
-            return json.dumps({"reason": f"{type(error).__name__}: {' '.join(str(error).split())}", "again": True})
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return wire.write(wire.Refused(reason, again=True))
 
-    def _open(self, request: Json) -> dict[str, Any]:
-        table = _open_table(self._spark, request)
+    def _answer(self, request: wire.Request) -> wire.Answer:
+        match request:
+            case wire.Judge(settings, options):
+                return wire.Harmless(
+                    list(filter(is_harmless_setting, settings)), list(filter(is_harmless_option, options))
+                )
+            case wire.Open():
+                return self._open(request)
+            case wire.Choose():
+                return self._choose(request)
+        raise ValueError(f"no request: {request}")
+
+    def _open(self, request: wire.Open) -> wire.Opened | wire.Refused:
+        settings = relevant_settings(request.settings)
+        table = _open_table(self._spark, request, settings)
         if isinstance(table, str):
-            return {"reason": table}
+            return wire.Refused(table)
         if len(self._opened) >= MAX_OPENED_TABLES:
             self._opened.clear()
-        handle = str(next(self._numbers))
-        is_exact = request["settings"]["spark.sql.caseSensitive"] == "true"
+        handle = f"{self._name}-{next(self._numbers)}"
+        is_exact = settings["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, ConditionReader(table.schema, table.items, is_exact)
-        texts, joined = _texts(table)
-        files = list(table.files)
-        return {"handle": handle, "name": table.name, "files": files, "items": texts, "joined": joined}
+        names, sizes = zip(*table.files, strict=True) if table.files else ((), ())
+        return wire.Opened(handle, table.name, names, sizes, *_texts(table))
 
-    def _ask(self, request: Json) -> dict[str, Any]:
-        opened = self._opened.get(request["ask"])
+    def _choose(self, request: wire.Choose) -> wire.Answer:
+        opened = self._opened.get(request.handle)
         if opened is None:
-            return {"reason": "too many tables were opened meanwhile", "forget": True}
+            return wire.Refused("too many tables were opened meanwhile", forget=True)
         table, reader = opened
-        own = [reader.read(request["where"]), *self._by_partners(table, request.get("partners", ()))]
-        return table.answer(
-            RowCondition(conjunction(*own), _joined(table, reader, request.get("joined", ())), self.changed), request
-        )
+        own = [reader.read(request.where), *self._by_partners(table, request.partners)]
+        condition = RowCondition(conjunction(*own), _joined(table, reader, request.joined), self.changed)
+        return table.choose(condition, request)
 
     def changed(self, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
         """Return the keys whose rows may differ between two versions of a table; None if that is not known."""
@@ -100,31 +113,31 @@ class Answers:
             self._changed[key] = changed_keys(self._spark, root, before, now, column)
         return self._changed[key]
 
-    def _by_partners(self, table: OpenedTable, partners: Sequence[Json]) -> Iterator[Predicate]:
+    def _by_partners(self, table: OpenedTable, partners: Sequence[wire.Partner]) -> Iterator[Predicate]:
         """Yield the conditions of rows with a partner in those files of other tables that the query opens."""
         for partner in partners:
-            other, reader = self._opened.get(partner["ask"], (None, None))
+            other, reader = self._opened.get(partner.handle, (None, None))
             if other is None or reader is None:
                 continue
-            on_joined = _joined(other, reader, partner["joined"])
-            condition = RowCondition(reader.read(partner["where"]), on_joined, self.changed)
-            for mine, theirs, kind in partner["columns"]:
-                column = quote_name(mine)
-                if str(table.schema.get(column)) == kind == str(other.schema.get(quote_name(theirs))):
-                    yield other.within(condition, Column((theirs,)), Column((mine,)))
+            on_joined = _joined(other, reader, partner.joined)
+            condition = RowCondition(reader.read(partner.where), on_joined, self.changed)
+            for pair in partner.columns:
+                column = quote_name(pair.mine)
+                if str(table.schema.get(column)) == pair.type == str(other.schema.get(quote_name(pair.theirs))):
+                    yield other.within(condition, Column((pair.theirs,)), Column((pair.mine,)))
 
 
-def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
+def _open_table(spark: SparkSession, request: wire.Open, now: Mapping[str, str]) -> OpenedTable | str:
     """Return the table in the state that the rule names, or the reason why its index cannot be used."""
-    path, now, is_delta = request["open"], request["settings"], "delta" in request
-    state, side = read_state(side_of(spark, path), int(request["state"])), side_of(spark, path)
+    path, is_delta = request.path, request.delta is not None
+    state, side = read_state(side_of(spark, path), request.state), side_of(spark, path)
     if is_delta != (state.kind == "delta"):
         return f"its index was written while it was a {state.kind.capitalize()} table"
     parts = parts_of(side, state.parts)
     differing = [difference(part.entry.settings, now) for part in parts]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)
-    fields = tuple(request["delta" if is_delta else "schema"]["fields"])
+    fields = tuple(json.loads(request.delta or request.schema)["fields"])
     seen = {name.lower(): kind for name, kind in schema_of_fields(fields).items()}
     schema = {n: kind for part in parts for n, kind in part.own_schema.items() if seen.get(n.lower()) == kind}
     joined = [j for part in parts for j in part.entry.joined]
@@ -142,42 +155,38 @@ def _open_table(spark: SparkSession, request: Json) -> OpenedTable | str:
     )
 
 
-def _schema(json_of_spark: Json) -> dict[str, Type]:
-    return schema_of_fields(tuple(json_of_spark["fields"]))
-
-
-def _texts(table: OpenedTable) -> tuple[list[tuple[int, str]], list[Json]]:
+def _texts(table: OpenedTable) -> tuple[list[wire.Item], list[wire.Key]]:
     """The items for Spark to parse, numbered: those over the table's own columns, and those over joined rows by key.
 
     An item over columns of several tables is not recognised in queries."""
-    own: list[tuple[int, str]] = []
-    by_struct: dict[str, list[tuple[int, str]]] = {}
+    own: list[wire.Item] = []
+    by_struct: dict[str, list[wire.Item]] = {}
     names = {j.name for j in table.joined}
     for number, item in enumerate(table.items):
         struct = struct_of(item)
         if struct in names:
-            by_struct.setdefault(struct, []).append((number, feature_text(outside(item))))
+            by_struct.setdefault(struct, []).append(wire.Item(number, feature_text(outside(item))))
         elif not any(c.path[0] in names for c in columns_in(item)):
-            own.append((number, feature_text(item)))
+            own.append(wire.Item(number, feature_text(item)))
 
-    def below(steps: tuple[Reference, ...]) -> list[Json]:
-        found: dict[tuple[Reference, str], Json] = {}
+    def below(steps: tuple[Reference, ...]) -> list[wire.Key]:
+        found: dict[tuple[Reference, str], wire.Key] = {}
         for j in table.joined:
             at = len(steps)
             if len(j.joined.steps) > at and j.joined.steps[:at] == steps:
-                step = j.joined.steps[at]
-                name = Joined((*steps, step)).name
-                if (step, j.versions[at]) not in found:
-                    found[step, j.versions[at]] = {
-                        "name": name,
-                        "number": _ways(table).index((*steps, step)),
-                        "columns": step.columns,
-                        "others": step.other_columns,
-                        "types": j.key_types[at],
-                        "version": j.versions[at],
-                        "items": by_struct.get(name, []),
-                        "joined": below((*steps, step)),
-                    }
+                step, version = j.joined.steps[at], j.versions[at]
+                if (step, version) not in found:
+                    name = Joined((*steps, step)).name
+                    found[step, version] = wire.Key(
+                        name,
+                        _ways(table).index((*steps, step)),
+                        step.columns,
+                        step.other_columns,
+                        j.key_types[at],
+                        version,
+                        by_struct.get(name, []),
+                        below((*steps, step)),
+                    )
         return list(found.values())
 
     return own, below(())
@@ -192,19 +201,20 @@ def _ways(table: OpenedTable) -> list[tuple[Reference, ...]]:
 def _joined(
     table: OpenedTable,
     reader: ConditionReader,
-    nodes: Sequence[Json],
+    rows: Sequence[wire.JoinedRows],
     versions: tuple[str, ...] = (),
     roots: tuple[str, ...] = (),
 ) -> list[JoinedCondition]:
     """The conditions on joined rows, those of the last tables on the way too."""
     found = []
-    for node in nodes:
-        at, places = (*versions, node["version"]), (*roots, node["root"])
-        joined = Joined(_ways(table)[node["number"]])
-        condition = replace(reader, struct=joined.name).read(node["where"])
-        seen = {name.lower(): kind for name, kind in _schema(node["schema"]).items()}
+    for some in rows:
+        at, places = (*versions, some.version), (*roots, some.root)
+        joined = Joined(_ways(table)[some.number])
+        condition = replace(reader, struct=joined.name).read(some.where)
+        fields = schema_of_fields(tuple(json.loads(some.schema)["fields"]))
+        seen = {name.lower(): kind for name, kind in fields.items()}
         found.append(JoinedCondition(joined, at, places, seen, condition))
-        found += _joined(table, reader, node["joined"], at, places)
+        found += _joined(table, reader, some.joined, at, places)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Reads the conditions that the optimizer rule sends, from JSON, as predicates.
+"""Reads the conditions that the optimizer rule sends as predicates.
 
 A condition compares columns and indexed expressions with literals in Spark's internal form. No setting changes its
 meaning. Any other part of a condition is unknown.
@@ -38,18 +38,16 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     Term,
     atoms_of,
-    lit,
 )
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import canonical
-
-Json = Mapping[str, Any]
+from hedgerow.spark import wire
 
 
 @dataclass
 class ConditionReader:
-    """A reader of conditions as predicates; a number in a condition is a place in `items`."""
+    """A reader of conditions of a plan as predicates; a number in a condition is a place in `items`."""
 
     schema: Mapping[str, Type]
     items: Sequence[Feature]
@@ -61,67 +59,63 @@ class ConditionReader:
     def names(self) -> dict[str, str]:
         return {name if self.is_exact else name.lower(): name for name in self.schema}
 
-    def read(self, node: Sequence[Any]) -> Predicate:
-        word, *rest = node
-        match word:
-            case "and":
-                return And(tuple(map(self.read, rest)))
-            case "or":
-                return Or(tuple(map(self.read, rest)))
-            case "not":
-                return Not(self.read(rest[0]))
+    def read(self, condition: wire.Condition) -> Predicate:
+        match condition:
+            case wire.And(parts):
+                return And(tuple(map(self.read, parts)))
+            case wire.Or(parts):
+                return Or(tuple(map(self.read, parts)))
+            case wire.Not(part):
+                return Not(self.read(part))
         try:
-            bound = bind(self._atom(word, rest), self.schema)
+            bound = bind(self._atom(condition), self.schema)
         except (SchemaError, WorkloadError, ValueError):
             return self._unknown()
-        is_known = word == "item" or not any(isinstance(atom, Opaque) for atom in atoms_of(bound))
+        is_known = isinstance(condition, wire.Indexed) or not any(isinstance(a, Opaque) for a in atoms_of(bound))
         return bound if is_known else self._unknown()
 
     def _unknown(self) -> Opaque:
         """Return a new opaque condition with each call, because two unknown conditions may differ."""
         return Opaque(f"unknown {next(self.unknown)}", ())
 
-    def _atom(self, word: str, rest: Sequence[Any]) -> Predicate:
-        match word, rest:
-            case "const", [value]:
+    def _atom(self, condition: wire.Condition) -> Predicate:
+        match condition:
+            case wire.Constant(value):
                 return Const(value)
-            case "item", [int() as number]:
+            case wire.Indexed(number):
                 item = self.items[number]
                 if isinstance(item, Predicate):
                     return item
-            case "is", [term]:
-                return Compare(self._term(term), "=", lit(True))
-            case "null", [term]:
+            case wire.IsNull(term):
                 return IsNull(self._term(term))
-            case "not null", [term]:
-                return Not(IsNull(self._term(term)))
-            case "in", [term, *literals]:
-                return In(self._term(term), tuple(map(_literal, literals)))
-            case "starts", [term, {"lit": str() as prefix}]:
-                return Prefix(self._term(term), prefix)
-            case "ends" | "contains" | "like", [term, {"lit": str() as text, "type": "string"}] if "lit" not in term:
-                return _search(word, self._term(term), text)
-            case _, [term, {"lit": _} as literal] if "lit" not in term:
-                return _comparison(self._term(term), word, _literal(literal))
-            case _, [{"lit": _} as literal, term] if (word in FLIPPED_OP or word == "<=>") and "lit" not in term:
-                return _comparison(self._term(term), FLIPPED_OP.get(word, word), _literal(literal))
-            case _, [left, right] if word in FLIPPED_OP and "lit" not in left and "lit" not in right:
-                return CompareTerms(self._term(left), word, self._term(right))
+            case wire.In(term, kind, texts):
+                return In(self._term(term), tuple(_literal(wire.Value(text, kind)) for text in texts))
+            case wire.Compare(left, "starts" | "ends" | "contains" | "like" as op, wire.Value(text, "string")):
+                return Prefix(self._term(left), text) if op == "starts" else _search(op, self._term(left), text)
+            case wire.Compare(left, op, wire.Value() as literal):
+                return _comparison(self._term(left), op, _literal(literal))
+            case wire.Compare(wire.Value() as literal, op, right) if op in FLIPPED_OP or op == "<=>":
+                return _comparison(self._term(right), FLIPPED_OP.get(op, op), _literal(literal))
+            case wire.Compare(left, op, right) if op in FLIPPED_OP:
+                return CompareTerms(self._term(left), op, self._term(right))
         raise ValueError("unknown")
 
-    def _term(self, node: Json) -> Term:
+    def _term(self, side: wire.Side) -> Term:
         """Return a column of the table that the query reads with the same type, or an expression of the index."""
-        kind = Type.parse(node["type"])
-        if "item" in node:
-            item = self.items[node["item"]]
-            if isinstance(item, Predicate):
-                raise ValueError("unknown")
-            return replace(item, type=kind) if isinstance(item, Expr) else item
-        column = Column((*(() if self.struct is None else (self.struct,)), *node["col"]))
-        name = self.names.get(term_text(column) if self.is_exact else term_text(column).lower())
-        if name is None or self.schema[name] != kind:
-            raise ValueError("the query sees another column")
-        return Cast(column, Type.parse(node["cast"])) if "cast" in node else column
+        kind = Type.parse(side.type)
+        match side:
+            case wire.Expression(number):
+                item = self.items[number]
+                if isinstance(item, Predicate):
+                    raise ValueError("unknown")
+                return replace(item, type=kind) if isinstance(item, Expr) else item
+            case wire.Column(path, _, cast):
+                column = Column((*(() if self.struct is None else (self.struct,)), *path))
+                name = self.names.get(term_text(column) if self.is_exact else term_text(column).lower())
+                if name is None or self.schema[name] != kind:
+                    raise ValueError("the query sees another column")
+                return column if cast is None else Cast(column, Type.parse(cast))
+        raise ValueError("a literal on both sides")
 
 
 def _search(word: str, term: Term, text: str) -> Like:
@@ -141,9 +135,9 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
     return Compare(term, op, literal)
 
 
-def _literal(node: Mapping[str, Any]) -> Literal:
+def _literal(of: wire.Value) -> Literal:
     """Return a literal from Spark's internal form of the value: days, microseconds, nanoseconds, digits."""
-    kind, value = Type.parse(node["type"]).kind, node["lit"]
+    kind, value = Type.parse(of.type).kind, of.text
     match kind:
         case kinds.INT | kinds.DATE | kinds.TIME | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ:
             return Literal(kind, canonical(kind, int(value)))

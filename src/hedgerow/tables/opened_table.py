@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
+from hedgerow.spark import wire
 from hedgerow.spark.write.copies import COPY
-from hedgerow.tables.conditions import Json
 from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.opening import Copies
 from hedgerow.tables.part import JoinedParts
@@ -111,26 +110,31 @@ class OpenedTable:
         indexes = [part.index for part in self.parts]
         return values_in(list(zip(indexes, self._opened(condition), strict=True)), column, seen_as)
 
-    def answer(self, condition: RowCondition, request: Json) -> dict[str, Any]:
+    def choose(self, condition: RowCondition, request: wire.Choose) -> wire.Chosen | wire.Instead:
         """Return the files to open: bits for `files`, or other files instead."""
-        if self.stored is not None and not request.get("own", True):
-            copy = self._instead(self.stored, condition, request)
+        if self.stored is not None and not request.own:
+            copy = self._instead(self.stored, condition, request.columns)
             if copy is not None:
-                return {"instead": copy}
+                return copy
         opened = np.concatenate([*self._opened(condition), NO_BOOLS])
-        return {"bits": (opened.astype(np.uint8) + ord("0")).tobytes().decode()}
+        return wire.Chosen((opened.astype(np.uint8) + ord("0")).tobytes().decode())
 
-    def _instead(self, stored: StoredTable, condition: RowCondition, request: Json) -> dict[str, Any] | None:
+    def _instead(
+        self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None
+    ) -> wire.Instead | None:
         """Return the files of a replica, or files with copies, if they are cheaper to read; else None."""
-        reads = request["columns"]
         columns = None if reads is None else [quote_name(name) for name in reads]
         best = Copies.of(stored, self.settings).cheapest(normalise(condition.own), columns)
         if best.table is stored and not any(map(is_hidden, best.files)):
             return None
         sizes, path = best.known.sizes_by_name, best.table.path
-        instead: dict[str, Any] = {"files": [[f"{path}/{name}", sizes[name]] for name in best.files]}
+        codes, layout = None, best.table.layout
         if best.copied_cells is not None:
-            layout = best.table.layout
             assert isinstance(layout, OverlapLayout)  # no other layout has copies
-            instead |= {"codes": [layout.code(block, cell) for block, cell in best.copied_cells], "column": COPY}
-        return instead
+            codes = [layout.code(block, cell) for block, cell in best.copied_cells]
+        return wire.Instead(
+            [f"{path}/{name}" for name in best.files],
+            [sizes[name] for name in best.files],
+            None if codes is None else COPY,
+            codes,
+        )

@@ -1,5 +1,6 @@
 """How does a query skip files?
 
-`Pruning.java` is a rule of the query optimizer; `rule` compiles it, `attach` installs it in a session. The rule sends
-conditions as JSON to `tables.answers`, which answers with the files to open. Imports `start`.
+`attach` installs the rule of the jar in a session. The rule sends requests (`wire`) to `tables.answers`, which answers
+with the files to open. `rule` reads from the JVM what only Spark knows, `query_notes` what queries have read. Imports
+`start` and `storage`.
 """

@@ -1,42 +1,25 @@
 """Installs the optimizer rule in a session, where it prunes single routed queries or, once attached, every query.
 
-The rule is Java, because only the JVM's optimizer sees every query. Spark brings a compiler, Janino: no jar is needed.
+The rule is Java, because only the JVM's optimizer sees every query; `spark/start/jar` loads it.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.optimizer.rule import new_rule
+from hedgerow.spark import wire
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
+from hedgerow.spark.wire import ScanReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_RULE_CLASS = re.compile(r"hedgerow\.rule_\w+\.Pruning")
 # The class that answers the rule is in a layer above this one, so it is imported by name.
 _ANSWERS = "hedgerow.tables.answers", "Answers"
-
-
-@dataclass(frozen=True, slots=True)
-class ScanReport:
-    """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
-
-    `reason`: why the index was not used; None if it was.
-    """
-
-    table: str
-    files: int
-    files_opened: int
-    bytes: int
-    bytes_opened: int
-    seconds: float
-    reason: str | None = None
 
 
 def install(spark: SparkSession) -> None:
@@ -61,13 +44,14 @@ def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
     """The same query, made to skip files even if the session is not attached."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
-    marked = _rule(spark).marked(frame._jdf)
+    _rule(spark)
+    marked = gateway(spark).marked(frame._jdf)
     return frame if marked is None else Classic(marked, spark)
 
 
 def last_query(spark: SparkSession) -> list[ScanReport]:
     """The files that each scan of a managed table in the session's last query opened; empty if there was none."""
-    return [ScanReport(**scan) for scan in json.loads(rule_of(spark).last())]
+    return list(wire.read(rule_of(spark).last()))
 
 
 def rule_of(spark: SparkSession) -> Any:
@@ -90,8 +74,7 @@ def _rule(spark: SparkSession) -> Any:
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     module, name = _ANSWERS
     try:
-        rule = new_rule(spark)
-        rule.answeredBy(getattr(import_module(module), name)(spark))
+        rule = gateway(spark).rule(getattr(import_module(module), name)(spark))
         _set_rules(spark, [*_rules(spark), rule])
     except spark_errors() as error:
         raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
@@ -99,7 +82,7 @@ def _rule(spark: SparkSession) -> Any:
 
 
 def _is_ours(rule: Any) -> bool:
-    return _RULE_CLASS.fullmatch(str(rule.getClass().getName())) is not None
+    return re.fullmatch(r"hedgerow\w*\.PruningRule", str(rule.getClass().getName())) is not None
 
 
 def _rules(spark: SparkSession) -> list[Any]:

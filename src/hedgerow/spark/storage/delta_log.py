@@ -21,6 +21,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name, quote_string
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.column_identity import column_identities
@@ -118,11 +119,10 @@ class Snapshot:
 
     @cached_property
     def mark(self) -> str:
-        """A text that no other version of any table has; the optimizer rule computes the same text.
+        """Return a text that no other version of any table has; the optimizer rule computes the same text.
 
         A copy or a restored backup of the table may have a version of the same number; its commit has another time."""
-        committed = self.java.logSegment().lastCommitFileModificationTimestamp()
-        return f"delta {self.java.metadata().id()} {committed} {self.version}"
+        return str(gateway(self.log.spark).deltaVersion(self.java))
 
     def _as_java(self, collection: Any) -> Any:
         return self.log.jvm.scala.jdk.javaapi.CollectionConverters.asJava(collection)

@@ -1,0 +1,88 @@
+package hedgerow;
+
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Which expressions and operators skipping is sound under: the lists of `spark/judged.py`, and what they leave open. */
+record Allowlist(Wire.Lists lists) {
+    private static final String HOME = "org.apache.spark.sql.catalyst.expressions.";
+    /** A text that begins with a year, so that it names a day by itself. */
+    private static final Pattern DATED = Pattern.compile("^\\s*[+-]?\\d{4,}(-|\\s*$)");
+    /** The types that become dates and timestamps without the clock. */
+    private static final Pattern NO_TEXT = Pattern.compile(
+        "date|timestamp.*|void|boolean|tinyint|smallint|int|bigint|float|double|decimal.*");
+
+    /** Returns whether an operator sees the rows of a task together. */
+    boolean seesWholeTasks(LogicalPlan plan) {
+        return lists.wholeTasks().contains(plan.getClass().getSimpleName());
+    }
+
+    /** Returns whether nothing in it, as it was analysed, reads the clock, the session or anything but the row. */
+    boolean isSteady(Expression e) {
+        String name = nameOf(e);
+        return (lists.expressions().contains(name) || lists.replaced().contains(name))
+            && !(e instanceof Cast cast && readsClock(cast))
+            && !(e instanceof RuntimeReplaceable replaced && !isSteady(replaced.replacement()))
+            && Scala.list(e.children()).stream().allMatch(this::isSteady);
+    }
+
+    /** Returns whether its classes are all on the list, no text is compared by a collation, and equal trees mean the same. */
+    boolean knows(Expression e) {
+        return lists.expressions().contains(nameOf(e))
+            && e.deterministic()
+            && !Scala.typeOf(e).contains("collate")
+            && !(e instanceof Literal literal && mayBeZero(literal))
+            && !(e instanceof Cast cast && showsNested(cast))
+            && !(e instanceof In in && Scala.list(in.list()).isEmpty())
+            && !(e instanceof InSet in && Scala.set(in.hset()).isEmpty())
+            && Scala.list(e.children()).stream().allMatch(this::knows);
+    }
+
+    /** Returns the class of an expression of Spark's own, as the lists name it; nothing for any other. */
+    private static String nameOf(Expression e) {
+        String name = e.getClass().getName();
+        return name.startsWith(HOME) ? name.substring(HOME.length()) : "";
+    }
+
+    /** Returns whether the literal is a zero, or a nested value that may hold one: -0.0 and 0.0 are equal in Scala. */
+    private static boolean mayBeZero(Literal literal) {
+        Object value = literal.value();
+        return (value instanceof Double || value instanceof Float) && ((Number) value).doubleValue() == 0
+            || !(value == null || value instanceof Number || value instanceof Boolean || value instanceof UTF8String
+                || value instanceof Decimal || value instanceof byte[]);
+    }
+
+    /** Returns whether it casts an array, map or struct to text, which depends on a setting that is read at the cast. */
+    private static boolean showsNested(Cast cast) {
+        return cast.dataType() instanceof StringType
+            && (cast.child().dataType() instanceof ArrayType || cast.child().dataType() instanceof MapType
+                || cast.child().dataType() instanceof StructType);
+    }
+
+    /** Returns whether its value depends on the day: 'today' as a date, or a time without a date as a timestamp. */
+    private static boolean readsClock(Cast cast) {
+        String to = Scala.typeOf(cast);
+        String from = Scala.typeOf(cast.child());
+        if (!to.contains("timestamp") && !to.contains("date") || NO_TEXT.matcher(from).matches()) {
+            return false;
+        }
+        Object text = cast.child() instanceof Literal literal ? literal.value() : "";
+        if (text == null || text instanceof UTF8String && DATED.matcher(text.toString()).find()) {
+            return false;
+        }
+        // In a column, 'today' is no date.
+        return !(to.equals("date") && from.equals("string") && !cast.child().foldable());
+    }
+}

@@ -1,0 +1,147 @@
+package hedgerow;
+
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.delta.OptimisticTransaction;
+import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.SnapshotDescriptor;
+import org.apache.spark.sql.delta.actions.AddFile;
+import org.apache.spark.sql.delta.files.TahoeFileIndex;
+import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
+import org.apache.spark.sql.delta.stats.DataSize;
+import org.apache.spark.sql.delta.stats.DeltaScan;
+import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * Files as Delta lists them. This is the only class that names Delta's: it is loaded only where Delta is.
+ *
+ * <p>Delta looks at its own lists only, for deletion vectors among others. So the list without the skipped files is a
+ * `PreparedDeltaFileIndex` too.
+ */
+record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
+    /** Returns the files of a list of Delta's; null if it is none of those that queries read. */
+    static DeltaFiles of(FileIndex location) {
+        boolean isKnown = location.getClass() == PreparedDeltaFileIndex.class
+            || location.getClass() == TahoeLogFileIndex.class;
+        return isKnown ? new DeltaFiles((TahoeFileIndex) location) : null;
+    }
+
+    /** Returns whether a transaction is active: in MERGE, UPDATE and DELETE, Delta itself chooses the files. */
+    static boolean inTransaction() {
+        return OptimisticTransaction.getActive().isDefined();
+    }
+
+    /** Returns a text that tells a snapshot from all others, also from one of the same number in a restored backup. */
+    static String versionOf(Object delta) {
+        Snapshot snapshot = (Snapshot) delta;
+        long written = snapshot.logSegment().lastCommitFileModificationTimestamp();
+        return "delta " + snapshot.metadata().id() + " " + written + " " + snapshot.version();
+    }
+
+    private DeltaScan scan() {
+        return ((PreparedDeltaFileIndex) location).preparedScan();
+    }
+
+    @Override
+    public String root() {
+        return location.path().toString();
+    }
+
+    @Override
+    public String unfit(LogicalRelation relation) {
+        return location instanceof PreparedDeltaFileIndex
+            ? null : "Delta lists its files in another way than for a query that skips";
+    }
+
+    @Override
+    public Stream<Entry> files() {
+        return location instanceof PreparedDeltaFileIndex
+            ? Scala.list(scan().files()).stream().map(file -> new Entry(file.path(), file.size())) : Stream.empty();
+    }
+
+    @Override
+    public Count total(Count listed) {
+        if (!(location instanceof PreparedDeltaFileIndex)) {
+            return listed;
+        }
+        Option<Object> files = scan().total().files();
+        Option<Object> bytes = scan().total().bytesCompressed();
+        return new Count(files.isDefined() ? (Long) files.get() : listed.files(),
+            bytes.isDefined() ? (Long) bytes.get() : listed.bytes());
+    }
+
+    @Override
+    public boolean isWhole(FileChoice index) {
+        return false;
+    }
+
+    @Override
+    public String deltaSchema() {
+        return scan().scannedSnapshot().metadata().schemaString();
+    }
+
+    @Override
+    public FileIndex without(FileChoice choice, Wire.ScanReport report) {
+        return new Pruned((PreparedDeltaFileIndex) location, choice, report);
+    }
+
+    @Override
+    public String version(LogicalRelation relation) {
+        return location instanceof PreparedDeltaFileIndex ? versionOf(scan().scannedSnapshot()) : null;
+    }
+
+    /**
+     * Delta's list without the skipped files. Delta still chooses by partitions, and again if other filters reach the
+     * scan, as with deletion vectors. Delta compares lists by their scans, so the scan inside is shortened too.
+     */
+    private static final class Pruned extends PreparedDeltaFileIndex implements FileLists.Decided {
+        private final FileChoice choice;
+        private final Wire.ScanReport report;
+
+        Pruned(PreparedDeltaFileIndex base, FileChoice choice, Wire.ScanReport report) {
+            super(base.spark(), base.deltaLog(), base.path(), base.catalogTableOpt(),
+                shorter(base.preparedScan(), choice, report.bytesOpened()), base.versionScanned());
+            this.choice = choice;
+            this.report = report;
+        }
+
+        private static DeltaScan shorter(DeltaScan scan, FileChoice choice, long bytes) {
+            List<AddFile> files = kept(scan.files(), choice);
+            DataSize scanned = new DataSize(
+                Option.apply(bytes), Option.empty(), Option.apply((long) files.size()), Option.empty());
+            return new DeltaScan(scan.version(), Scala.seq(files), scan.total(), scan.partition(), scanned,
+                scan.scannedSnapshot(), scan.partitionFilters(), scan.dataFilters(), scan.partitionLikeDataFilters(),
+                scan.rewrittenPartitionLikeDataFilters(), scan.unusedFilters(), scan.scanDurationMs(),
+                scan.dataSkippingType());
+        }
+
+        private static List<AddFile> kept(Seq<AddFile> files, FileChoice choice) {
+            return Scala.list(files).stream().filter(file -> !choice.skips(file.path(), file.size())).toList();
+        }
+
+        @Override
+        public Wire.ScanReport report() {
+            return report;
+        }
+
+        @Override
+        public Seq<AddFile> matchingFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            return Scala.seq(kept(super.matchingFiles(partitionFilters, dataFilters), choice));
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Pruned list && super.equals(list) && list.choice.equals(choice);
+        }
+
+        @Override
+        public int hashCode() {
+            return super.hashCode();
+        }
+    }
+}

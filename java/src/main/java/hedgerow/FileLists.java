@@ -1,0 +1,140 @@
+package hedgerow;
+
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+
+/** The lists of files that take the place of Spark's. */
+final class FileLists {
+    private FileLists() {}
+
+    /** A list of files that this rule has made. */
+    interface Decided {
+        Wire.ScanReport report();
+    }
+
+    /** A list in place of Spark's; equal to another that lists the same, so that equal scans are shared. */
+    private abstract static class Replacement implements FileIndex, Decided {
+        final FileIndex base;
+        private final Object choice;
+        private final Wire.ScanReport report;
+
+        Replacement(FileIndex base, Object choice, Wire.ScanReport report) {
+            this.base = base;
+            this.choice = choice;
+            this.report = report;
+        }
+
+        @Override
+        public Wire.ScanReport report() {
+            return report;
+        }
+
+        @Override
+        public String[] inputFiles() {
+            return Scala.list(listFiles(Scala.none(), Scala.none())).stream()
+                .flatMap(directory -> Scala.list(directory.files()).stream())
+                .map(file -> SparkPath.fromPath(file.getPath()).urlEncoded())
+                .toArray(String[]::new);
+        }
+
+        @Override
+        public Seq<Path> rootPaths() {
+            return base.rootPaths();
+        }
+
+        @Override
+        public void refresh() {
+            base.refresh();
+        }
+
+        @Override
+        public long sizeInBytes() {
+            return report.bytesOpened();
+        }
+
+        @Override
+        public StructType partitionSchema() {
+            return base.partitionSchema();
+        }
+
+        @Override
+        public Option<Object> metadataOpsTimeNs() {
+            return base.metadataOpsTimeNs();
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Replacement list && list.getClass() == getClass() && list.base.equals(base)
+                && list.choice.equals(choice);
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * base.hashCode() + choice.hashCode();
+        }
+    }
+
+    /** Spark's list without the skipped files. */
+    static final class Pruned extends Replacement {
+        private final FileChoice choice;
+
+        Pruned(FileIndex base, FileChoice choice, Wire.ScanReport report) {
+            super(base, choice, report);
+            this.choice = choice;
+        }
+
+        @Override
+        public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            List<PartitionDirectory> kept = Scala.list(base.listFiles(partitionFilters, dataFilters)).stream()
+                .map(directory -> new PartitionDirectory(directory.values(), kept(directory.files())))
+                .toList();
+            return Scala.seq(kept);
+        }
+
+        private Seq<FileStatusWithMetadata> kept(Seq<FileStatusWithMetadata> files) {
+            Stream<FileStatusWithMetadata> kept = Scala.list(files).stream()
+                .filter(file -> !choice.skips(file.getPath().getName(), file.getLen()));
+            return Scala.seq(kept.toList());
+        }
+
+        @Override
+        public String toString() {
+            return "Hedgerow(" + base + " without " + choice + ")";
+        }
+    }
+
+    /** A list of other files that hold the rows that a query needs. */
+    static final class Others extends Replacement {
+        private final List<FileStatus> files;
+
+        Others(FileIndex base, List<FileStatus> files, Wire.ScanReport report) {
+            super(base, files, report);
+            this.files = files;
+        }
+
+        @Override
+        public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            List<FileStatusWithMetadata> listed = files.stream()
+                .map(file -> new FileStatusWithMetadata(file, Map$.MODULE$.empty()))
+                .toList();
+            return Scala.seq(List.of(new PartitionDirectory(InternalRow.empty(), Scala.seq(listed))));
+        }
+
+        @Override
+        public String toString() {
+            return "Hedgerow(" + files.size() + " other files with the rows of " + base + ")";
+        }
+    }
+}

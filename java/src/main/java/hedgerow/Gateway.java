@@ -1,0 +1,99 @@
+package hedgerow;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import java.util.Set;
+import java.util.function.Function;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Map;
+
+/** The methods that Python calls; answers are JSON of `Wire` records. */
+public final class Gateway {
+    private final Allowlist allowed;
+
+    /** `lists`: Python's first message. */
+    public Gateway(String lists) throws JsonProcessingException {
+        this.allowed = new Allowlist(Wire.readLists(lists));
+    }
+
+    /** Returns a new rule that this function answers. */
+    public PruningRule rule(Function<String, String> python) {
+        return new PruningRule(new Caller(allowed, python));
+    }
+
+    /** The Python that calls this gateway. */
+    private record Caller(Allowlist allowed, Function<String, String> python) implements Python {
+        @Override
+        public String answer(String request) {
+            return python.apply(request);
+        }
+    }
+
+    /** Returns a listener for the queries of a session; `tag` marks those that Hedgerow runs itself. */
+    public QueryListener listener(Object session, String tag) {
+        return new QueryListener(session, tag);
+    }
+
+    /** Returns all settings of a session that are not at their defaults, and some that always count. */
+    public String settings(SQLConf conf) {
+        return Wire.write(SessionSettings.changed(conf, allowed));
+    }
+
+    /** Returns the version of the table that a frame reads whole; null if it reads anything else. */
+    public String version(Dataset<Row> frame) {
+        LogicalPlan plan = frame.queryExecution().analyzed();
+        while (plan instanceof SubqueryAlias alias) {
+            plan = alias.child();
+        }
+        Wire.TableVersion version =
+            plan instanceof LogicalRelation relation ? ScannedFiles.versionOf(relation) : null;
+        return version == null ? null : Wire.write(version);
+    }
+
+    /** Returns the text that tells a Delta table's snapshot from all others. */
+    public String deltaVersion(Object snapshot) {
+        return DeltaFiles.versionOf(snapshot);
+    }
+
+    /** Returns whether all dates and timestamps that the text of an expression spells out name a day. */
+    public boolean isDated(String text) {
+        return IndexedExpressions.isDated(text);
+    }
+
+    /** Returns the names of a frame's columns whose value depends on the row alone, as a JSON list. */
+    public String steady(Dataset<Row> frame) {
+        Set<String> names = new IndexedExpressions(allowed).steady(frame.queryExecution().analyzed());
+        return Wire.write(names);
+    }
+
+    /** Returns the same query, marked so that the rule prunes its scans; null if it reads no files. */
+    public Dataset<Row> marked(Dataset<Row> query) {
+        // Cached data is put in first: Spark would not recognise a marked relation as a cached one.
+        LogicalPlan plan = query.queryExecution().withCachedData();
+        LogicalPlan marked = plan.transformDownWithSubqueries(Scala.rewrite(Gateway::mark));
+        if (marked == plan) {
+            return null;
+        }
+        marked.setAnalyzed();
+        return Dataset.ofRows(query.sparkSession(), marked);
+    }
+
+    private static LogicalPlan mark(LogicalPlan node) {
+        if (!(node instanceof LogicalRelation relation)
+                || !(relation.relation() instanceof HadoopFsRelation files)
+                || Scala.map(files.options()).containsKey(PruningRule.MARK)) {
+            return node;
+        }
+        @SuppressWarnings("unchecked") // Java does not see the type that Scala gives
+        Map<String, String> options = (Map<String, String>) files.options().updated(PruningRule.MARK, "true");
+        LogicalRelation marked = Scan.with(relation, files.copy(files.location(), files.partitionSchema(),
+            files.dataSchema(), files.bucketSpec(), files.fileFormat(), options, files.sparkSession()));
+        marked.copyTagsFrom(relation);
+        return marked;
+    }
+}

@@ -1,0 +1,105 @@
+package hedgerow;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SessionState;
+import scala.Option;
+
+/**
+ * The index's expressions as Spark parses and optimises them here, so that a query's expression is recognised as the
+ * same tree. Expressions that cannot be parsed here, or that are not all of allowed classes, are left out.
+ */
+record IndexedExpressions(Allowlist allowed) {
+    /** A date or timestamp in SQL that names no day: the parser asks the clock. */
+    private static final Pattern UNDATED = Pattern.compile(
+        "(?i)\\b(date|timestamp(_ntz|_ltz)?)\\s*['\"]\\s*(?![+-]?\\d{4,}(-|\\s*['\"]))");
+    /** True on a thread that optimises these expressions: the rule then leaves the plan alone. */
+    private static final ThreadLocal<Boolean> IS_RESOLVING = ThreadLocal.withInitial(() -> false);
+
+    static boolean isResolving() {
+        return IS_RESOLVING.get();
+    }
+
+    /** Returns the trees of the expressions over a relation's columns, with their numbers. */
+    Map<Expression, Integer> of(LogicalRelation relation, List<Wire.Item> items) {
+        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+        FileIndex none = new FileLists.Pruned(
+            files.location(), FileChoice.NONE, new Wire.ScanReport("", 0, 0, 0, 0, 0, null));
+        LogicalRelation leaf = Scan.with(relation, Scan.withData(files, none, files.dataSchema()));
+        Map<Expression, Integer> found = new HashMap<>();
+        IS_RESOLVING.set(true);
+        try {
+            if (!resolve(leaf, items, found)) {
+                items.forEach(item -> resolve(leaf, List.of(item), found));
+            }
+        } finally {
+            IS_RESOLVING.remove();
+        }
+        return found;
+    }
+
+    /** Puts the items made of allowed expressions into `found`; false if some cannot be analysed. */
+    private boolean resolve(LogicalRelation leaf, List<Wire.Item> items, Map<Expression, Integer> found) {
+        SparkSession session = (SparkSession) ((HadoopFsRelation) leaf.relation()).sparkSession();
+        SessionState state = session.sessionState();
+        try {
+            List<NamedExpression> columns = new ArrayList<>();
+            for (Wire.Item item : items) {
+                if (isDated(item.text())) {
+                    columns.add(alias(state.sqlParser().parseExpression(item.text()), "_" + item.number()));
+                }
+            }
+            LogicalPlan analyzed = state.analyzer().executeAndCheck(
+                new Project(Scala.seq(columns), leaf), new QueryPlanningTracker(Option.empty()));
+            Set<String> steady = steady(analyzed);
+            if (state.optimizer().execute(analyzed) instanceof Project optimized) {
+                NormalTree normal = NormalTree.over(leaf);
+                for (NamedExpression column : Scala.list(optimized.projectList())) {
+                    if (column instanceof Alias alias && steady.contains(alias.name()) && allowed.knows(alias.child())) {
+                        found.put(normal.of(alias.child()), Integer.valueOf(alias.name().substring(1)));
+                    }
+                }
+            }
+            return true;
+        } catch (Exception error) {
+            return false;
+        }
+    }
+
+    private static Alias alias(Expression e, String name) {
+        return new Alias(e, name, NamedExpression.newExprId(), Scala.none(), Option.empty(), Scala.none());
+    }
+
+    /** Returns whether all dates and timestamps that the text spells out name a day. */
+    static boolean isDated(String text) {
+        return !UNDATED.matcher(text).find();
+    }
+
+    /** Returns the names of the columns of a plan, as it was analysed, whose value depends on the row alone. */
+    Set<String> steady(LogicalPlan analyzed) {
+        Set<String> found = new TreeSet<>(); // the optimizer would put in values of the clock and the session
+        if (analyzed instanceof Project project) {
+            for (NamedExpression column : Scala.list(project.projectList())) {
+                if (column instanceof Alias alias && allowed.isSteady(alias.child())) {
+                    found.add(alias.name());
+                }
+            }
+        }
+        return found;
+    }
+}

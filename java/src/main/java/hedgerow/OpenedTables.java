@@ -1,0 +1,73 @@
+package hedgerow;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/** The tables that Python has opened, remembered. */
+final class OpenedTables {
+    private static final int MAX_REMEMBERED = 100;
+
+    private final Map<Scan.Key, Table> remembered = Collections.synchronizedMap(new HashMap<>());
+    private final Answers answers;
+
+    OpenedTables(Answers answers) {
+        this.answers = answers;
+    }
+
+    /** A table's index in Python, under certain settings and for certain columns; or the reason why there is none. */
+    record Table(
+        Scan.Key key,
+        String reason,
+        String handle,
+        String name,
+        FileChoice index,
+        Map<Expression, Integer> items, // the numbers of the index's expressions
+        List<Wire.Key> joined, // the foreign keys whose rows the index describes
+        Map<String, Map<Expression, Integer>> joinedItems) {}
+
+    /** Returns the table that a scan reads. */
+    Table open(Scan scan, Map<String, String> settings) {
+        Scan.Key key = scan.key(settings);
+        Table table = remembered.get(key);
+        if (table != null) {
+            return table;
+        }
+        Wire.Answer answer = answers.ask(
+            new Wire.Open(scan.root(), key.state(), settings, key.schema(), key.deltaSchema()));
+        if (answer instanceof Wire.Opened opened) {
+            table = new Table(key, null, opened.handle(), opened.name(),
+                FileChoice.of(opened.files(), opened.sizes()), itemsOf(scan.relation(), opened.items()),
+                opened.joined(), new ConcurrentHashMap<>());
+        } else {
+            Wire.Refused refused = (Wire.Refused) answer;
+            table = new Table(key, refused.reason(), null, null, FileChoice.NONE, Map.of(), List.of(), Map.of());
+            if (refused.again()) {
+                return table;
+            }
+        }
+        if (remembered.size() >= MAX_REMEMBERED) {
+            remembered.clear();
+        }
+        remembered.put(key, table);
+        return table;
+    }
+
+    void forget(Table table) {
+        remembered.remove(table.key);
+    }
+
+    private Map<Expression, Integer> itemsOf(LogicalRelation relation, List<Wire.Item> items) {
+        return new IndexedExpressions(answers.allowed()).of(relation, items);
+    }
+
+    /** Returns the index's expressions over joined rows, recognised in the table that these rows come from. */
+    Map<Expression, Integer> itemsOf(Table table, Wire.Key key, LogicalRelation other) {
+        return table.joinedItems.computeIfAbsent(
+            key.name() + "\n" + other.schema().json(), name -> itemsOf(other, key.items()));
+    }
+}

@@ -1,0 +1,255 @@
+package hedgerow;
+
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The optimizer rule that makes queries skip files.
+ *
+ * <pre>
+ *     Filter(condition)                               Filter(condition)
+ *       Relation(files listed by Spark or Delta)  ->    Relation(the same list without the files to skip)
+ * </pre>
+ *
+ * Spark has parsed the query; the rule only reads the plan. It sends the condition to Python, which answers with the
+ * files to open (`tables/answers.py`). All other indexed files are left out, by name and size. If anything is unknown
+ * or fails, all files stay in place, and the reason is reported.
+ */
+public final class PruningRule extends Rule<LogicalPlan> {
+    /** The reader option by which `route` and `read` mark one query; in an attached session no query needs it. */
+    static final String MARK = "hedgerow.route";
+    static final Logger LOG = LoggerFactory.getLogger("hedgerow");
+    private static final int MAX_LOGGED = 1000; // different lines
+    private static final long BLOCK_BYTES = 128L << 20;
+
+    private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
+    private final Set<String> logged = ConcurrentHashMap.newKeySet();
+    private final Answers answers;
+    private final SessionSettings settings;
+    private final OpenedTables tables;
+    private final JoinRequests joins;
+    private volatile boolean isAttached;
+    private volatile Wire.ScanReport[] last = {};
+
+    PruningRule(Python python) {
+        this.answers = new Answers(python);
+        this.settings = new SessionSettings(answers);
+        this.tables = new OpenedTables(answers);
+        this.joins = new JoinRequests(settings, tables, this::scan);
+    }
+
+    /** Sets whether the rule prunes every query, or only those that `route` marked. */
+    public void attached(boolean every) {
+        isAttached = every;
+    }
+
+    public boolean isAttached() {
+        return isAttached;
+    }
+
+    /** Returns the decisions for the scans of the last query that read files. */
+    public String last() {
+        return Wire.write(last);
+    }
+
+    Wire.ScanReport[] reports() {
+        return last;
+    }
+
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+        WeakReference<LogicalPlan> before = answered.get();
+        if (IndexedExpressions.isResolving() || before != null && before.get() == plan) {
+            return plan; // the optimizer calls the rule again until nothing changes
+        }
+        try {
+            if (isLeftAlone(plan)) {
+                return plan;
+            }
+            QueryPlan query = new QueryPlan(plan, answers);
+            LogicalPlan found = query.pruned(this::prunedOrNot);
+            if (query.reports() != null) {
+                last = query.reports();
+            }
+            answered.set(new WeakReference<>(found));
+            return found;
+        } catch (Exception | LinkageError error) {
+            LOG.info("Hedgerow leaves a query as it is: " + error);
+            return plan;
+        }
+    }
+
+    private static boolean isLeftAlone(LogicalPlan plan) {
+        // Subqueries are handled with the query that contains them.
+        return !SessionSettings.isOn("hedgerow.enabled") || plan instanceof Subquery || plan instanceof Command
+            || plan.isStreaming() || Delta.IS_THERE && DeltaFiles.inTransaction();
+    }
+
+    private LogicalPlan prunedOrNot(LogicalRelation relation, Expression condition, QueryPlan query) {
+        try {
+            return pruned(relation, condition, query);
+        } catch (Exception error) {
+            LOG.info("Hedgerow leaves a scan as it is: " + error);
+            return relation;
+        }
+    }
+
+    /** Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none. */
+    private LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) throws IOException {
+        if (relation.relation() instanceof HadoopFsRelation files && files.location() instanceof FileLists.Decided list) {
+            query.note(list.report());
+            return relation;
+        }
+        ScannedFiles files = scannedFiles(relation);
+        if (files == null) {
+            return relation;
+        }
+        query.note(null);
+        Scan scan = Scan.of(relation, files);
+        if (scan == null) {
+            return relation;
+        }
+        try {
+            String unfit = query.placesMatter() == null ? joins.unfit(scan) : query.placesMatter();
+            return unfit == null ? chosen(scan, condition, query, true) : leftAlone(scan, unfit, query);
+        } catch (Exception error) {
+            return leftAlone(scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);
+        }
+    }
+
+    /** Returns the files of a relation that this rule looks at; null for any other relation. */
+    private ScannedFiles scannedFiles(LogicalRelation relation) {
+        boolean isOurs = relation.relation() instanceof HadoopFsRelation files
+            && (isAttached || Scala.map(files.options()).containsKey(MARK));
+        return isOurs ? ScannedFiles.of(relation) : null;
+    }
+
+    private Scan scan(LogicalRelation relation) {
+        try {
+            ScannedFiles files = scannedFiles(relation);
+            return files == null ? null : Scan.of(relation, files);
+        } catch (IOException error) {
+            return null;
+        }
+    }
+
+    /** Leaves the scan as it is and records the reason. */
+    private LogicalPlan leftAlone(Scan scan, String reason, QueryPlan query) {
+        query.note(scan.leftAlone(reason));
+        String line = "Hedgerow opens all files of " + scan.root() + ": " + reason;
+        if (logged.size() < MAX_LOGGED && logged.add(line)) {
+            LOG.info(line);
+        }
+        return scan.relation();
+    }
+
+    private LogicalPlan chosen(Scan scan, Expression condition, QueryPlan query, boolean mayTryAgain) {
+        OpenedTables.Table table = tables.open(scan, settings.relevant(SQLConf.get()));
+        if (table.reason() != null) {
+            return leftAlone(scan, table.reason(), query);
+        }
+        JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
+        if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
+            return shortened(scan, table, FileChoice.NONE, query);
+        }
+        boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
+            && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
+            && scan.files().isWhole(table.index());
+        Wire.Condition where = new Conditions(table.items()).of(NormalTree.over(scan.relation()).of(condition));
+        List<String> columns = mayRead ? query.columnsOf(scan.relation(), condition) : null;
+        Wire.Answer answer = answers.ask(new Wire.Choose(
+            table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
+        if (answer instanceof Wire.Chosen chosen) {
+            return shortened(scan, table, table.index().where(chosen.bits()), query);
+        }
+        if (answer instanceof Wire.Instead files) {
+            return instead(scan, condition, table, files, query);
+        }
+        Wire.Refused refused = (Wire.Refused) answer;
+        if (refused.forget()) {
+            tables.forget(table); // Python has, or it is another process
+            if (mayTryAgain) {
+                return chosen(scan, condition, query, false);
+            }
+        }
+        return leftAlone(scan, refused.reason(), query);
+    }
+
+    private static LogicalPlan shortened(Scan scan, OpenedTables.Table table, FileChoice choice, QueryPlan query) {
+        List<ScannedFiles.Entry> files = scan.files().files().toList();
+        ScannedFiles.Count listed = ScannedFiles.Count.of(files.stream());
+        ScannedFiles.Count opened = ScannedFiles.Count.of(
+            files.stream().filter(file -> !choice.skips(file.name(), file.bytes())));
+        Wire.ScanReport report = scan.report(table.name(), listed, opened);
+        query.note(report);
+        return listed.files() == opened.files()
+            ? scan.relation() : scan.reading(scan.files().without(choice, report));
+    }
+
+    /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */
+    private static LogicalPlan instead(
+            Scan scan, Expression condition, OpenedTables.Table table, Wire.Instead files, QueryPlan query) {
+        List<FileStatus> listed = new ArrayList<>();
+        long bytes = 0;
+        for (int i = 0; i < files.sizes().length; i++) {
+            listed.add(new FileStatus(files.sizes()[i], false, 1, BLOCK_BYTES, 0, new Path(files.paths().get(i))));
+            bytes += files.sizes()[i];
+        }
+        Wire.ScanReport report = scan.report(table.name(),
+            ScannedFiles.Count.of(scan.files().files()), new ScannedFiles.Count(listed.size(), bytes));
+        query.note(report);
+        FileIndex location = new FileLists.Others(scan.files().location(), listed, report);
+        return files.codes() == null
+            ? scan.reading(location) : withCopies(scan.relation(), location, condition, files);
+    }
+
+    /** Copies carry the number of their block and cell in a column that plain readers do not see. */
+    private static LogicalPlan withCopies(
+            LogicalRelation relation, FileIndex location, Expression condition, Wire.Instead files) {
+        AttributeReference number = new AttributeReference(files.column(), DataTypes.LongType, true,
+            Metadata.empty(), NamedExpression.newExprId(), Scala.none());
+        HadoopFsRelation plain = (HadoopFsRelation) relation.relation();
+        StructType schema = plain.dataSchema().add(number.name(), number.dataType());
+        List<AttributeReference> output = new ArrayList<>(Scala.list(relation.output()));
+        output.add(number);
+        LogicalRelation all = relation.copy(Scan.withData(plain, location, schema), Scala.seq(output),
+            relation.catalogTable(), relation.isStreaming(), relation.stream());
+        List<Expression> codes = new ArrayList<>();
+        for (long code : files.codes()) {
+            codes.add(new Literal(code, DataTypes.LongType));
+        }
+        Expression wanted = new Or(new IsNull(number), new In(number, Scala.seq(codes)));
+        return new Project(Scala.seq(Scala.list(relation.output())), new Filter(new And(condition, wanted), all));
+    }
+}

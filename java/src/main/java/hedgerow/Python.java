@@ -1,0 +1,10 @@
+package hedgerow;
+
+/** The Python that answers a rule: the one that has attached the session, or a process of this JVM's own. */
+interface Python {
+    /** Returns the lists of its first message; an exception with the reason if it does not run. */
+    Allowlist allowed();
+
+    /** Returns the JSON that answers a request; an exception with the reason if there is no answer. */
+    String answer(String request);
+}

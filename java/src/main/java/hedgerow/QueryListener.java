@@ -1,0 +1,208 @@
+package hedgerow;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BinaryExpression;
+import org.apache.spark.sql.catalyst.expressions.Contains;
+import org.apache.spark.sql.catalyst.expressions.EndsWith;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.Like;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.ProjectExec;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Notes what a session's queries read of some tables. Spark calls it after each query, on a thread of its own. */
+public final class QueryListener extends SparkListener {
+    private static final int MAX_WAITING = 100_000; // queries whose notes Python has not taken yet
+
+    private final List<String> roots = new CopyOnWriteArrayList<>();
+    private final Deque<Wire.QueryNote> waiting = new ArrayDeque<>();
+    private final Set<Long> ours = new HashSet<>(); // queries that Hedgerow runs itself
+    private final Object session;
+    private final String tag;
+    private long lost;
+
+    /** `tag` marks the jobs of Hedgerow's own queries. */
+    QueryListener(Object session, String tag) {
+        this.session = session;
+        this.tag = tag;
+    }
+
+    /** From now on, scans of files below this folder are noted. */
+    public void watch(String root) {
+        roots.add(root);
+    }
+
+    /** Takes out the oldest notes. */
+    public synchronized String taken(int most) {
+        List<Wire.QueryNote> notes = new ArrayList<>();
+        while (notes.size() < most && !waiting.isEmpty()) {
+            notes.add(waiting.poll());
+        }
+        Wire.QueryNotes taken = new Wire.QueryNotes(lost, notes);
+        lost = 0;
+        return Wire.write(taken);
+    }
+
+    @Override
+    public void onOtherEvent(SparkListenerEvent event) {
+        if (event instanceof SparkListenerSQLExecutionStart start && Scala.set(start.jobTags()).contains(tag)) {
+            ours.add(start.executionId());
+        } else if (event instanceof SparkListenerSQLExecutionEnd end) {
+            boolean isOurs = ours.remove(end.executionId());
+            QueryExecution query = end.qe();
+            if (!isOurs && query != null && query.sparkSession() == session && !end.executionFailure().isDefined()) {
+                note(query, end.duration());
+            }
+        }
+    }
+
+    private void note(QueryExecution query, long nanos) {
+        try {
+            Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
+            read(query.executedPlan(), null, scans);
+            if (!scans.isEmpty()) {
+                long start = System.currentTimeMillis() - nanos / 1_000_000;
+                keep(new Wire.QueryNote(start, nanos / 1e9, List.copyOf(scans.values())));
+            }
+        } catch (Exception | LinkageError error) {
+            PruningRule.LOG.info("Hedgerow does not log a query: " + error);
+        }
+    }
+
+    private synchronized void keep(Wire.QueryNote note) {
+        if (waiting.size() == MAX_WAITING) {
+            lost++;
+        } else {
+            waiting.add(note);
+        }
+    }
+
+    /** `filter`: the filter above the plan, if nothing stands between that changes the number of rows. */
+    private void read(SparkPlan plan, FilterExec filter, Map<ScanKey, Wire.ScanNote> scans) {
+        if (plan instanceof AdaptiveSparkPlanExec adaptive) {
+            read(adaptive.executedPlan(), null, scans);
+            // Spark has replaced parts of the plan that turned out to have no rows.
+            read(adaptive.initialPlan(), null, scans);
+        } else if (plan instanceof QueryStageExec stage) {
+            read(stage.plan(), null, scans);
+        } else if (plan instanceof FileSourceScanExec scan) {
+            add(scan, filter, scans);
+        }
+        boolean keepsRows = plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec
+            || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
+        FilterExec above = plan instanceof FilterExec own ? own : keepsRows ? filter : null;
+        Scala.list(plan.children()).forEach(child -> read(child, above, scans));
+        Scala.list(plan.subqueries()).forEach(query -> read(query, null, scans));
+    }
+
+    /** Identifies equal scans of a query, of which one is noted. */
+    private record ScanKey(String root, List<String> where, Set<String> columns) {}
+
+    private void add(FileSourceScanExec scan, FilterExec filter, Map<ScanKey, Wire.ScanNote> scans) {
+        String root = rootOf(scan.relation().location());
+        if (root == null) {
+            return;
+        }
+        List<Expression> conditions = Stream
+            .concat(Scala.list(scan.partitionFilters()).stream(), Scala.list(scan.dataFilters()).stream())
+            .filter(condition -> condition.deterministic() && !condition.exists(QueryListener::isOfTheRun))
+            .toList();
+        Set<String> columns = new TreeSet<>();
+        Scala.list(scan.output()).stream().filter(c -> c instanceof AttributeReference column && Scala.isData(column))
+            .forEach(column -> columns.add(column.name()));
+        Set<ExprId> used = new HashSet<>(); // columns of conditions that are not TRUE on NULL anyway
+        for (Expression condition : conditions) {
+            for (Attribute column : Scala.list(condition.references().toSeq())) {
+                columns.add(column.name());
+                if (!(condition instanceof IsNotNull)) {
+                    used.add(column.exprId());
+                }
+            }
+        }
+        List<String> where = conditions.stream()
+            .filter(e -> !(e instanceof IsNotNull is && is.child() instanceof Attribute column
+                && used.contains(column.exprId()))) // Spark adds these by itself
+            .map(e -> e.transform(Scala.rewrite(QueryListener::asWritten)).sql())
+            .toList();
+        long rows = metric(scan, "numOutputRows");
+        scans.putIfAbsent(new ScanKey(root, where, columns), new Wire.ScanNote(root, where, columns,
+            metric(scan, "numFiles"), metric(scan, "filesSize"), rows,
+            filter == null ? rows : metric(filter, "numOutputRows")));
+    }
+
+    /** Returns whether only the running query knows its value. */
+    private static boolean isOfTheRun(Expression e) {
+        return e instanceof PlanExpression || e.getClass().getSimpleName().startsWith("DynamicPruning");
+    }
+
+    /** Returns the watched folder in which the files lie, the deepest; null if there is none, or they are no rows of it. */
+    private String rootOf(FileIndex location) {
+        String found = null;
+        for (Path listed : Scala.list(location.rootPaths())) {
+            String path = listed + "/";
+            for (String root : roots) {
+                if (path.startsWith(root + "/_hedgerow/") || path.startsWith(root + "/_delta_log/")) {
+                    return null;
+                }
+                if (path.startsWith(root + "/") && (found == null || found.length() < root.length())) {
+                    found = root;
+                }
+            }
+        }
+        return found;
+    }
+
+    private static long metric(SparkPlan plan, String name) {
+        SQLMetric metric = Scala.map(plan.metrics()).get(name);
+        return metric == null ? 0L : Math.max(0L, metric.value());
+    }
+
+    /** Writes a condition as users do: columns without their table, and LIKE instead of the operators for it. */
+    private static Expression asWritten(Expression node) {
+        if (node instanceof AttributeReference column) {
+            return column.withQualifier(Scala.none());
+        }
+        boolean isOpenLeft = node instanceof Contains || node instanceof EndsWith;
+        boolean isOpenRight = node instanceof Contains || node instanceof StartsWith;
+        if (!(isOpenLeft || isOpenRight) || !(node instanceof BinaryExpression search)
+                || !(search.right() instanceof Literal word && word.value() instanceof UTF8String text)) {
+            return node;
+        }
+        String plain = text.toString().replaceAll("([\\\\%_])", "\\\\$1");
+        String pattern = (isOpenLeft ? "%" : "") + plain + (isOpenRight ? "%" : "");
+        return new Like(search.left(), new Literal(UTF8String.fromString(pattern), DataTypes.StringType), '\\');
+    }
+}

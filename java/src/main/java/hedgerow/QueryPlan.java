@@ -1,0 +1,115 @@
+package hedgerow;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/** A query's plan: each relation with the filter right above it, and facts about the whole, looked up when needed. */
+final class QueryPlan {
+    /** Replaces a relation by one that reads fewer files, or by a plan with the same rows. */
+    interface Pruner {
+        LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query);
+    }
+
+    private final LogicalPlan root;
+    private final Answers answers;
+    private final List<Wire.ScanReport> reports = new ArrayList<>();
+    private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
+    private boolean readsFiles;
+    private Project above;
+    private JoinEdges edges;
+    private String placesMatter;
+    private boolean arePlacesKnown;
+
+    QueryPlan(LogicalPlan root, Answers answers) {
+        this.root = root;
+        this.answers = answers;
+    }
+
+    LogicalPlan pruned(Pruner pruner) {
+        return root.transformDownWithSubqueries(Scala.rewrite(node -> pruned(node, pruner)));
+    }
+
+    private LogicalPlan pruned(LogicalPlan node, Pruner pruner) {
+        if (done.contains(node)) {
+            return node;
+        }
+        if (node instanceof Project project) {
+            above = project; // parents come first
+        }
+        if (node instanceof Filter filter && filter.child() instanceof LogicalRelation relation) {
+            LogicalPlan found = pruner.pruned(relation, filter.condition(), this);
+            finish(found);
+            return found == relation ? node
+                : found instanceof LogicalRelation ? new Filter(filter.condition(), found) : found;
+        }
+        if (node instanceof LogicalRelation relation) {
+            LogicalPlan found = pruner.pruned(relation, Literal.TrueLiteral(), this);
+            finish(found);
+            return found;
+        }
+        return node;
+    }
+
+    /** Marks relations that need not be looked at again on the way down. */
+    private void finish(LogicalPlan found) {
+        done.add(found);
+        Scala.list(found.children()).forEach(this::finish);
+    }
+
+    /** Notes a scan; null: one whose table is not managed. */
+    void note(Wire.ScanReport report) {
+        readsFiles = true;
+        if (report != null) {
+            reports.add(report);
+        }
+    }
+
+    /** Returns the decisions for the query's scans; null if it reads no files. */
+    Wire.ScanReport[] reports() {
+        return readsFiles ? reports.toArray(new Wire.ScanReport[0]) : null;
+    }
+
+    JoinEdges edges() {
+        if (edges == null) {
+            edges = new JoinEdges(root);
+        }
+        return edges;
+    }
+
+    /** Returns why all files have to be read, wherever the rows are needed; null if there is no such reason. */
+    String placesMatter() {
+        if (!arePlacesKnown) {
+            placesMatter = RowPlaces.matter(root, answers.allowed());
+            arePlacesKnown = true; // not if that fails: then no scan is pruned
+        }
+        return placesMatter;
+    }
+
+    boolean readsFileNames() {
+        return RowPlaces.readFileNames(root);
+    }
+
+    /** Returns the columns that the query reads of a relation; null: all. */
+    List<String> columnsOf(LogicalRelation relation, Expression condition) {
+        boolean isAbove = above != null && (above.child() == relation
+            || above.child() instanceof Filter filter && filter.child() == relation);
+        if (!isAbove) {
+            return null;
+        }
+        Set<String> found = new HashSet<>();
+        Scala.list(above.references().toSeq()).forEach(column -> found.add(column.name()));
+        Scala.list(condition.references().toSeq()).stream().map(Attribute::name).forEach(found::add);
+        return found.size() < Scala.list(relation.output()).size() ? List.copyOf(found) : null;
+    }
+}

@@ -1,0 +1,85 @@
+package hedgerow;
+
+import java.time.ZoneId;
+import java.time.zone.ZoneRulesProvider;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+
+/** Remembers which settings and reader options are harmless, and reads a session's other settings. */
+final class SessionSettings {
+    private final Answers answers;
+    private final Map<String, Boolean> settings = new ConcurrentHashMap<>(); // name -> harmless
+    private final Map<String, Boolean> options = new ConcurrentHashMap<>();
+
+    SessionSettings(Answers answers) {
+        this.answers = answers;
+    }
+
+    /** Returns the settings of the session that change what a query means or reads. */
+    Map<String, String> relevant(SQLConf conf) {
+        Map<String, String> set = Scala.map(conf.getAllConfs());
+        judge(set.keySet(), Set.of());
+        return changed(conf, set, name -> !settings.get(name), answers.allowed());
+    }
+
+    /** Returns a reader option that may change what is read; null if there is none. */
+    String unusualOption(Set<String> names) {
+        judge(Set.of(), names);
+        return names.stream().filter(name -> !options.get(name)).findFirst().orElse(null);
+    }
+
+    private void judge(Set<String> settingNames, Set<String> optionNames) {
+        Set<String> newSettings = unknown(settingNames, settings);
+        Set<String> newOptions = unknown(optionNames, options);
+        if (!newSettings.isEmpty() || !newOptions.isEmpty()) {
+            Wire.Harmless harmless = answers.ask(new Wire.Judge(newSettings, newOptions), Wire.Harmless.class);
+            newSettings.forEach(name -> settings.put(name, harmless.settings().contains(name)));
+            newOptions.forEach(name -> options.put(name, harmless.options().contains(name)));
+        }
+    }
+
+    private static Set<String> unknown(Set<String> names, Map<String, Boolean> known) {
+        return names.stream().filter(name -> !known.containsKey(name)).collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** Returns all settings of the session that are not at their defaults, and some that always count. */
+    static Map<String, String> changed(SQLConf conf, Allowlist allowed) {
+        return changed(conf, Scala.map(conf.getAllConfs()), name -> true, allowed);
+    }
+
+    private static Map<String, String> changed(
+            SQLConf conf, Map<String, String> set, Predicate<String> counts, Allowlist allowed) {
+        Map<String, String> found = new TreeMap<>();
+        set.forEach((name, value) -> {
+            if (counts.test(name) && !value.isEmpty()) {
+                var registered = SQLConf$.MODULE$.getConfigEntry(name);
+                if (registered == null || !registered.defaultValueString().equals(value)) {
+                    found.put(name, value);
+                }
+            }
+        });
+        for (String name : allowed.lists().alwaysStored()) {
+            found.put(name, conf.getConfString(name));
+        }
+        String[] version = org.apache.spark.package$.MODULE$.SPARK_VERSION().split("[.]");
+        found.put("spark.version", version[0] + "." + version[1]);
+        // Java's own part: version and language for letters, and the rules of zones whose clocks change.
+        boolean isFixed = ZoneId.of(conf.sessionLocalTimeZone(), ZoneId.SHORT_IDS).getRules().isFixedOffset();
+        String zones = isFixed ? "" : " " + ZoneRulesProvider.getVersions("Europe/Berlin").lastEntry().getKey();
+        found.put("java.version",
+            System.getProperty("java.specification.version") + " " + Locale.getDefault().getLanguage() + zones);
+        return found;
+    }
+
+    static boolean isOn(String setting) {
+        return !"false".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
+    }
+}

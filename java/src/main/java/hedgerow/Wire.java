@@ -1,0 +1,197 @@
+package hedgerow;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The messages between the JVM and the Python process that answers it, as JSON. The member "is" names the record;
+ * `hedgerow/spark/optimizer/wire.py` has a dataclass of the same name and fields for each.
+ */
+@JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
+public sealed interface Wire {
+    /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
+    int VERSION = 1;
+
+    // --- what Python says first ---
+
+    /** The names that the rule looks up; a name on no list is unknown. */
+    record Lists(
+        int version,
+        Set<String> expressions, // allowed classes
+        Set<String> replaced, // classes that Spark replaces before the rule runs
+        @JsonProperty("whole_tasks") Set<String> wholeTasks, // operators that see the rows of a task together
+        @JsonProperty("always_stored") Set<String> alwaysStored) // settings that count even at their defaults
+        implements Wire {}
+
+    // --- requests ---
+
+    sealed interface Request extends Wire {}
+
+    /** Which of these settings and reader options change nothing? Answered by `Harmless`. */
+    record Judge(Set<String> settings, Set<String> options) implements Request {}
+
+    /** Opens a table in a state, for a session and the columns that a query sees. Answered by `Opened`. */
+    record Open(
+        String path,
+        long state,
+        Map<String, String> settings,
+        String schema,
+        String delta) // the schema of a Delta table, with its columns' identities; null for Parquet
+        implements Request {}
+
+    /** Which files does a query open? Answered by `Chosen` or `Instead`. */
+    record Choose(
+        String handle,
+        Condition where,
+        boolean own, // true: no other files may be read instead of the table's
+        List<String> columns, // those that the query reads; null: all
+        List<JoinedRows> joined,
+        List<Partner> partners) implements Request {}
+
+    /** A condition on the rows to which a foreign key leads, and on the rows to which their keys lead. */
+    record JoinedRows(
+        int number, // of the key
+        String version,
+        String root,
+        String schema,
+        Condition where,
+        List<JoinedRows> joined) implements Wire {}
+
+    /** An opened table whose rows a join needs, with their condition and the joined columns. */
+    record Partner(String handle, Condition where, List<JoinedRows> joined, List<ColumnPair> columns) implements Wire {}
+
+    record ColumnPair(String mine, String theirs, String type) implements Wire {}
+
+    // --- answers ---
+
+    sealed interface Answer extends Wire {}
+
+    record Harmless(Set<String> settings, Set<String> options) implements Answer {}
+
+    /** An opened table: the indexed files, the index's expressions as SQL, and the foreign keys that it follows. */
+    record Opened(
+        String handle,
+        String name,
+        List<String> files,
+        long[] sizes,
+        List<Item> items,
+        List<Key> joined) implements Answer {}
+
+    record Item(int number, String text) implements Wire {}
+
+    record Key(
+        String name,
+        int number,
+        List<String> columns,
+        List<String> others,
+        List<String> types,
+        String version,
+        List<Item> items,
+        List<Key> joined) implements Wire {}
+
+    /** The files to open: a 1 or a 0 for each file of `Opened`. */
+    record Chosen(String bits) implements Answer {}
+
+    /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
+    record Instead(List<String> paths, long[] sizes, String column, long[] codes) implements Answer {}
+
+    /** Why no file may be skipped. `again`: the next query may ask again; `forget`: the handle is no longer known. */
+    record Refused(String reason, boolean again, boolean forget) implements Answer {}
+
+    // --- conditions ---
+
+    /** A condition in Spark's internal values, whose meaning no setting changes. Any other part is `Unknown`. */
+    sealed interface Condition extends Wire {}
+
+    record And(List<Condition> parts) implements Condition {}
+
+    record Or(List<Condition> parts) implements Condition {}
+
+    record Not(Condition part) implements Condition {}
+
+    record Constant(Boolean value) implements Condition {}
+
+    record IsNull(Side term) implements Condition {}
+
+    record In(Side term, String type, List<String> values) implements Condition {}
+
+    record Compare(Side left, String op, Side right) implements Condition {}
+
+    /** A condition that the index has, by its number. */
+    record Indexed(int item) implements Condition {}
+
+    record Unknown() implements Condition {}
+
+    sealed interface Side extends Wire {}
+
+    /** A data column by its whole path. `cast`: the wider numeric type that it is compared in; null: its own. */
+    record Column(List<String> path, String type, String cast) implements Side {}
+
+    /** An expression that the index has, by its number. */
+    record Expression(int item, String type) implements Side {}
+
+    record Value(String text, String type) implements Side {}
+
+    // --- what Python reads from the JVM ---
+
+    /** The version of a table that a relation reads whole, and the reader options that it was read with. */
+    record TableVersion(String version, Set<String> options) implements Wire {}
+
+    /** The decision on one scan. `reason`: why the index was not used; null if it was. */
+    record ScanReport(
+        String table,
+        long files,
+        @JsonProperty("files_opened") long filesOpened,
+        long bytes,
+        @JsonProperty("bytes_opened") long bytesOpened,
+        double seconds,
+        String reason) implements Wire {}
+
+    /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
+    record QueryNote(long at, double seconds, List<ScanNote> scans) implements Wire {}
+
+    record ScanNote(
+        String root, List<String> where, Set<String> columns, long files, long bytes, long rows, long kept)
+        implements Wire {}
+
+    record QueryNotes(long lost, List<QueryNote> notes) implements Wire {}
+
+    // --- JSON ---
+
+    static String write(Object message) {
+        try {
+            return Json.MAPPER.writeValueAsString(message);
+        } catch (JsonProcessingException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    static Answer readAnswer(String text) throws JsonProcessingException {
+        return Json.MAPPER.readValue(text, Answer.class);
+    }
+
+    /** Reads Python's first message. */
+    static Lists readLists(String text) throws JsonProcessingException {
+        int version = Json.MAPPER.readTree(text).path("version").asInt();
+        if (version != VERSION) {
+            throw new IllegalStateException("the jar and the Python package are of different versions of Hedgerow");
+        }
+        return Json.MAPPER.readValue(text, Lists.class);
+    }
+}
+
+/** The mapper, made when the first message is written or read. */
+final class Json {
+    static final ObjectMapper MAPPER = new ObjectMapper();
+
+    static {
+        MAPPER.registerSubtypes(Wire.Answer.class.getPermittedSubclasses());
+    }
+
+    private Json() {}
+}

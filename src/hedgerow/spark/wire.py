@@ -1,0 +1,341 @@
+"""The messages between the JVM and the Python process that answers it: `Wire.java` has a record for each class here.
+
+A message is JSON; its member "is" names the class. Python says `Lists` first. The JVM sends requests, and gets answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+VERSION = 1  # raised with every change of a class
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The names that the JVM looks up, from `spark/judged`; a name on no list is unknown."""
+
+    version: int
+    expressions: Sequence[str]
+    replaced: Sequence[str]
+    whole_tasks: Sequence[str]
+    always_stored: Sequence[str]
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A data column by its whole path; `cast`: the wider numeric type that it is compared in."""
+
+    path: Sequence[str]
+    type: str
+    cast: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression of the index, by its number."""
+
+    item: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal in Spark's internal form: days, microseconds, digits, hexadecimal bytes."""
+
+    text: str
+    type: str
+
+
+Side: TypeAlias = "Column | Expression | Value"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: Sequence[Condition]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: Sequence[Condition]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    term: Side
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    term: Side
+    type: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison; `op` is also `<=>`, `starts`, `ends`, `contains` or `like`."""
+
+    left: Side
+    op: str
+    right: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A condition of the index, by its number."""
+
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    pass
+
+
+Condition: TypeAlias = "And | Or | Not | Constant | IsNull | In | Compare | Indexed | Unknown"
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Which of these settings and reader options change nothing? Answered by `Harmless`."""
+
+    settings: Sequence[str]
+    options: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Opens a table in a state, for a session and the columns that a query sees. Answered by `Opened`.
+
+    `schema`, and `delta` for a Delta table: Spark's JSON of a schema.
+    """
+
+    path: str
+    state: int
+    settings: Mapping[str, str]
+    schema: str
+    delta: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedRows:
+    """A condition on the rows to which a foreign key leads, and on the rows to which their keys lead."""
+
+    number: int
+    version: str
+    root: str
+    schema: str
+    where: Condition
+    joined: Sequence[JoinedRows]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPair:
+    mine: str
+    theirs: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """An opened table whose rows a join needs, with their condition and the joined columns."""
+
+    handle: str
+    where: Condition
+    joined: Sequence[JoinedRows]
+    columns: Sequence[ColumnPair]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Which files does a query open? Answered by `Chosen` or `Instead`.
+
+    `own`: no other files may be read instead of the table's. `columns`: those that the query reads; None: all.
+    """
+
+    handle: str
+    where: Condition
+    own: bool
+    columns: Sequence[str] | None
+    joined: Sequence[JoinedRows]
+    partners: Sequence[Partner]
+
+
+Request: TypeAlias = "Judge | Open | Choose"
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    settings: Sequence[str]
+    options: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An expression of the index as SQL, for Spark to parse."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A foreign key that the index follows, and the keys that go on from there."""
+
+    name: str
+    number: int
+    columns: Sequence[str]
+    others: Sequence[str]
+    types: Sequence[str]
+    version: str
+    items: Sequence[Item]
+    joined: Sequence[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An opened table: the indexed files, the index's expressions, and the foreign keys that it follows."""
+
+    handle: str
+    name: str
+    files: Sequence[str]
+    sizes: Sequence[int]
+    items: Sequence[Item]
+    joined: Sequence[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The files to open: a 1 or a 0 for each file of `Opened`."""
+
+    bits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Other files to read; `codes`: the values to keep of a hidden column, None: all rows."""
+
+    paths: Sequence[str]
+    sizes: Sequence[int]
+    column: str | None
+    codes: Sequence[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why no file may be skipped. `again`: the next query may ask again; `forget`: the handle is no longer known."""
+
+    reason: str
+    again: bool = False
+    forget: bool = False
+
+
+Answer: TypeAlias = "Harmless | Opened | Chosen | Instead | Refused"
+
+# --- read from the JVM ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """The version of a table that a frame reads whole, and the reader options that it was read with."""
+
+    version: str
+    options: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
+
+    `reason`: why the index was not used; None if it was.
+    """
+
+    table: str
+    files: int
+    files_opened: int
+    bytes: int
+    bytes_opened: int
+    seconds: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanNote:
+    """A scan of a query that has ended: its conditions as SQL, and counts of what it read."""
+
+    root: str
+    where: Sequence[str]
+    columns: Sequence[str]
+    files: int
+    bytes: int
+    rows: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNote:
+    """A query that has ended; `at`: milliseconds since 1970 at its start."""
+
+    at: int
+    seconds: float
+    scans: Sequence[ScanNote]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNotes:
+    """Notes on queries; `lost`: queries before them that were not noted."""
+
+    lost: int
+    notes: Sequence[QueryNote]
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+_CLASSES = {name: value for name, value in vars().items() if hasattr(value, "__dataclass_fields__")}
+
+
+def write(message: Any) -> str:
+    """Return a message as JSON.
+
+    >>> write(Chosen("01"))
+    '{"is": "Chosen", "bits": "01"}'
+    """
+    return json.dumps(message, default=_members)
+
+
+def read(text: str) -> Any:
+    """Return the message that JSON stands for.
+
+    >>> read(write(Not(Indexed(3))))
+    Not(part=Indexed(item=3))
+    """
+    return json.loads(text, object_hook=_message)
+
+
+def _members(message: Any) -> dict[str, Any]:
+    return {"is": type(message).__name__, **{f.name: getattr(message, f.name) for f in fields(message)}}
+
+
+def _message(members: dict[str, Any]) -> Any:
+    name = members.pop("is", None)
+    return members if name is None else _CLASSES[name](**members)
