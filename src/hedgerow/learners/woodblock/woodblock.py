@@ -115,9 +115,9 @@ class _Search:
         self.trees = 0
         self.curve: list[Point] = []
         self.best: list[list[int]] = []
-        true = problem.truth
-        skipped = problem.clauses.skipped(true.any(axis=1)[None], (~true).any(axis=1)[None])
-        self.saved = float(skipped[0]) * self.forest.rows  # without any cut
+        counts, rows = self.forest.counts[None], self.forest.rows
+        skipped = problem.clauses.skipped(counts > 0, counts < rows)
+        self.saved = float(skipped[0]) * rows  # without any cut
 
     def read(self, saved: float) -> float:
         """Return the share of the sample's rows that queries read in a tree that saves them `saved` rows x weight."""
