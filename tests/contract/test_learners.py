@@ -191,7 +191,6 @@ WRONG: dict[str, list[dict[str, Any]]] = {
         {"cells": 0},
         {"cost": "blocks"},
         {"criterion": "best"},
-        {"eps": -1},
     ],
     "woodblock": [*({"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"at_once": 0})],
     "bottom_up": [{"features": 0}, {"features": True}, {"threshold": 2}, {"cost": "magic"}],

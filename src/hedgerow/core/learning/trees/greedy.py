@@ -32,15 +32,11 @@ NO_CUT = NO_PARENT = -1
 Criterion = Choice["skip", "gain_ratio"]
 
 
-def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> float:
-    """Return the number to add to a split's entropy, -1 for none; by default it grows with the synthetic queries."""
+def checked_eps(problem: Problem, criterion: Criterion) -> float:
+    """Return the number to add to a split's entropy; it grows with the share of synthetic queries. -1 means none."""
     if criterion not in get_args(Criterion):
         raise LayoutError(f"criterion must be {' or '.join(get_args(Criterion))}, not {criterion!r}")
-    if eps is not None and (not isinstance(eps, int | float) or not 0 <= eps < np.inf):
-        raise LayoutError(f"eps must be a number of at least 0, not {eps!r}")
-    if criterion == "skip":
-        return -1.0
-    return max(0.1, 0.25 - 0.2 * problem.observed_share) if eps is None else eps
+    return -1.0 if criterion == "skip" else max(0.1, 0.25 - 0.2 * problem.observed_share)
 
 
 def checked_cells(problem: Problem, cells: int | None) -> int:
