@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
-from hedgerow.learners.woodblock.woodblock import PAPER
-
 T = TypeVar("T")
 Form = Literal["quick", "full"]
 Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
@@ -16,16 +14,13 @@ Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
 ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1})
 BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
 TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
-WOODBLOCK: Case = ("woodblock", {**PAPER, "recurrence": 1, "budget_seconds": 300})
+WOODBLOCK: Case = ("woodblock", {"recurrence": 1, "budget_seconds": 300})
 _TREES: dict[str, Any] = {"criterion": "skip", "cells": 1, "recurrence": 1}
 PANDO: tuple[Case, ...] = (  # with one tree it is MTO's
     *(("pando", {"k": k, **_TREES}) for k in (1, 2, 3, 4)),
     ("pando", {"k": 2, "cost": "trees", **_TREES}),
 )
-LEARNED_BITS: Case = (
-    "zorder_learned",
-    {"search": "bayes", "starts": False, "curve": "bits", "cost": "cells", "recurrence": 1},
-)
+LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "recurrence": 1})
 
 
 def learn_arguments(case: Case, **options: Any) -> dict[str, Any]:

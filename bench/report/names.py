@@ -12,7 +12,7 @@ PLAIN = {  # methods without learning
     **{"zorder": "Z-order, equal bits", "hilbert": "Hilbert curve"},
 }
 _OURS = {
-    **{"qdtree": "qd-tree", "woodblock": "Woodblock", "bottom_up": "bottom-up", "sop_zorder": "SOP with Z-order"},
+    **{"qdtree": "qd-tree", "bottom_up": "bottom-up", "sop_zorder": "SOP with Z-order"},
     **{"zorder_learned": "learned Z-order", "mto": "MTO", "pando": "Pando"},
 }
 _MTO: Case = ("mto", ALGORITHM_1[1])

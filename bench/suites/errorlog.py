@@ -42,7 +42,6 @@ CASES: dict[str, tuple[Case, ...]] = {
         ("bottom_up", {}),
         ("sop_zorder", {}),
         ("woodblock", {**WOODBLOCK[1], "budget_seconds": 120}),
-        ("woodblock", {"budget_seconds": 120}),
     ),
 }
 

@@ -25,12 +25,7 @@ from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}
 QUICK_SECONDS = 5
-CASES: tuple[Case, ...] = (
-    ALGORITHM_1,
-    WOODBLOCK,
-    ("qdtree", {}),
-    ("woodblock", {"budget_seconds": 300}),
-)
+CASES: tuple[Case, ...] = (ALGORITHM_1, WOODBLOCK, ("qdtree", {}))
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:

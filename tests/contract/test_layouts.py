@@ -19,7 +19,7 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder
-from hedgerow.learners.woodblock.woodblock import PAPER, Woodblock
+from hedgerow.learners.woodblock.woodblock import Woodblock
 from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
 from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
@@ -29,10 +29,9 @@ LEARNERS: dict[str, Learner] = {
     "bottom_up sop": BottomUp(cost="sop"),
     "sop_zorder": SopZOrder(points=2),
     **{f"qdtree {way} {cells}": QdTree(way, cells=cells) for way in ("skip", "gain_ratio") for cells in (1, 6)},
-    **{f"zorder_learned {way}": ZOrderLearned(search=way, iterations=12) for way in ("order", "bits")},
+    "zorder_learned": ZOrderLearned(iterations=12),
 }
-_FEW: dict[str, Any] = {"max_trees": 8, "at_once": 4, "budget_seconds": None}
-LEARNERS |= {"woodblock": Woodblock(**_FEW), "woodblock paper": Woodblock(**{**PAPER, **_FEW})}
+LEARNERS["woodblock"] = Woodblock(max_trees=8, at_once=4, budget_seconds=None)
 pytestmark = pytest.mark.parametrize("kind", [*LAYOUTS, *LEARNERS])
 EACH, SLOW = 60, 12  # cases of each kind; of those that search for long
 

@@ -191,11 +191,8 @@ WRONG: dict[str, list[dict[str, Any]]] = {
         {"cells": 0},
         {"cost": "blocks"},
         {"criterion": "best"},
-        {"eps": -1},
     ],
-    "woodblock": [
-        *({"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"cells": 0}, {"elites": -1}, {"at_once": 0})
-    ],
+    "woodblock": [*({"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"at_once": 0})],
     "bottom_up": [{"features": 0}, {"features": True}, {"threshold": 2}, {"cost": "magic"}],
     "zorder_learned": [{"search": "luck"}, {"iterations": 0}, {"iterations": 1.5}, {"seconds": 0}],
 }

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.learning.cells.kernels import join, move
+from hedgerow.core.learning.trees.greedy import OpenNode
 from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, select_rows, shortened, skipped
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
@@ -67,7 +68,7 @@ def test_pack_count_and_select_rows(cuts: int, rows: int) -> None:
     for c in range(cuts):
         for kept in (np.arange(cuts), np.array([c]), np.zeros(0, np.int64)):
             for is_set in (True, False):
-                found = select_rows(bits, rows, c, is_set, kept)
+                found = select_rows(bits[kept], np.flatnonzero(truth[c] == is_set))
                 # bits beyond the last row are 0, so the packed words are the same
                 assert np.array_equal(found, pack(truth[kept][:, truth[c] == is_set]))
 
@@ -129,13 +130,13 @@ def test_best_cut(random: Random) -> None:
         queries = np.array([q for q in queries if all(holds[c].all() for c in of_query(clauses, q))], np.int64)
         least, eps = random.randint(1, 5), random.choice((-1.0, 0.0, 0.1, 2.0))
         shared = random.choice((0.0, least / 2))
-        bits = pack(truth[cuts])
+        node = OpenNode(pack(truth[cuts]), rows, cuts, some, other, queries, asked, ~asked)
         for near in (False, True):
-            args = bits, rows, count(bits), cuts, some, other, queries, asked, clauses.arrays, least, shared, eps, near
-            best, most = best_cut(*args, 0, len(cuts))
+            args = node, count(node.bits), queries, clauses.arrays, least, shared, eps, near
+            best, most = best_cut(*args, slice(0, len(cuts)))
             middle = random.randint(0, len(cuts))
             assert (best, most) == max(
-                (best_cut(*args, *own) for own in ((0, middle), (middle, len(cuts)))), key=itemgetter(1)
+                (best_cut(*args, own) for own in (slice(0, middle), slice(middle, len(cuts)))), key=itemgetter(1)
             )
             gains = [slow_gains(truth, clauses, queries, least, shared, eps, near)[cut] for cut in cuts]
             if best < 0:
@@ -151,10 +152,10 @@ def test_nearer_is_a_gain_only_if_asked_for() -> None:
     truth[0, :10] = truth[1, 91:] = True
     clauses = Clauses(Lists.of([[0, 2]]), Lists.of([[0]]), np.ones(1, np.float32))
     every, yes = np.arange(1), np.ones(2, bool)
-    args = pack(truth), 100, truth.sum(1), np.arange(2), yes, yes, every, yes, clauses.arrays
+    node = OpenNode(pack(truth), 100, np.arange(2), yes, yes, every, yes, ~yes)
 
     def best(least: int, shared: float, near: bool) -> int:
-        return best_cut(*args, least, shared, -1.0, near, 0, 2)[0]
+        return best_cut(node, truth.sum(1), every, clauses.arrays, least, shared, -1.0, near, slice(0, 2))[0]
 
     assert best(1, 0.0, False) == -1
     assert best(1, 0.0, True) in (0, 1)

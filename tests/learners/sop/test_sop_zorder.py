@@ -68,8 +68,6 @@ def test_terms_of_few_literals_and_named_columns() -> None:
     assert [axis.features for axis in named.axes][1:] == [(col("ip"),)]
     with pytest.raises(LayoutError, match="no column"):
         SopZOrder(columns=("nothing",)).fit(few)
-    with pytest.raises(LayoutError, match="part"):
-        SopZOrder(part=0).fit(few)
     with pytest.raises(LayoutError, match="alike must be a share of the pairs of rows"):
         SopZOrder(alike=0.7).fit(few)
 

@@ -17,21 +17,20 @@ from hedgerow.core.learning.trees.greedy import tree_of
 from hedgerow.core.predicates.nodes import Compare, CompareTerms, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.step_functions import stepwise
-from hedgerow.learners.woodblock.episodes import RATIO_EPS, Choices, Episodes, Forest, OpenNodes, Policy, following
+from hedgerow.learners.woodblock.episodes import Choices, Episodes, Forest, Policy, State
 from hedgerow.learners.woodblock.region_bits import Pieces
-from tests.support.tree_problems import Slow, a_problem, sampled, walked
+from tests.support.tree_problems import Slow, a_problem, walked
 
 randoms = st.integers(0, 2**32).map(Random)
 x, y = col("x"), col("y")
 
 
-def at_random(seed: int, stop: float = 0.0) -> Policy:
-    """Any legal cut; some nodes are left as they are."""
+def at_random(seed: int) -> Policy:
+    """Any legal cut."""
     r = np.random.default_rng(seed)
 
-    def policy(seen: OpenNodes) -> Choices:
-        cut = np.array([r.choice(np.flatnonzero(legal)) for legal in seen.state.legal], np.int64)
-        cut[r.random(len(cut)) < stop] = -1
+    def policy(state: State) -> Choices:
+        cut = np.array([r.choice(np.flatnonzero(legal)) for legal in state.legal], np.int64)
         return Choices(cut, np.zeros(len(cut)), np.zeros(len(cut)))
 
     return policy
@@ -54,26 +53,30 @@ def inside(slow: Slow, path: list[tuple[Predicate, bool]], rows: int) -> frozens
 
 @given(random=randoms)
 def test_masks_and_rewards(random: Random) -> None:
-    for stop in (0.0, 0.2):
-        problem, slow, rows = problems(random)
-        forest = Forest.of(problem, slow.least, False)
-        grown = forest.grown(at_random(random.getrandbits(32), stop), forest.root(3))
-        weight = sum(problem.weights)
-        false = never(problem, slow, rows)
-        for tree in range(3):
-            layout = tree_of(problem, grown.nodes(tree))
-            leaves = [here for here, cut in walked(layout, slow, rows) if cut is None]
-            assert grown.total[tree] == pytest.approx(sum(map(slow.skipped, leaves)) - false * rows)
-            assert len(layout.nodes) == (grown.tree == tree).sum()
-            if not stop:
-                assert not any(legal_cuts(slow, here) for here in leaves)
-        for at in range(len(grown.tree)):
-            path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
-            here = inside(slow, path, rows)
-            assert grown.rows[at] == len(here)
-            assert set(np.flatnonzero(grown.state.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
-            skipped = saved(grown, at, slow, problem, here) / len(here) - false
-            assert grown.reward[at] == pytest.approx(skipped / weight)
+    problem, slow, rows = problems(random)
+    grown = Forest.of(problem, slow.least).grown(at_random(random.getrandbits(32)), 3)
+    weight = sum(problem.weights)
+    false = never(problem, slow, rows)
+    for tree in range(3):
+        layout = tree_of(problem, grown.nodes(tree))
+        leaves = [here for here, cut in walked(layout, slow, rows) if cut is None]
+        assert grown.total[tree] == pytest.approx(sum(map(slow.skipped, leaves)) - false * rows)
+        assert len(layout.nodes) == (grown.tree == tree).sum()
+        assert not any(legal_cuts(slow, here) for here in leaves)
+    for at in range(len(grown.tree)):
+        here = inside(slow, path(grown, at, problem), rows)
+        assert grown.rows[at] == len(here)
+        assert set(np.flatnonzero(grown.state.legal[at])) == {problem.cuts.index(c) for c in legal_cuts(slow, here)}
+        skipped = saved(grown, at, slow, problem, here) / len(here) - false
+        assert grown.reward[at] == pytest.approx(skipped / weight)
+
+
+def path(grown: Episodes, at: int, problem: Problem) -> list[tuple[Predicate, bool]]:
+    """The cuts above a decision, with the sides taken."""
+    above = int(grown.parent[at])
+    if above < 0:
+        return []
+    return [*path(grown, above, problem), (problem.cuts[grown.choices.cut[above]], bool(grown.left[at]))]
 
 
 def never(problem: Problem, slow: Slow, rows: int) -> float:
@@ -90,72 +93,10 @@ def legal_cuts(slow: Slow, here: frozenset[int]) -> list[Predicate]:
 def saved(grown: Episodes, at: int, slow: Slow, problem: Problem, here: frozenset[int]) -> float:
     """What is skipped below a decision, from its two sides."""
     total = 0.0
-    for kid, own in zip(grown.kids[at], slow.sides(problem.cuts[grown.choices.cut[at]], here), strict=True):
-        total += saved(grown, kid, slow, problem, own) if kid >= 0 else slow.skipped(own)
+    for is_left, own in zip((True, False), slow.sides(problem.cuts[grown.choices.cut[at]], here), strict=True):
+        (*kids,) = np.flatnonzero((grown.parent == at) & (grown.left == is_left))
+        total += saved(grown, kids[0], slow, problem, own) if kids else slow.skipped(own)
     return total
-
-
-@given(random=randoms)
-def test_only_cuts_that_are_asked_for(random: Random) -> None:
-    """They are legal ones, and a tree of them counts the same where all cuts may be taken."""
-    problem, slow, rows = problems(random)
-    plain, asked = (Forest.of(problem, slow.least, only) for only in (False, True))
-    grown = asked.grown(at_random(random.getrandbits(32)), asked.root(2))
-    for at in range(len(grown.tree)):
-        path = [(problem.cuts[c], left) for c, left in reversed(grown.path(at))]
-        here = inside(slow, path, rows)
-        legal = {problem.cuts.index(c) for c in legal_cuts(slow, here)}
-        assert set(np.flatnonzero(grown.state.legal[at])) <= legal
-    assert plain.grown(following(grown.nodes(0)), plain.root(1)).total[0] == pytest.approx(grown.total[0])
-
-
-@given(random=randoms)
-def test_gain_ratios(random: Random) -> None:
-    """Of each cut by itself: the rows on which a clause that needs it could not hold, its part of the queries' weight."""
-    problem, slow, rows = problems(random)
-    forest = Forest.of(problem, slow.least, False, True)
-    grown = forest.grown(at_random(random.getrandbits(32)), forest.root(1))
-    clauses = problem.clauses
-    facts = [own.tolist() for own in np.split(clauses.facts.items, clauses.facts.starts[1:])]
-    needs = [own.tolist() for own in np.split(clauses.needs.items, clauses.needs.starts[1:])]
-    for at in range(len(grown.tree)):
-        here = inside(slow, [(problem.cuts[c], left) for c, left in reversed(grown.path(at))], rows)
-        true = problem.truth[:, sorted(here)].sum(axis=1)
-        holds = [[n, len(here) - n] for n in true.tolist()]  # of each cut's two facts, on how many rows
-        of_clause = [[holds[f >> 1][f & 1] for f in own] for own in facts]
-        is_open = [
-            all(any(of_clause[c]) for c in own) and not all(len(here) in of_clause[c] for c in own) for own in needs
-        ]
-        total = sum(w for w, yes in zip(clauses.weights.tolist(), is_open, strict=True) if yes)
-        found = np.zeros(len(problem.cuts))
-        for w, yes, own in zip(clauses.weights.tolist(), is_open, needs, strict=True):
-            for c in own:
-                if yes and len(here) not in of_clause[c]:
-                    for fact, n in zip(facts[c], of_clause[c], strict=True):
-                        found[fact >> 1] += (n > 0) * w * (len(here) - n) / sum(x > 0 for x in of_clause[c])
-        for c in np.flatnonzero(found):
-            p = true[c] / len(here)
-            found[c] /= total * len(here) * (RATIO_EPS - p * np.log2(p) - (1 - p) * np.log2(1 - p))
-        assert np.allclose(grown.state.ratios[at], found, rtol=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_trees_grow_again_below_a_node(seed: int) -> None:
-    """Following a tree gives that tree, and what grows below a node of it fits into its place."""
-    _, problem = sampled(seed)
-    forest = Forest.of(problem, problem.sample_block_rows, False)
-    grown = forest.grown(at_random(seed), forest.root(3))
-    again = forest.grown(following(grown.nodes(1)), forest.root(1))
-    assert again.nodes(0) == grown.nodes(1)
-    assert again.total[0] == pytest.approx(grown.total[1])
-    for at in range(0, len(again.tree), 1 + len(again.tree) // 5):
-        part = forest.grown(at_random(seed + 1, 0.1), forest.below(again.path(at), 4))
-        for tree in range(4):
-            other = forest.grown(following(again.nodes(0, at, part.nodes(tree))), forest.root(1))
-            assert other.total[0] - again.total[0] == pytest.approx(part.total[tree] - again.saved[at], abs=1e-6)
-            tree_of(problem, other.nodes(0))  # leaves are numbered without a gap:
-            leaves = [kid for _, *kids in again.nodes(0, at, part.nodes(tree)) for kid in kids if kid < 0]
-            assert sorted(leaves, reverse=True) == [~i for i in range(len(leaves))]
 
 
 def test_many_rows_are_counted_without_overflow() -> None:
@@ -163,8 +104,7 @@ def test_many_rows_are_counted_without_overflow() -> None:
     table = pa.table({"x": list(range(3000))})
     queries = tuple(Compare(x, "<", lit(v)) for v in range(100, 3000, 100))
     problem = Problem.build(Sample.of_table(table), queries, 50)
-    forest = Forest.of(problem, 50, False)
-    grown = forest.grown(at_random(0), forest.root(2))
+    grown = Forest.of(problem, 50).grown(at_random(0), 2)
     assert grown.rows.max() == 3000
     for tree in range(2):
         sizes = np.bincount(tree_of(problem, grown.nodes(tree)).assign(problem.sample.rows))

@@ -6,7 +6,6 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,7 +31,6 @@ from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.learners.zorder.scan_cost import Zones
-from hedgerow.learners.zorder.scan_kernels import changes, radix_order
 from tests.support.random_cases import a_predicate, a_table, bits, seeds
 
 few, wide, real = col("few"), col("wide"), col("real")
@@ -93,7 +91,7 @@ def test_rows_scanned_are_those_of_the_blocks_that_the_index_opens(seed: int) ->
     asked = [a_query(random, random.choice((0, 0, 1, 2))) for _ in range(12)]
     problem = a_problem(columns, asked, random.randint(1, 40))
     keys = np.array([random.randrange(50) for _ in range(n)], np.uint64)
-    found = Zones.of(problem).reads(keys, 6).tolist()
+    found = Zones.of(problem).reads(keys).tolist()
     least, most = by_index(keys, problem, 1000), by_index(keys, problem, 0)
     for p, read, low, high in zip(asked, found, least, most, strict=True):
         assert low <= read, predicate_text(p)
@@ -113,29 +111,14 @@ def test_bounds_and_values() -> None:
     ]
     problem = a_problem(columns, asked, 3)
     keys = np.array([0, 0, 0] + [1 + i // 3 for i in range(300)], np.uint64)
-    assert Zones.of(problem).reads(keys, 7).tolist() == [6, 0, 3, 3, 3, 303]
+    assert Zones.of(problem).reads(keys).tolist() == [6, 0, 3, 3, 3, 303]
 
 
 def test_weights_count() -> None:
     problem = a_problem({"wide": pa.array(range(100))}, [Compare(wide, "<", lit(10)), Compare(wide, ">=", lit(50))], 10)
     zones = Zones.of(problem, (1.0, 10.0))
-    assert zones.cost(np.arange(100, dtype=np.uint64), 7) == 10 + 10 * 50
-    assert zones.cost(np.zeros(100, np.uint64), 7) == 11 * 100
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=200), st.integers(1, 20))
-def test_order_and_runs(values: list[int], repeats: int) -> None:
-    keys = np.array(values * repeats, np.uint64)
-    order = radix_order(keys, 64)
-    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
-    counts = np.unique(keys, return_counts=True)[1]
-    assert changes(keys, order).tolist() == np.cumsum(counts).tolist()
-
-
-@pytest.mark.parametrize("bits_used", [1, 10, 11, 12, 22, 23, 63])
-def test_order_by_few_bits(bits_used: int) -> None:
-    keys = np.random.default_rng(bits_used).integers(0, 1 << bits_used, 1000).astype(np.uint64)
-    assert radix_order(keys, bits_used).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert zones.cost(np.arange(100, dtype=np.uint64)) == 10 + 10 * 50
+    assert zones.cost(np.zeros(100, np.uint64)) == 11 * 100
 
 
 def test_never_too_low_on_tables_of_any_kind() -> None:
@@ -147,6 +130,6 @@ def test_never_too_low_on_tables_of_any_kind() -> None:
         keys = np.array([random.randrange(4) for _ in range(len(table))], np.uint64)
         of, n = in_blocks(keys, problem)
         rows = np.bincount(of, minlength=n)
-        for p, read in zip(asked, Zones.of(problem).reads(keys, 2).tolist(), strict=True):
+        for p, read in zip(asked, Zones.of(problem).reads(keys).tolist(), strict=True):
             holding = np.bincount(of, weights=bits(p, table) == 2, minlength=n) > 0
             assert read >= rows[holding].sum()

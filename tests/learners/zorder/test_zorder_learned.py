@@ -70,7 +70,7 @@ def test_figure_1(bits: tuple[int, int], pattern: tuple[int, ...], opened: int) 
     assert score_layout(layout, sample, Workload.of("t", [FIG_1]).queries, "t").blocks_read == opened / 16
 
 
-@pytest.mark.parametrize("search", ["order", "bits", "bayes"])
+@pytest.mark.parametrize("search", ["order", "bayes"])
 def test_figure_1_is_learned(search: str) -> None:
     sample = Sample.of_table(GRID)
     layout = ZOrderLearned(search=search, iterations=30).fit(Problem.build(sample, (FIG_1,), 4))  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ def test_never_worse_than_the_plain_curves(seed: int, iterations: int) -> None:
     problem = a_problem(seed)
     zones, rows = Zones.of(problem), problem.sample.rows
     cost = {
-        name: zones.cost(layout.keys(rows), len(layout.pattern))
+        name: zones.cost(layout.keys(rows))
         for name, layout in {
             "learned": ZOrderLearned(iterations=iterations).fit(problem),
             "range": Range().fit(problem),
@@ -176,10 +176,10 @@ def test_ctrl_c_ends_the_search_and_not_the_command(
     calls = iter(range(after, -10_000, -1))
     cost = Zones.cost
 
-    def interrupted(zones: Zones, keys: Any, bits: int = 64) -> float:
+    def interrupted(zones: Zones, keys: Any) -> float:
         if next(calls) == 0:
             raise KeyboardInterrupt
-        return cost(zones, keys, bits)
+        return cost(zones, keys)
 
     monkeypatch.setattr(Zones, "cost", interrupted)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", 0.0)

@@ -11,20 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import (
-    Cast,
-    Column,
-    Expr,
-    Feature,
-    Like,
-    Opaque,
-    Predicate,
-    atoms_of,
-    terms_of,
-)
+from hedgerow.core.predicates.nodes import Cast, Column, Expr, Feature, Like, Opaque, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
-from hedgerow.core.pruning.block_stats import Stats
 
 
 def is_session_safe(item: Feature) -> bool:
@@ -50,17 +39,11 @@ def _is_safe_atom(atom: Predicate) -> bool:
 
 def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIndex:
     """Return the index without the statistics that may not hold in every session."""
-    return index.map_stats(lambda stats: _safe_stats(stats, schema))
 
-
-def _safe_stats(stats: Stats, schema: Mapping[str, Type]) -> Stats:
-    def only_of_strings(p: Predicate) -> bool:
-        """True if LIKE is applied to strings only: it casts other values to text, which may depend on the session."""
+    def is_safe(p: Predicate) -> bool:
+        """True if also LIKE is applied to strings only: its cast of other values may depend on the session."""
         searched = {term_text(a.term) for a in atoms_of(p) if isinstance(a, Like)}
-        return all(name in schema and schema[name].kind == STRING for name in searched)
+        of_strings = all(name in schema and schema[name].kind == STRING for name in searched)
+        return of_strings and is_session_safe(p)
 
-    terms = {name: t for name, t in stats.terms.items() if name in schema}
-    conditions = {
-        name: f for name, f in stats.conditions.items() if is_session_safe(f.predicate) and only_of_strings(f.predicate)
-    }
-    return Stats(stats.rows, terms, conditions)
+    return index.map_stats(lambda stats: stats.only(schema.__contains__, is_safe))

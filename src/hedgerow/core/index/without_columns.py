@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.predicates.nodes import Feature, Predicate, columns_in
-from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name, term_text
+from hedgerow.core.predicates.nodes import Feature, columns_in
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
 from hedgerow.core.pruning.block_stats import Stats
 
 
@@ -15,13 +15,7 @@ def without_columns(index: BlockIndex, items: Sequence[Feature], lost: Collectio
     if not lost:
         return index
     names = {feature_text(i) for i in items if mentions(i, lost)}
-
-    def without(stats: Stats) -> Stats:
-        terms = {name: t for name, t in stats.terms.items() if name not in names}
-        conditions = {name: c for name, c in stats.conditions.items() if not mentions(c.predicate, lost)}
-        return Stats(stats.rows, terms, conditions)
-
-    return index.map_stats(without)
+    return index.map_stats(lambda stats: stats.only(lambda name: name not in names, lambda p: not mentions(p, lost)))
 
 
 def mentions(item: Feature, names: Collection[str]) -> bool:
@@ -31,14 +25,8 @@ def mentions(item: Feature, names: Collection[str]) -> bool:
 
 def only(index: BlockIndex, items: Sequence[Feature]) -> BlockIndex:
     """Return the index with statistics of these items only."""
-    terms = {term_text(i) for i in items if not isinstance(i, Predicate)}
-    conditions = {predicate_text(i) for i in items if isinstance(i, Predicate)}
-
-    def keep(stats: Stats) -> Stats:
-        kept_terms = {name: t for name, t in stats.terms.items() if name in terms}
-        return Stats(stats.rows, kept_terms, {name: c for name, c in stats.conditions.items() if name in conditions})
-
-    return index.map_stats(keep)
+    names = {feature_text(i) for i in items}
+    return index.map_stats(lambda stats: stats.only(names.__contains__, lambda p: predicate_text(p) in names))
 
 
 def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:

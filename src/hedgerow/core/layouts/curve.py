@@ -29,7 +29,7 @@ from hedgerow.core.layouts.curve_kernels import spread
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.predicates.nodes import Feature, In, Literal, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
-from hedgerow.core.predicates.sql_text import feature_text, literal_text
+from hedgerow.core.predicates.sql_text import feature_text, literal_text, term_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.row_batch import Rows
@@ -146,10 +146,10 @@ class CurveLayout:
         key = let(key_sql)
         return _binary_search([f"{key} >= {bound}" for bound in self.bounds], blocks)
 
-    def key_sql(self, write: Write = feature_text) -> str | None:
+    def key_sql(self) -> str | None:
         """Return the SQL expression that sorts rows along the curve; None if it would be too long."""
         axes = self._term_axes
-        return write(axes[0].term) if len(axes) == 1 else self._interleaved_sql(write)
+        return term_text(axes[0].term) if len(axes) == 1 else self._interleaved_sql(feature_text)
 
     @property
     def _term_axes(self) -> list[Axis]:

@@ -32,13 +32,7 @@ from hedgerow.core.predicates.step_functions import (
 )
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
-from hedgerow.core.pruning.block_stats import (
-    T_BIT,
-    UNBOUNDED,
-    UNKNOWN_NULLS,
-    Bound,
-    TermStats,
-)
+from hedgerow.core.pruning.block_stats import T_BIT, UNBOUNDED, UNKNOWN_NULLS, Bound, TermStats
 from hedgerow.core.pruning.row_batch import Rows
 
 Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is block b
@@ -176,12 +170,6 @@ class TreeLayout:
                 todo += [(right, depth + 1), (left, depth + 1)]
             lines.append("  " * depth + label)
         return "\n".join(lines)
-
-    def _depths(self) -> dict[int, int]:
-        depths = {0: 0} if self.nodes else {}
-        for node in self.top_down():
-            depths |= {kid: depths[node] + 1 for kid in self.nodes[node][1:] if kid >= 0}
-        return depths
 
     def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
         parts = []

@@ -1,4 +1,4 @@
-"""Estimates seconds: of a query, from the files that it opens and the bytes that it reads; and of a rewrite."""
+"""Estimated seconds: of a query, from the files that it opens and the bytes that it reads; and of a rewrite."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Seconds, measured where the queries run: of a query that reads nothing, of each file, and of each byte.
+    """Measured seconds of a query that reads nothing, of each file, and of each byte.
 
-    `bytes_of`: the seconds of a byte for some queries, by their ids: to read a map takes longer than numbers of its
+    `bytes_of`: the seconds of a byte for some queries, by their ids: a map takes longer to read than numbers of its
     size. `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is
-    now; `unskipped_of`: the same of some queries.
+    now; `unskipped_of`: the same for some queries.
     """
 
     query: float
@@ -29,22 +29,22 @@ class Speed:
     unskipped_of: Mapping[str, float] = field(default_factory=dict)
 
     def seconds(self, query: str, files: float, size: float) -> float:
-        """What a query takes that opens so many files, and has to read so many bytes in them."""
+        """Return the seconds of a query that opens `files` files and reads `size` bytes."""
         return self.query + self.file * files + self.of_a_byte(query) * size
 
     def of_a_byte(self, query: str) -> float:
         return self.bytes_of.get(query, self.byte)
 
     def of_a_byte_now(self, query: str) -> float:
-        """Of a byte of the files as they are, of which Spark skips some by itself."""
+        """Return the seconds of a byte of the files as they are now: Spark skips some bytes by itself."""
         return self.of_a_byte(query) * self.unskipped_of.get(query, self.unskipped)
 
     def now(self, query: str, files: float, size: float) -> float:
-        """What a query takes that opens so many of the files as they are, with so many bytes of its columns."""
+        """Return the seconds of a query on the files as they are now; `size` are the bytes of its columns."""
         return self.query + self.file * files + self.of_a_byte_now(query) * size
 
     def times(self, factor: float) -> Speed:
-        """The speed if everything takes so many times as long."""
+        """Return the speed if everything takes `factor` times as long."""
         each = {query: factor * seconds for query, seconds in self.bytes_of.items()}
         return replace(self, query=factor * self.query, file=factor * self.file, byte=factor * self.byte, bytes_of=each)
 
@@ -85,14 +85,14 @@ class Estimate:
 
 
 def estimate(score: Score, weights: list[float], speed: Speed, files: int, size: float) -> Estimate:
-    """From the score of a layout, for a table that has these files and so many bytes in them now."""
+    """Estimate the mean seconds of the scored queries, for a table that now has `files` files of `size` bytes."""
     share = np.array(weights) / sum(weights)
     each = estimates(score, speed, files, size)
     return Estimate(float(share @ [e.now for e in each]), float(share @ [e.then for e in each]))
 
 
 def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estimate]:
-    """The same of each query."""
+    """Estimate the seconds of each query."""
     return [
         Estimate(
             speed.now(q.id, files, size * _width(q)),
@@ -103,7 +103,7 @@ def estimates(score: Score, speed: Speed, files: int, size: float) -> list[Estim
 
 
 def _width(query: QueryScore) -> float:
-    """The share of the table's bytes in the columns that the query reads."""
+    """Return the share of the table's bytes in the columns that the query reads."""
     return query.bytes_read / query.rows_read if query.rows_read else 1.0
 
 

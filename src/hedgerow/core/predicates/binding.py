@@ -36,6 +36,7 @@ from hedgerow.core.predicates.nodes import (
     Term,
     columns_of,
     disjunction,
+    map_children,
 )
 from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
@@ -111,12 +112,6 @@ class _Binder:
 
     def predicate(self, p: Predicate) -> Predicate:
         match p:
-            case And(kids):
-                return And(tuple(map(self.predicate, kids)))
-            case Or(kids):
-                return Or(tuple(map(self.predicate, kids)))
-            case Not(kid):
-                return Not(self.predicate(kid))
             case IsNull(term):
                 return IsNull(self._without_cast(self.term(term)))
             case Compare(term, op, literal):
@@ -137,7 +132,7 @@ class _Binder:
                 return Like(self.term(term), pattern)
             case Opaque(sql, cols):
                 return Opaque(sql, tuple(map(self.column, cols)))
-        return p
+        return map_children(p, self.predicate)
 
     def _in(self, p: In) -> Predicate:
         literal_kinds = {literal.kind for literal in p.literals}

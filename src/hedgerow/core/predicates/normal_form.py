@@ -49,11 +49,9 @@ def push_negation(p: Predicate) -> Predicate:
             return CompareTerms(left, NEGATED_OP[op], right)
         case Not(Const(value)):
             return Const(not3(value))
-        case And(kids):
-            return And(tuple(map(push_negation, kids)))
-        case Or(kids):
-            return Or(tuple(map(push_negation, kids)))
-    return p
+        case Not():
+            return p
+    return map_children(p, push_negation)
 
 
 def order_terms(p: Predicate) -> Predicate:

@@ -7,7 +7,7 @@ skip data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -170,6 +170,12 @@ class Stats:
     def memo(self) -> dict[Any, Any]:
         """A cache for values derived from these statistics (joint codes of two terms, conditions by term)."""
         return {}
+
+    def only(self, has_term: Callable[[str], bool], has_condition: Callable[[Predicate], bool]) -> Stats:
+        """Return the statistics of the terms and conditions for which these are true."""
+        terms = {name: t for name, t in self.terms.items() if has_term(name)}
+        conditions = {name: c for name, c in self.conditions.items() if has_condition(c.predicate)}
+        return Stats(self.rows, terms, conditions)
 
 
 def collect(

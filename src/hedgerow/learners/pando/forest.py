@@ -27,14 +27,13 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import count, shortened
+from hedgerow.core.learning.trees.kernels import Words, count, pack, select_rows, shortened
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
-from hedgerow.learners.pando.kernels import changes, clear, gains_beside, select_rows
+from hedgerow.learners.pando.kernels import changes, clear, gains_beside
 
 MAX_ROWS = 1 << 18  # sample rows that trees grow on: there is a bit for each row, query and tree
 AT_ONCE = 32  # the number of cuts in the first batch; the number of cuts tried doubles with each batch
-Bitmaps = npt.NDArray[np.uint64]
 Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
 
@@ -121,7 +120,7 @@ class _Growth:
         self.problem, self.least, self.eps, self.by_cells = problem, least, eps, by_cells
         self.clauses: ClauseArrays = problem.clauses.arrays
         queries, rows = len(problem.clauses.needs), problem.truth.shape[1]
-        self.read: list[Bitmaps] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
+        self.read: list[Words] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
         self.cell = np.zeros(rows, np.int64)  # the cell of each row
         self.cells = 1
         self.nodes: list[Nodes] = [[] for _ in range(k)]
@@ -167,16 +166,16 @@ class _Growth:
             self.pushed += 1
             heappush(self.leaves, (leaf.near, -leaf.gains[leaf.best], leaf.tree, self.pushed, leaf))
 
-    def _read_beside(self, leaf: _Leaf) -> Bitmaps:
+    def _read_beside(self, leaf: _Leaf) -> Words:
         """Return for each open query of the leaf the rows of the leaf that the query reads in all other trees."""
         queries = leaf.node.queries
         beside = [read[queries] for tree, read in enumerate(self.read) if tree != leaf.tree]
         if not beside:
             return _all_read(len(queries), len(leaf.rows))
-        reads: Bitmaps = select_rows(np.bitwise_and.reduce(beside), leaf.rows)
+        reads: Words = select_rows(np.bitwise_and.reduce(beside), leaf.rows)
         return reads
 
-    def _try_cuts(self, leaf: _Leaf, reads: Bitmaps) -> None:
+    def _try_cuts(self, leaf: _Leaf, reads: Words) -> None:
         """Find the cut with the largest gain; cuts whose earlier gain is below the best gain now are left out."""
         node, sizes, counts = leaf.node, count(leaf.node.bits), count(reads)
         if leaf.changes is None:
@@ -184,7 +183,7 @@ class _Growth:
         changed = leaf.changes
 
         def gains_of(cuts: Ints) -> Floats:
-            gains: Floats = gains_beside(cuts, *changed, node.bits, node.rows, sizes, reads, counts, self.eps)
+            gains: Floats = gains_beside(cuts, changed, node, sizes, reads, counts, self.eps)
             return gains
 
         least = highest = LEAST_GAIN * node.rows
@@ -203,10 +202,7 @@ class _Growth:
             queries = np.arange(len(queries))
 
         def changes_of(cuts: slice) -> Changes:
-            columns: Changes = changes(
-                node.bits, node.rows, sizes, node.cuts, node.some, node.other, queries, node.used, clauses,
-                self.least, leaf.near, cuts.start, cuts.stop,
-            )  # fmt: skip
+            columns: Changes = changes(node, sizes, queries, clauses, self.least, leaf.near, cuts)
             return columns
 
         slices = parallel_map_slices(changes_of, len(sizes))
@@ -220,7 +216,7 @@ class _Growth:
         self.nodes[tree].append([cut, 0, 0])
         goes_left = self.problem.truth[cut][leaf.rows]
         self._divide_cells(leaf.rows, goes_left)
-        halves = node.divided(leaf.best, int(goes_left.sum()), self.clauses, not self.by_cells)
+        halves = node.divided(leaf.best, self.clauses, not self.by_cells)
         for side, half, in_half in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
             may = self.problem.clauses.may(half.some[None], half.other[None])[0][leaf.readers]
             rows = leaf.rows[in_half]
@@ -242,8 +238,5 @@ class _Growth:
             self.nodes[leaf.tree][leaf.parent][leaf.side] = child
 
 
-def _all_read(queries: int, rows: int) -> Bitmaps:
-    bits = np.full((queries, (rows + 63) // 64), ~np.uint64(0))
-    if rows & 63:
-        bits[:, -1] = np.uint64((1 << (rows & 63)) - 1)
-    return bits
+def _all_read(queries: int, rows: int) -> Words:
+    return np.repeat(pack(np.ones((1, rows), bool)), queries, axis=0)

@@ -1,6 +1,6 @@
 """Compiled loops that grow several trees together: they compute the gain of each cut beside the other trees.
 
-`clauses` are `ClauseArrays`, as in `core/learning/trees/kernels.py`.
+`clauses` and `node` are those of `core/learning/trees/kernels.py`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,14 @@ from hedgerow.core.learning.trees.kernels import by_entropy, fill_facts, lacking
 
 @compiled_loop(nogil=True)
 def changes(
-    bits: Any,
-    n: int,
-    sizes: Any,
-    cuts: Any,
-    some: Any,
-    other: Any,
-    queries: Any,
-    used: Any,
-    clauses: Any,
-    least: int,
-    near: bool,
-    first: int,
-    end: int,
+    node: Any, sizes: Any, queries: Any, clauses: Any, least: int, near: bool, cuts: slice
 ) -> tuple[Any, Any, Any, Any]:
-    """Return the changes for queries by the cuts in rows `first` to `end` of `bits`; all queries read the node.
+    """Return the changes for queries by these cuts of a node that all the queries read.
 
-    There are four columns: the row of the cut, the place in `queries`, and the query's gain by a row on the left and by
-    a row on the right. A cut that leaves a side with fewer than `least` rows changes nothing.
+    There are four columns: the place of the cut, the place in `queries`, the query's gain by a row on the left, and its
+    gain by a row on the right. A cut that leaves a side with fewer than `least` rows changes nothing.
     """
+    some, other, n = node.some, node.other, node.rows
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     lacks = np.zeros(len(queries))
@@ -41,15 +30,15 @@ def changes(
         for i in range(len(queries)):
             for at in range(starts[queries[i]], starts[queries[i] + 1]):
                 lacks[i] = max(lacks[i], lacking(needs[at], clauses, some, other))
-    row, query = np.empty(len(queries), np.int32), np.empty(len(queries), np.int32)
+    cut, query = np.empty(len(queries), np.int32), np.empty(len(queries), np.int32)
     by_left, by_right = np.empty(len(queries)), np.empty(len(queries))
     m = 0
-    for c in range(first, end):
+    for c in range(cuts.start, cuts.stop):
         if min(sizes[c], n - sizes[c]) < least:
             continue
-        fill_facts(bits, n, c, cuts, used, ls, lo, rs, ro)
-        if m + len(queries) > len(row):
-            row, query = np.append(row, np.empty_like(row)), np.append(query, np.empty_like(query))
+        fill_facts(node, c, node.used, (ls, lo, rs, ro))
+        if m + len(queries) > len(cut):
+            cut, query = np.append(cut, np.empty_like(cut)), np.append(query, np.empty_like(query))
             by_left, by_right = np.append(by_left, np.empty_like(by_left)), np.append(by_right, np.empty_like(by_right))
         for i in range(len(queries)):
             q = queries[i]
@@ -64,30 +53,20 @@ def changes(
                 if on_left == 1.0 and on_right == 1.0:
                     break
             if on_left > lacks[i] or on_right > lacks[i]:
-                row[m], query[m] = c, i
+                cut[m], query[m] = c, i
                 by_left[m], by_right[m] = weights[q] * (on_left - lacks[i]), weights[q] * (on_right - lacks[i])
                 m += 1
-    return row[:m], query[:m], by_left[:m], by_right[:m]
+    return cut[:m], query[:m], by_left[:m], by_right[:m]
 
 
 @compiled_loop(nogil=True)
-def gains_beside(
-    tried_cuts: Any,
-    starts: Any,
-    query: Any,
-    by_left: Any,
-    by_right: Any,
-    bits: Any,
-    n: int,
-    sizes: Any,
-    reads: Any,
-    counts: Any,
-    eps: float,
-) -> Any:
-    """Return the gains of these cuts, as in `best_cut`, from their changes (see `changes`).
+def gains_beside(tried_cuts: Any, changes: Any, node: Any, sizes: Any, reads: Any, counts: Any, eps: float) -> Any:
+    """Return the gains of these cuts, as in `best_cut`, from their changes: the first of each cut, and three columns.
 
     Only rows count that the query in place i reads in all other trees: `reads[i]`; their number is `counts[i]`.
     """
+    starts, query, by_left, by_right = changes
+    bits, n = node.bits, node.rows
     gains = np.zeros(len(tried_cuts))
     for k in range(len(tried_cuts)):
         c = tried_cuts[k]
@@ -111,18 +90,6 @@ def _ones(x: Any) -> Any:
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@compiled_loop()
-def select_rows(bits: Any, rows: Any) -> Any:
-    """Return the bits of these rows, packed again."""
-    selected = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
-    for i in range(len(bits)):
-        of_query = bits[i]
-        for k in range(len(rows)):
-            r = rows[k]
-            selected[i, k >> 6] |= ((of_query[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
-    return selected
 
 
 @compiled_loop()

@@ -40,7 +40,7 @@ class Pando:
     `k`: the number of trees. "auto" adds trees until the held-out queries read no less; with recurrence 1, until the
     training queries read no less. If too few queries can be held out, it is one tree.
 
-    `criterion` and `eps`: as in `QdTree`. `cells`: the mean number of cells in a block; leaves are at most that much
+    `criterion`: as in `QdTree`. `cells`: the mean number of cells in a block; leaves are at most that much
     smaller than a block. With 1 a leaf has as many rows as a block, and the only limit is the paper's 10,000 cells.
 
     `cost`: how blocks are chosen. "statistics": by the rows that queries read with our block index. "trees", as in the
@@ -52,7 +52,6 @@ class Pando:
     columns: ClassVar[tuple[str, ...]] = ()
     k: int | Choice["auto"] = "auto"
     criterion: Criterion = "gain_ratio"
-    eps: float | None = None
     cells: int | None = None
     cost: Cost = "statistics"
 
@@ -76,7 +75,7 @@ class Pando:
 
     def _blocks(self, problem: Problem, k: int) -> tuple[TreeLayout, float]:
         """Return the layout with k trees, and the mean share of the rows that queries read in it."""
-        eps, cells = checked_eps(problem, self.criterion, self.eps), checked_cells(problem, self.cells)
+        eps, cells = checked_eps(problem, self.criterion), checked_cells(problem, self.cells)
         least = max(1, problem.sample_block_rows // cells)
         blocks = len(problem.sample) // problem.sample_block_rows
         most_cells = MOST_CELLS if cells == 1 else min(MOST_CELLS, CELLS_PER_BLOCK * blocks)

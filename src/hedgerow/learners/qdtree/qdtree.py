@@ -24,8 +24,8 @@ class QdTree:
     """A learner of a tree of cuts, grown greedily from the root.
 
     `criterion`: choose the cut by the rows that queries skip ("skip", as in the paper), or by these divided by the
-    entropy of the split plus `eps` ("gain_ratio"). `eps` prevents a preference for tiny slices; by default it grows
-    with the share of synthetic queries.
+    entropy of the split ("gain_ratio"). A small number is added to the entropy, so that tiny slices are not preferred.
+    It grows with the share of synthetic queries.
 
     `cells`: the number of leaves that make up a block. With 1 a leaf is a block, as in the paper. Otherwise leaves are
     that much smaller than a block, and are joined where it costs least. The default is 7, and up to 10 if fewer of the
@@ -37,12 +37,11 @@ class QdTree:
 
     columns: ClassVar[tuple[str, ...]] = ()
     criterion: Criterion = "gain_ratio"
-    eps: float | None = None
     cells: int | None = None
     overlap: bool = False
 
     def fit(self, problem: Problem) -> TreeLayout | OverlapLayout:
-        eps, cells = checked_eps(problem, self.criterion, self.eps), checked_cells(problem, self.cells)
+        eps, cells = checked_eps(problem, self.criterion), checked_cells(problem, self.cells)
         if not problem.cuts:
             return TreeLayout((), ())
         if self.cells is None and not self.overlap:

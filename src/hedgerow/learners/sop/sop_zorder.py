@@ -27,10 +27,10 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Predicate, Term, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.core.workload.statistics import comparison_points
+from hedgerow.learners.sop.bottom_up import BottomUp, Cost
 from hedgerow.learners.sop.clustering import chained
 from hedgerow.learners.sop.correlation import Policy, are_alike, conditions_alike, primary, terms_alike
 from hedgerow.learners.sop.features import different_queries, named
-from hedgerow.learners.sop.groups import Cost, RowGroups
 
 MAX_CANDIDATES = 24  # terms whose orders are compared, in all pairs
 MAX_ROWS_ORDERED = 5_000  # about: sample rows that are used to compare the orders of two terms
@@ -43,10 +43,9 @@ class SopZOrder:
     By default the columns are the `most` terms most often filtered on, among the terms compared with at least `points`
     values. If terms order rows alike, except for a share `alike` of the pairs, only one is used; `policy` chooses it.
 
-    All other conditions may become features of the row groups, with the parameters of `RowGroups`; a group has at least
-    `part` times the rows of a block. With `cost="queries"`, groups by both choices of features and a layout without
-    groups are tried, and the one that reads least of the sample wins. With `cost="sop"`, only one of several conditions
-    that hold on the same rows is a feature.
+    All other conditions may become features of the row groups, with the parameters of `BottomUp`. With
+    `cost="queries"`, groups by both choices of features and a layout without groups are tried, and the one that reads
+    least of the sample wins. With `cost="sop"`, only one of several conditions that hold on the same rows is a feature.
     """
 
     columns: tuple[str, ...] = ()
@@ -54,31 +53,26 @@ class SopZOrder:
     points: int = 10
     features: int = 15
     threshold: float = 0.001
-    tuned: bool = False
     cost: Cost = "queries"
-    part: float = 1.0
     alike: float = 0.1
     policy: Policy = "frequency"
 
     def fit(self, problem: Problem) -> CurveLayout:
-        if not isinstance(self.part, int | float) or not self.part > 0:
-            raise LayoutError(f"part must be a number above 0, the size of a group in blocks, not {self.part!r}")
         if not isinstance(self.alike, int | float) or not 0 <= self.alike < 0.5:
             raise LayoutError(f"alike must be a share of the pairs of rows, below 0.5, not {self.alike!r}")
         changing = {} if self.columns else self._changing(problem)
         along = named_terms(problem, self.columns) or self._apart(problem, changing)
-        groups = RowGroups(self.features, self.threshold, self.tuned, self.cost)
+        groups = BottomUp(self.features, self.threshold, cost=self.cost)
         for_curve = {*along, *changing} if self.cost == "sop" else along
         cuts = [i for i, cut in enumerate(problem.cuts) if not all(_is_about(a, for_curve) for a in atoms_of(cut))]
         if self.cost == "sop":
             often = named(different_queries(problem), [problem.cuts[i] for i in cuts])
             alike = conditions_alike(problem.truth[cuts], self.alike)
             cuts = [cuts[i] for i in primary(alike, often, len(cuts), self.policy)]
-        least = max(1, round(self.part * problem.block_rows))
         choices = [groups.chosen(problem, cuts)]
         if self.cost == "queries":
             choices.append(groups.chosen(problem, cuts, published=True))
-        layouts = [groups.fit(problem, choice, least) for choice in {tuple(c.cuts): c for c in choices}.values()]
+        layouts = [groups.grouped(problem, choice) for choice in {tuple(c.cuts): c for c in choices}.values()]
         if self.cost == "queries":
             layouts.append(GroupLayout((), {}))
         return min((_interleaved(problem, layout, along) for layout in layouts), key=problem.reads)

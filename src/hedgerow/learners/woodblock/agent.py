@@ -25,12 +25,10 @@ import numpy.typing as npt
 from hedgerow.core.arrays import Floats, Ints
 from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.errors import LayoutError
-from hedgerow.learners.woodblock.episodes import Choices, Episodes, OpenNodes, Policy, State
+from hedgerow.learners.woodblock.episodes import Choices, Episodes, Policy, State
 
 HIDDEN = 512  # units in each of the two layers
 RATE, CLIP, ENTROPY, VALUE = 5e-4, 0.2, 0.003, 0.5  # Adam's step; PPO's clipping; weights in the loss
-# At first a cut is as likely as (its gain ratio + RATIO_FLOOR) to the power of RATIO_POWER.
-RATIO_POWER, RATIO_FLOOR = 3.0, 1e-3
 EPOCHS, MINIBATCH, MAX_LESSON = 2, 512, 4096  # passes in a lesson; decisions in a step; decisions in a lesson
 Net = dict[str, Any]
 
@@ -61,19 +59,17 @@ class Agent:
         for layer, (n, m) in enumerate(pairwise(sizes)):
             self.net[f"w{layer}"] = random.normal(0, np.sqrt(2 / n), (n, m))
             self.net[f"b{layer}"] = np.zeros(m)
-        # The policy head is nearly zero: at first all legal cuts are equally likely, or follow their gain ratios.
+        # The policy head is nearly zero: at first all legal cuts are equally likely.
         for head, m, scale in (("policy", self.shape[1], 0.01), ("value", 1, 1.0)):
             self.net[f"w_{head}"] = random.normal(0, scale / np.sqrt(HIDDEN), (HIDDEN, m))
             self.net[f"b_{head}"] = np.zeros(m)
-        self.net["ratios"] = np.array(RATIO_POWER)
         self.net = {name: value.astype(np.float32) for name, value in self.net.items()}
         self.state = compiled().begin(self.net)
 
     def policy(self) -> Policy:
         """Return a policy that draws cuts with the network's probabilities."""
 
-        def choose(open_nodes: OpenNodes) -> Choices:
-            state = open_nodes.state
+        def choose(state: State) -> Choices:
             n = len(state.legal)
             if not n:
                 return Choices(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -96,36 +92,26 @@ class Agent:
             *(grown.state.of(drawn), choices.cut, choices.likely, advantage[drawn], grown.reward[drawn], ones)
         )
         for _ in range(EPOCHS):
-            self._steps(compiled().ppo, lesson)
-
-    def imitate(self, tree: Episodes) -> None:
-        """Make the cuts of this tree more likely."""
-        drawn = self._draw(tree.rows)
-        drawn = drawn[tree.state.legal[drawn, tree.choices.cut[drawn]]]
-        if len(drawn):
-            zeros = np.zeros(len(drawn))
-            lesson = Batch(tree.state.of(drawn), tree.choices.cut[drawn], zeros, zeros, tree.reward[drawn], zeros + 1)
-            self._steps(compiled().clone, lesson)
+            self._steps(lesson)
 
     def _draw(self, rows: Ints) -> Ints:
         """Draw decisions for a lesson, weighted by the square root of their rows, because small nodes are alike."""
         return np.argsort(-0.5 * np.log(rows) - self.random.gumbel(size=len(rows)))[:MAX_LESSON]
 
-    def _steps(self, step: Any, lesson: Batch) -> None:
+    def _steps(self, lesson: Batch) -> None:
         order = self.random.permutation(len(lesson.cut))
         for first in range(0, len(order), MINIBATCH):
             batch = lesson.of(order[first : first + MINIBATCH])
             size = _bucket(len(batch.cut))
             filled = (_narrow(np.concatenate([x, np.zeros(size - len(x), x.dtype)])) for x in batch[1:])
-            self.net, self.state = step(self.net, self.state, Batch(self._fitted(batch.state, size), *filled))
+            padded = Batch(self._fitted(batch.state, size), *filled)
+            self.net, self.state = compiled().ppo(self.net, self.state, padded)
 
     def _fitted(self, state: State, size: int) -> State:
         """Pad the state to the network's sizes and to `size` nodes."""
-        features, cuts = self.shape
-        padded: list[Any] = []
-        for array, width in zip(state, (features, cuts, cuts if state.ratios.shape[1] else 0), strict=True):
-            padded.append(np.zeros((size, width), array.dtype))
-            padded[-1][: len(array), : array.shape[1]] = array
+        padded = [np.zeros((size, width), bool) for width in self.shape]
+        for to, array in zip(padded, state, strict=True):
+            to[: len(array), : array.shape[1]] = array
         return State(*padded)
 
 
@@ -161,7 +147,6 @@ class _Compiled(NamedTuple):
     begin: Any
     forward: Any
     ppo: Any
-    clone: Any
 
 
 @lru_cache(maxsize=1)
@@ -180,34 +165,20 @@ def compiled() -> _Compiled:
         for layer in range(2):
             x = jax.nn.relu(x @ net[f"w{layer}"] + net[f"b{layer}"])
         logits = x @ net["w_policy"] + net["b_policy"]
-        if state.ratios.shape[1]:
-            logits += net["ratios"] * jnp.log(state.ratios + RATIO_FLOOR)
         worth = (x @ net["w_value"] + net["b_value"])[:, 0]
         return jax.nn.log_softmax(jnp.where(state.legal, logits, -1e9)), worth
 
-    def loss_terms(net: Net, batch: Any) -> Any:
-        """Return the log probabilities of the chosen cuts, the entropy of each node, and the value's squared error."""
-        likely, worth = forward(net, batch.state)
-        of_cut = jnp.take_along_axis(likely, batch.cut[:, None], axis=1)[:, 0]
-        entropy = -jnp.where(batch.state.legal, jnp.exp(likely) * likely, 0).sum(axis=1)
-        return of_cut, entropy, (worth - batch.reward) ** 2
-
-    def ppo_loss(net: Net, batch: Any) -> Any:
-        likely, entropy, error = loss_terms(net, batch)
+    def loss(net: Net, batch: Any) -> Any:
+        all_likely, worth = forward(net, batch.state)
+        likely = jnp.take_along_axis(all_likely, batch.cut[:, None], axis=1)[:, 0]
+        entropy = -jnp.where(batch.state.legal, jnp.exp(all_likely) * all_likely, 0).sum(axis=1)
         ratio = jnp.exp(likely - batch.likely)
         gain = jnp.minimum(ratio * batch.advantage, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * batch.advantage)
-        loss = VALUE * error - gain - ENTROPY * entropy
-        return (batch.weight * loss).sum() / batch.weight.sum()
+        losses = VALUE * (worth - batch.reward) ** 2 - gain - ENTROPY * entropy
+        return (batch.weight * losses).sum() / batch.weight.sum()
 
-    def imitation_loss(net: Net, batch: Any) -> Any:
-        likely, _, error = loss_terms(net, batch)
-        return (batch.weight * (VALUE * error - likely)).sum() / batch.weight.sum()
+    def ppo(net: Net, state: Any, batch: Any) -> Any:
+        updates, state = optimiser.update(jax.grad(loss)(net, batch), state)
+        return optax.apply_updates(net, updates), state
 
-    def step(loss: Any) -> Any:
-        def update(net: Net, state: Any, batch: Any) -> Any:
-            updates, state = optimiser.update(jax.grad(loss)(net, batch), state)
-            return optax.apply_updates(net, updates), state
-
-        return jax.jit(update)
-
-    return _Compiled(optimiser.init, jax.jit(forward), step(ppo_loss), step(imitation_loss))
+    return _Compiled(optimiser.init, jax.jit(forward), jax.jit(ppo))

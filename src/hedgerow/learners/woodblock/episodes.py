@@ -9,7 +9,7 @@ place. Rows are counted for all cuts at once, on the smaller side only; the othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.compiled_loop import compiled_loop
-from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
 from hedgerow.core.parallel import parallel_map_slices
@@ -29,7 +28,7 @@ Counts = npt.NDArray[np.int32]
 
 
 class Wave(NamedTuple):
-    """Nodes that may be cut: tree, the decision that made the node (`parent`, -1: a root) and its side, and the rows.
+    """Nodes of one depth: tree, the decision that made the node (`parent`, -1: a root) and its side, and the rows.
 
     `open` are the queries that might skip a part of the node; `skips` is the weight of the queries that skip all of it.
     """
@@ -53,30 +52,17 @@ class Wave(NamedTuple):
 
 
 class State(NamedTuple):
-    """The network's input for some nodes: features, legal cuts and, with `ratios`, the gain ratio of each cut."""
+    """The network's input for some nodes: features, and the legal cuts."""
 
     features: Bools
     legal: Bools
-    ratios: npt.NDArray[np.float32]
 
     def of(self, chosen: Any) -> State:
         return State(*(field[chosen] for field in self))
 
 
-class OpenNodes(NamedTuple):
-    """The nodes for which a policy chooses cuts.
-
-    `parent` and `left` are the decision and the side that made each; `before` is the number of earlier decisions.
-    """
-
-    state: State
-    parent: Ints
-    left: Bools
-    before: int
-
-
 class Choices(NamedTuple):
-    """A policy's choices: for each node the cut (-1: a leaf), its log probability, and the expected reward."""
+    """A policy's choices: for each node a legal cut, its log probability, and the expected reward."""
 
     cut: Ints
     likely: Floats
@@ -86,25 +72,14 @@ class Choices(NamedTuple):
         return Choices(*(field[chosen] for field in self))
 
 
-class Decisions(NamedTuple):
-    """Decisions: the tree of each, the decision and the side that made its node, and the node's number of rows."""
-
-    tree: Ints
-    parent: Ints
-    left: Bools
-    rows: Ints
-
-
-Policy = Callable[[OpenNodes], Choices]
-Roots = tuple[Wave, npt.NDArray[np.int32]]  # the roots of trees, and the row numbers of each tree
+Policy = Callable[[State], Choices]
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """All decisions of some trees, parents first. `kids` are the decisions on both sides (-1: a leaf).
+    """All decisions of some trees, parents first: the decision and the side that made the node, and the node's rows.
 
-    `saved` is the rows x weight that queries skip in the leaves below a decision; `reward` is its share of the possible
-    maximum.
+    `reward` is the rows x weight that queries skip in the leaves below a decision, as a share of the possible maximum.
     """
 
     tree: Ints
@@ -113,60 +88,36 @@ class Episodes:
     rows: Ints
     state: State
     choices: Choices
-    kids: Ints
-    saved: Floats
     reward: Floats
     total: Floats  # the rows x weight that queries skip, for each tree
-    cells: Cells  # the leaves of a single tree, if `keep` was given
-    cell: Ints  # the leaf in `cells` of each row of the sample; -1: none
 
-    def nodes(self, tree: int = 0, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """Return a tree as nodes (cut, left, right), ~i for leaf i; the subtree `instead` replaces decision `at`."""
-        roots = np.flatnonzero((self.tree == tree) & (self.parent < 0)).tolist()
-        return self.below(roots[0], at, instead) if roots else []
-
-    def below(self, start: int, at: int = -1, instead: Sequence[Sequence[int]] = ()) -> list[list[int]]:
-        """Return the subtree that begins with the decision `start`, in the same form."""
+    def nodes(self, tree: int) -> list[list[int]]:
+        """Return a tree as nodes (cut, left, right), parents first; ~i stands for leaf i."""
+        decisions = np.flatnonzero(self.tree == tree)
+        sides = zip(self.parent[decisions].tolist(), self.left[decisions].tolist(), strict=True)
+        made_by = dict(zip(sides, decisions.tolist(), strict=True))
         nodes: list[list[int]] = []
         leaves = 0
-        todo = [(start, -1, 0)]
+        todo = [(-1, True, -1)]
         while todo:
-            decision, parent, side = todo.pop()
+            parent, is_left, above = todo.pop()
+            decision = made_by.get((parent, is_left), -1)
             if decision < 0:
                 child, leaves = ~leaves, leaves + 1
-            elif decision == at:
-                child = len(nodes) if instead else ~leaves
-                for cut, *kids in instead:
-                    nodes.append([cut, *(kid + child if kid >= 0 else kid - leaves for kid in kids)])
-                leaves += len(instead) + 1
             else:
                 child = len(nodes)
                 nodes.append([int(self.choices.cut[decision]), 0, 0])
-                todo += [(int(self.kids[decision, 1]), child, 2), (int(self.kids[decision, 0]), child, 1)]
-            if parent >= 0:
-                nodes[parent][side] = child
+                todo += [(decision, False, child), (decision, True, child)]
+            if above >= 0:
+                nodes[above][1 if is_left else 2] = child
         return nodes
-
-    def path(self, at: int) -> list[tuple[int, bool]]:
-        """Return the cuts above a decision, each with the side taken (True: left)."""
-        path = []
-        while self.parent[at] >= 0:
-            side, at = bool(self.left[at]), int(self.parent[at])
-            path.append((int(self.choices.cut[at]), side))
-        return path
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A problem prepared for growing trees whose leaves have at least `least` sample rows.
-
-    `asked`: only cuts that occur in an open query are legal, and a node without open queries is a leaf. `ratios`: the
-    policy gets the gain ratio of each cut.
-    """
+    """A problem prepared for growing trees whose leaves have at least `least` sample rows."""
 
     least: int
-    asked: bool
-    ratios: bool
     rows: int
     weight: float  # the weight of all queries
     by_cut: npt.NDArray[np.uint64]
@@ -176,107 +127,55 @@ class Forest:
     clauses: ClauseArrays
 
     @staticmethod
-    def of(problem: Problem, least: int, asked: bool, ratios: bool = False) -> Forest:
+    def of(problem: Problem, least: int) -> Forest:
         truth = problem.truth
-        by_row = np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T)
         return Forest(
             least,
-            asked,
-            ratios,
             truth.shape[1],
             float(sum(problem.weights)) or 1.0,
             pack(truth),
-            by_row,
+            np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T),
             truth.sum(axis=1, dtype=np.int32),
             Pieces.of(problem.cuts),
             problem.clauses.arrays,
         )
 
-    def root(self, trees: int) -> Roots:
-        """Return the roots of some trees, and their rows."""
-        region = np.ones(self.pieces.sides.shape[2], bool)
-        return self._copies(trees, np.arange(self.rows, dtype=np.int32), self.counts, region)
-
-    def below(self, path: Sequence[tuple[int, bool]], trees: int) -> Roots:
-        """Return copies of one node as the roots of some trees; `path` are the cuts above it, with the sides taken."""
-        region = np.ones(self.pieces.sides.shape[2], bool)
-        for cut, left in path:
-            region &= self.pieces.sides[0 if left else 1, cut]
-        rows = np.flatnonzero(self.inside(path)).astype(np.int32)
-        bits = np.unpackbits(self.by_row[rows], axis=1, count=len(self.counts), bitorder="little")
-        return self._copies(trees, rows, bits.sum(axis=0, dtype=np.int32), region)
-
-    def inside(self, path: Sequence[tuple[int, bool]]) -> Bools:
-        """Return for each row whether it is in the node with this path."""
-        is_inside = np.ones(self.rows, bool)
-        for cut, left in path:
-            true = np.unpackbits(self.by_cut[cut].view(np.uint8), count=self.rows, bitorder="little").astype(bool)
-            is_inside &= true == left
-        return is_inside
-
-    def _copies(self, trees: int, ids: npt.NDArray[np.int32], counts: Counts, region: Bools) -> Roots:
-        zero = np.zeros(trees, np.int64)
-        counts, region = np.tile(counts, (trees, 1)), np.tile(region, (trees, 1))
-        all_open = np.ones((trees, len(self.clauses.weights)), bool)
-        wave = Wave(
-            np.arange(trees), zero - 1, zero == 0, zero, zero + len(ids), counts, region, all_open, np.zeros(trees)
-        )
-        return wave, np.tile(ids, (trees, 1))
-
-    def grown(self, policy: Policy, roots: Roots, keep: bool = False) -> Episodes:
-        """Grow trees until the policy makes every node a leaf; with `keep`, the leaves are returned as cells."""
-        wave, ids = roots
-        steps: list[tuple[Decisions, State, Choices]] = []  # wave by wave
+    def grown(self, policy: Policy, trees: int) -> Episodes:
+        """Grow trees until no node has a legal cut."""
+        ids = np.tile(np.arange(self.rows, dtype=np.int32), (trees, 1))
+        wave = self._roots(trees)
+        steps: list[tuple[npt.NDArray[Any], ...]] = []  # wave by wave
         leaves: list[tuple[Ints, Ints, Floats]] = []  # their trees, parents, and the rows x weight that queries skip
-        leaf_waves: list[Wave] = []
         before = 0
         while len(wave.tree):
-            legal, ratios = self._legal(wave)
-            can = legal.any(axis=1)
-            cuttable = wave.of(can)
-            state = State(self.pieces.features(cuttable.region), legal[can], ratios[can])
-            choices = policy(OpenNodes(state, cuttable.parent, cuttable.left, before))
-            cuts = choices.cut >= 0
-            is_leaf = np.logical_not(can)
-            is_leaf[np.flatnonzero(can)[~cuts]] = True
-            leaf = wave.of(is_leaf)
+            legal = self._legal(wave)
+            has_cut = legal.any(axis=1)
+            leaf, node = wave.of(~has_cut), wave.of(has_cut)
             leaves.append((leaf.tree, leaf.parent, leaf.skips * leaf.rows))
-            if keep:
-                leaf_waves.append(leaf)
-            cut, choices = cuttable.of(cuts), choices.of(cuts)
-            steps.append((Decisions(cut.tree, cut.parent, cut.left, cut.rows), state.of(cuts), choices))
-            wave = self._divided(cut, choices.cut, ids, before)
-            before += len(cut.tree)
-        return self._rewarded(steps, leaves, len(ids), *self._cells(leaf_waves, ids))
+            state = State(self.pieces.features(node.region), legal[has_cut])
+            choices = policy(state)
+            steps.append((node.tree, node.parent, node.left, node.rows, *state, *choices))
+            wave = self._divided(node, choices.cut, ids, before)
+            before += len(node.tree)
+        return self._rewarded(steps, leaves, trees)
 
-    def _cells(self, leaves: Sequence[Wave], ids: npt.NDArray[np.int32]) -> tuple[Cells, Ints]:
-        """Return the leaves of a single tree as cells, and the number of the leaf of each row of the sample.
+    def _roots(self, trees: int) -> Wave:
+        zero = np.zeros(trees, np.int64)
+        counts, region = np.tile(self.counts, (trees, 1)), np.ones((trees, self.pieces.sides.shape[2]), bool)
+        all_open = np.ones((trees, len(self.clauses.weights)), bool)
+        return Wave(
+            *(np.arange(trees), zero - 1, zero == 0, zero, zero + self.rows, counts, region, all_open, np.zeros(trees))
+        )
 
-        Without `leaves` there are no cells, and every row has -1.
-        """
-        none = np.zeros((0, len(self.counts)), np.int32)
-        rows = np.concatenate([np.zeros(0, np.int64), *(leaf.rows for leaf in leaves)])
-        counts = np.concatenate([none, *(leaf.counts for leaf in leaves)])
-        cell = np.full(self.rows, -1)
-        if len(rows):
-            order = np.argsort(np.concatenate([leaf.start for leaf in leaves]))
-            cell[ids[0]] = np.repeat(order, rows[order])
-        return Cells(rows, counts > 0, counts < rows[:, None]), cell
+    def _legal(self, wave: Wave) -> Bools:
+        """Return the legal cuts of each node; update `open` and `skips` from the parent's."""
 
-    def _legal(self, wave: Wave) -> tuple[Bools, npt.NDArray[np.float32]]:
-        """Return the legal cuts of each node, and their gain ratios; update `open` and `skips` from the parent's."""
-        legal = np.empty(wave.counts.shape, bool)
-        ratios = np.zeros(wave.counts.shape if self.ratios else (len(legal), 0), np.float32)
-
-        def fill(nodes: slice) -> None:
+        def update(nodes: slice) -> None:
             w = wave.of(nodes)
-            fill_legal(
-                *(w.counts, w.rows, w.open, w.skips, self.least, self.asked, self.clauses),
-                *(legal[nodes], ratios[nodes]),
-            )
+            update_queries(w.counts, w.rows, w.open, w.skips, self.clauses)
 
-        parallel_map_slices(fill, len(legal))
-        return legal, ratios
+        parallel_map_slices(update, len(wave.tree))
+        return (wave.counts >= self.least) & (wave.rows[:, None] - wave.counts >= self.least)
 
     def _divided(self, wave: Wave, cut: Ints, ids: npt.NDArray[np.int32], before: int) -> Wave:
         """Return both sides of every cut; the left sides come first."""
@@ -304,52 +203,22 @@ class Forest:
         )
 
     def _rewarded(
-        self,
-        steps: list[tuple[Decisions, State, Choices]],
-        leaves: list[tuple[Ints, Ints, Floats]],
-        trees: int,
-        cells: Cells,
-        cell: Ints,
+        self, steps: list[tuple[npt.NDArray[Any], ...]], leaves: list[tuple[Ints, Ints, Floats]], trees: int
     ) -> Episodes:
         """Add up the rewards of the leaves, from the last wave to the first."""
-        waves = [wave for wave, *_ in steps]
-        tree, parent, left, rows = (np.concatenate(column) for column in zip(*waves, strict=True))
+        tree, parent, left, rows, *rest = (np.concatenate(column) for column in zip(*steps, strict=True))
         saved, total = np.zeros(len(tree)), np.zeros(trees)
         for leaf_tree, leaf_parent, skipped_rows in leaves:
             np.add.at(total, leaf_tree, skipped_rows)
             np.add.at(saved, leaf_parent[leaf_parent >= 0], skipped_rows[leaf_parent >= 0])
         end = len(tree)
-        for wave in reversed(waves):
-            in_wave = slice(end - len(wave.tree), end)
+        for of_tree, of_parent, *_ in reversed(steps):
+            in_wave = slice(end - len(of_tree), end)
             if in_wave.start:
-                np.add.at(saved, wave.parent, saved[in_wave])
+                np.add.at(saved, of_parent, saved[in_wave])
             end = in_wave.start
-        kids = np.full((len(tree), 2), -1)
-        inner = np.flatnonzero(parent >= 0)
-        kids[parent[inner], np.where(left[inner], 0, 1)] = inner
-        choices = Choices(*(np.concatenate(column) for column in zip(*(s for *_, s in steps), strict=True)))
-        state = State(*(np.concatenate(column) for column in zip(*(s for _, s, _ in steps), strict=True)))
         reward = saved / (self.weight * np.maximum(1, rows))
-        return Episodes(tree, parent, left, rows, state, choices, kids, saved, reward, total, cells, cell)
-
-
-def following(nodes: Sequence[Sequence[int]]) -> Policy:
-    """Return a policy that grows a given tree: nodes (cut, left, right) with the problem's cuts."""
-    at: dict[int, int] = {}  # the node of the given tree for each decision
-
-    def policy(open_nodes: OpenNodes) -> Choices:
-        cuts: list[int] = []
-        number = open_nodes.before
-        for parent, left in zip(open_nodes.parent.tolist(), open_nodes.left.tolist(), strict=True):
-            node = nodes[at[parent]][1 if left else 2] if parent >= 0 else 0 if nodes else -1
-            cuts.append(nodes[node][0] if node >= 0 else -1)
-            if node >= 0:
-                at[number] = node
-                number += 1
-        none = np.zeros(len(cuts))
-        return Choices(np.array(cuts, np.int64), none, none)
-
-    return policy
+        return Episodes(tree, parent, left, rows, State(*rest[:2]), Choices(*rest[2:]), reward, total)
 
 
 def _byte_to_counters() -> npt.NDArray[np.uint64]:
@@ -359,84 +228,22 @@ def _byte_to_counters() -> npt.NDArray[np.uint64]:
 
 
 BYTE_TO_COUNTERS = _byte_to_counters()
-RATIO_EPS = 0.25  # added to a split's entropy in a gain ratio
 MAX_COUNT = 255  # the most that a counter of one byte can hold
 
 
 @compiled_loop(nogil=True)
-def fill_legal(
-    counts: Any,
-    rows: Any,
-    is_open: Any,
-    skips: Any,
-    least: int,
-    only_used: bool,
-    clauses: Any,
-    legal: Any,
-    ratios: Any,
-) -> None:
-    """Fill in the legal cuts of each node and, if `ratios` has columns, their gain ratios.
+def update_queries(counts: Any, rows: Any, is_open: Any, skips: Any, clauses: Any) -> None:
+    """Update each node's open queries, and the weight of the queries that skip it; both are the parent's at first.
 
-    Update `is_open` and `skips`, which are the parent's at first.
+    An open query reads the node but might skip a part of it.
     """
     for i in range(len(counts)):
-        used = _update_queries(counts[i], rows[i], is_open[i], skips[i : i + 1], clauses)
-        for c in range(counts.shape[1]):
-            n = counts[i, c]
-            legal[i, c] = n >= least and rows[i] - n >= least and (used[c] or not only_used)
-        if ratios.shape[1] and legal[i].any():
-            _ratios(counts[i], rows[i], np.flatnonzero(is_open[i]), clauses, ratios[i])
-
-
-@compiled_loop(nogil=True)
-def _holds(fact: int, counts: Any, rows: int) -> int:
-    """Return the number of rows on which a fact holds."""
-    n: int = counts[fact >> 1]
-    return rows - n if fact & 1 else n
-
-
-@compiled_loop(nogil=True)
-def _ratios(counts: Any, rows: int, queries: Any, clauses: Any, ratios: Any) -> None:
-    """Fill in the gain ratio of each cut: the share that these queries would skip, divided by the split's entropy.
-
-    This is an estimate from each cut by itself: a clause of k possible facts that loses one counts as 1 / k skipped.
-    """
-    facts, fact_starts, needs, need_starts, weights = clauses
-    total = 0.0
-    for q in queries:
-        total += weights[q]
-        for at in range(need_starts[q], need_starts[q + 1]):
-            of_clause = facts[fact_starts[needs[at]] : fact_starts[needs[at] + 1]]
-            possible, always = 0, False
-            for fact in of_clause:
-                n = _holds(fact, counts, rows)
-                possible += n > 0
-                always |= n == rows
-            if not always:
-                for fact in of_clause:
-                    n = _holds(fact, counts, rows)
-                    if n > 0:
-                        ratios[fact >> 1] += weights[q] * (rows - n) / possible
-    for c in np.flatnonzero(ratios):
-        share = counts[c] / rows
-        entropy = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
-        ratios[c] /= total * rows * (RATIO_EPS + entropy)
-
-
-@compiled_loop()
-def _update_queries(counts: Any, rows: int, is_open: Any, skips: Any, clauses: Any) -> Any:
-    """Update the open queries, and the weight of the queries that skip the node, from the parent's to the node's own.
-
-    An open query reads the node but might skip a part of it. Return for each cut whether it occurs in an open query.
-    """
-    some, other = counts > 0, counts < rows
-    before = np.flatnonzero(is_open)
-    skips[0] += skipped(before, clauses, some, other, False)
-    still_open, used = open_queries(before, clauses, some, other)
-    is_open[:] = False
-    for q in still_open:
-        is_open[q] = True
-    return used
+        some, other = counts[i] > 0, counts[i] < rows[i]
+        before = np.flatnonzero(is_open[i])
+        skips[i] += skipped(before, clauses, some, other, False)
+        still_open, _ = open_queries(before, clauses, some, other)
+        is_open[i] = False
+        is_open[i][still_open] = True
 
 
 @compiled_loop(nogil=True)

@@ -31,7 +31,7 @@ from hedgerow.core.predicates.step_functions import Stepwise, stepwise
 from hedgerow.core.predicates.types import FLOAT
 from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
-from hedgerow.learners.zorder.scan_kernels import changes, radix_order, scanned, zone_maps
+from hedgerow.learners.zorder.scan_kernels import scanned, zone_maps
 
 Box = tuple[Stepwise, ...]
 Span = tuple[int, int]  # codes, both ends included
@@ -90,14 +90,15 @@ class Zones:
             problem.sample_block_rows,
         )
 
-    def cost(self, keys: Keys, bits: int = 64) -> float:
-        """Return the weighted sum of the rows that the queries scan in the order of these keys of `bits` bits."""
-        return float(self.weights @ self.reads(keys, bits))
+    def cost(self, keys: Keys) -> float:
+        """Return the weighted sum of the rows that the queries scan in the order of these keys."""
+        return float(self.weights @ self.reads(keys))
 
-    def reads(self, keys: Keys, bits: int = 64) -> Ints:
+    def reads(self, keys: Keys) -> Ints:
         """Return the number of rows that each query scans."""
-        order = radix_order(keys, bits)
-        ends = changes(keys, order)
+        order = np.argsort(keys)
+        in_order = keys[order]
+        ends = np.append(np.flatnonzero(in_order[1:] != in_order[:-1]) + 1, len(keys))  # of the runs of equal keys
         starts = np.concatenate([[0], ends[block_starts(ends, self.least) - 1]])
         low, high, have = zone_maps(self.codes, order, starts, self.wide)
         rows = np.diff(np.append(starts, len(keys)))

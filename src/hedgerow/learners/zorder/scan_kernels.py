@@ -1,4 +1,4 @@
-"""Compiled loops that order rows by keys and compute the rows that queries scan in the resulting blocks."""
+"""Compiled loops that compute the rows that queries scan if rows are in a given order."""
 
 from __future__ import annotations
 
@@ -7,41 +7,6 @@ from typing import Any
 import numpy as np
 
 from hedgerow.core.compiled_loop import compiled_loop
-
-_DIGIT = 11  # bits that one pass of the sort compares
-
-
-@compiled_loop()
-def radix_order(keys: Any, bits: int) -> Any:
-    """Return the order of the rows by key, a stable sort; only the lowest `bits` of a key may be set."""
-    n = len(keys)
-    order, new_order = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
-    sorted_keys, new_keys = keys.copy(), np.empty(n, np.uint64)
-    mask = np.uint64((1 << _DIGIT) - 1)
-    for low in range(0, bits, _DIGIT):
-        shift = np.uint64(low)
-        at = np.zeros((1 << _DIGIT) + 1, np.int64)
-        for r in range(n):
-            at[((sorted_keys[r] >> shift) & mask) + np.uint64(1)] += 1
-        at = np.cumsum(at)
-        for r in range(n):
-            digit = (sorted_keys[r] >> shift) & mask
-            new_keys[at[digit]], new_order[at[digit]] = sorted_keys[r], order[r]
-            at[digit] += 1
-        sorted_keys, new_keys, order, new_order = new_keys, sorted_keys, new_order, order
-    return order
-
-
-@compiled_loop()
-def changes(keys: Any, order: Any) -> Any:
-    """Return the ends of the runs of equal keys, as numbers of rows."""
-    ends = np.empty(len(order), np.int64)
-    runs = 0
-    for r in range(len(order)):
-        if r + 1 == len(order) or keys[order[r]] != keys[order[r + 1]]:
-            ends[runs] = r + 1
-            runs += 1
-    return ends[:runs]
 
 
 @compiled_loop()

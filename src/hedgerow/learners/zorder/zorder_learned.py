@@ -3,8 +3,8 @@
     5 bits of day, 3 of price, by Definition 2         day price day price day price day day
     any order of these bits                            day day price day price day day price
 
-The cost of an order is the number of sample rows that the queries would scan (`scan_cost`). The paper's algorithm is
-`ZOrderLearned(search="bayes", starts=False, curve="bits", cost="cells")`.
+The cost of an order is the number of sample rows that the queries would scan (`scan_cost`). The default search differs
+from the paper's, which is `ZOrderLearned(search="bayes")`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import permutations
 from math import ceil, floor, inf, log2
 from random import Random
 from time import monotonic
-from typing import Any
+from typing import Any, get_args
 from typing import Literal as Choice
 
 import numpy as np
@@ -34,9 +34,7 @@ from hedgerow.learners.zorder.range import Range
 from hedgerow.learners.zorder.scan_cost import Zones
 from hedgerow.learners.zorder.zorder import ZOrder
 
-Search = Choice["order", "bits", "bayes"]
-Curve = Choice["bits", "snake"]
-Cost = Choice["rows", "cells"]
+Search = Choice["order", "bayes"]
 Pattern = tuple[int, ...]
 BIT_STEPS = (16, 8, 4, 2, 1)  # the numbers of bits that are moved from one term to another in one step, in this order
 GREEDY_BITS = 4  # bits that the greedy start adds to a term in one step
@@ -49,22 +47,19 @@ BAYES_STARTS = 5  # random points before the optimiser's suggestions: its own de
 class ZOrderLearned:
     """A learner that searches for the number and the order of the bits that each column contributes to a key.
 
-    `search`: find numbers of bits by Bayesian optimisation ("bayes", needs the extra bo) or by moving bits from column
-    to column ("bits"); "order" is "bits" and then a search for their order. `iterations`: the maximal number of orders
-    to try. `seconds`: stop after this time; then the same seed may give another layout.
+    `search`: "order" moves bits from column to column, then searches for the order of the bits. The result is a snake,
+    and costs no more on the sample than `range`, `zorder` or `hilbert`. "bayes" is the paper's algorithm: it finds the
+    numbers of bits of a Z-order by Bayesian optimisation (needs the extra bo). Its cost is the rows scanned, times the
+    columns that the query filters on.
 
-    `starts`: try sorts and equal bits first, and return no layout that costs more on the sample than `range`, `zorder`
-    or `hilbert`. `curve`: Z-order ("bits") or the snake along the same bits. `cost`: the rows scanned ("rows"), or
-    these times the columns that the query filters on ("cells").
+    `iterations`: the maximal number of orders to try. `seconds`: stop after this time; then the same seed may give
+    another layout.
     """
 
     columns: tuple[str, ...] = ()
     search: Search = "order"
     iterations: int = 600
     seconds: float | None = None
-    starts: bool = True
-    curve: Curve = "snake"
-    cost: Cost = "rows"
 
     def fit(self, problem: Problem) -> CurveLayout:
         self._check()
@@ -72,43 +67,38 @@ class ZOrderLearned:
         axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
         if not axes:
             return curve_layout(problem, (), ())
-        widths = [len(columns_of(p)) if self.cost == "cells" else 1 for p in problem.predicates]
+        as_published = self.search == "bayes"
+        curve = "bits" if as_published else "snake"
+        widths = [len(columns_of(p)) if as_published else 1 for p in problem.predicates]
         zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
         until = monotonic() + self.seconds if self.seconds else inf
-        tried = TriedOrders(problem, axes, zones, self.curve, self.iterations, until)
+        tried = TriedOrders(problem, axes, zones, curve, self.iterations, until)
         try:
             with suppress(BudgetSpent):
                 self._search(tried, Random(problem.seed))
         except KeyboardInterrupt:
             tried.progress.report("interrupted: the result is the best order so far")
-        best = curve_layout(problem, *shortened(axes, tried.best), self.curve)
-        if not self.starts:
+        best = curve_layout(problem, *shortened(axes, tried.best), curve)
+        if as_published:
             return best
         peers = [learner.fit(problem) for learner in (Range(self.columns), ZOrder(self.columns), Hilbert(self.columns))]
         rows = problem.sample.rows
-        return min([best, *peers], key=lambda layout: zones.cost(layout.keys(rows), len(layout.pattern)))
+        return min([best, *peers], key=lambda layout: zones.cost(layout.keys(rows)))
 
     def _search(self, tried: TriedOrders, random: Random) -> None:
         """Try orders until BudgetSpent is raised, or no order is left."""
-        n = len(tried.axes)
-        if self.starts:
-            for i in range(n):
-                tried.cost((i,) * KEY_BITS)
-                tried.cost(interleaved([KEY_BITS // (i + 1)] * (i + 1)))
         if self.search == "bayes":
             by_bayes(tried, random.getrandbits(32))
             return
-        by_bits(tried, greedy_bits(tried), random, self.iterations // 2 if self.search == "order" else 0)
-        if self.search == "order":
-            by_order(tried, random)
+        for i in range(len(tried.axes)):
+            tried.cost((i,) * KEY_BITS)
+            tried.cost(interleaved([KEY_BITS // (i + 1)] * (i + 1)))
+        by_bits(tried, greedy_bits(tried), random, self.iterations // 2)
+        by_order(tried, random)
 
     def _check(self) -> None:
-        if self.search not in ("order", "bits", "bayes"):
-            raise LayoutError(f"zorder_learned's search must be order, bits or bayes, not {self.search!r}")
-        if self.curve not in ("bits", "snake"):
-            raise LayoutError(f"zorder_learned's curve must be bits or snake, not {self.curve!r}")
-        if self.cost not in ("rows", "cells"):
-            raise LayoutError(f"zorder_learned's cost must be rows or cells, not {self.cost!r}")
+        if self.search not in get_args(Search):
+            raise LayoutError(f"zorder_learned's search must be {' or '.join(get_args(Search))}, not {self.search!r}")
         if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
             raise LayoutError(f"zorder_learned's iterations must be a whole number from 1 on, not {self.iterations!r}")
         if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
@@ -126,7 +116,7 @@ class TriedOrders:
     problem: Problem
     axes: Sequence[Axis]
     zones: Zones
-    curve: Curve
+    curve: str
     remaining: int
     until: float
     best: Pattern = field(init=False)
@@ -150,7 +140,7 @@ class TriedOrders:
             if self.costs and (self.remaining <= 0 or monotonic() > self.until):
                 raise BudgetSpent
             self.remaining -= 1
-            cost = self.zones.cost(self._keys(real), len(real))
+            cost = self.zones.cost(self._keys(real))
             if cost < self.costs.get(self.best, inf):
                 self.best = real
             self.costs[real] = cost

@@ -178,6 +178,22 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
 
 
 @compiled_loop()
+def _fill(cells: Any, of: Any, blocks: Any, clauses: Any) -> Any:
+    """Fill in empty blocks: cell i is in block `of[i]`. Return for each block its cells by clause, and their number."""
+    size, cell_holds, _, _ = cells
+    rows, holds, _, _ = blocks
+    counts, members = np.zeros(holds.shape, np.int32), np.zeros(len(rows), np.int64)
+    for i in range(len(size)):
+        rows[of[i]] += size[i]
+        counts[of[i]] += cell_holds[i]
+        members[of[i]] += 1
+    for k in range(len(rows)):
+        holds[k] = counts[k] > 0
+        _look(blocks, k, clauses)
+    return counts, members
+
+
+@compiled_loop()
 def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     """Move single cells to blocks where they cost less, unless a block would fall below `least`; return their number.
 
@@ -187,14 +203,7 @@ def move(cells: Any, of: Any, blocks: Any, clauses: Any, least: float) -> int:
     rows, holds, _, weight = blocks
     listed = _listed(cell_may)
     n, m = len(size), len(rows)
-    counts, members = np.zeros(holds.shape, np.int32), np.zeros(m, np.int64)
-    for i in range(n):
-        rows[of[i]] += size[i]
-        counts[of[i]] += cell_holds[i]
-        members[of[i]] += 1
-    for k in range(m):
-        holds[k] = counts[k] > 0
-        _look(blocks, k, clauses)
+    counts, members = _fill(cells, of, blocks, clauses)
     moved = 0
     for i in range(n):
         b = of[i]
@@ -260,17 +269,8 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
     listed = _listed(cell_may)
-    n = len(size)
-    used = 0
-    counts, members = np.zeros(holds.shape, np.int32), np.zeros(len(rows), np.int64)
-    for i in range(n):
-        used = max(used, of[i] + 1)
-        rows[of[i]] += size[i]
-        counts[of[i]] += cell_holds[i]
-        members[of[i]] += 1
-    for k in range(used):
-        holds[k] = counts[k] > 0
-        _look(blocks, k, clauses)
+    n, used = len(size), of.max() + 1
+    counts, members = _fill(cells, of, blocks, clauses)
     regret = np.empty(n)
     for i in range(n):
         regret[i] = cell_weight[i] - weight[of[i]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,13 +38,6 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def of(self, chosen: Any) -> Cells:
-        return Cells(self.rows[chosen], self.some[chosen], self.other[chosen])
-
-    def and_also(self, more: Cells) -> Cells:
-        both = zip((self.rows, self.some, self.other), (more.rows, more.some, more.other), strict=True)
-        return Cells(*(np.concatenate(arrays) for arrays in both))
 
     def skipped(self, block: Ints, clauses: Clauses) -> float:
         """Return rows x weight that the queries skip, if cell i is in block `block[i]`."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 from typing import Literal as Choice
 
 import numpy as np
-import numpy.typing as npt
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.kernels import best_cut, count, fill_facts, open_queries, pack, select_rows, shortened
+from hedgerow.core.learning.trees.kernels import (
+    Words,
+    best_cut,
+    count,
+    fill_facts,
+    open_queries,
+    pack,
+    select_rows,
+    shortened,
+)
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 
@@ -25,15 +32,11 @@ NO_CUT = NO_PARENT = -1
 Criterion = Choice["skip", "gain_ratio"]
 
 
-def checked_eps(problem: Problem, criterion: Criterion, eps: float | None) -> float:
-    """Return the number to add to a split's entropy, -1 for none; by default it grows with the synthetic queries."""
+def checked_eps(problem: Problem, criterion: Criterion) -> float:
+    """Return the number to add to a split's entropy; it grows with the share of synthetic queries. -1 means none."""
     if criterion not in get_args(Criterion):
         raise LayoutError(f"criterion must be {' or '.join(get_args(Criterion))}, not {criterion!r}")
-    if eps is not None and (not isinstance(eps, int | float) or not 0 <= eps < np.inf):
-        raise LayoutError(f"eps must be a number of at least 0, not {eps!r}")
-    if criterion == "skip":
-        return -1.0
-    return max(0.1, 0.25 - 0.2 * problem.observed_share) if eps is None else eps
+    return -1.0 if criterion == "skip" else max(0.1, 0.25 - 0.2 * problem.observed_share)
 
 
 def checked_cells(problem: Problem, cells: int | None) -> int:
@@ -72,30 +75,29 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
         best = NO_CUT
         if node.rows >= (least + 1 if shared else 2 * least):
             sizes = count(node.bits)
-            arrays = node.bits, node.rows, sizes, node.cuts, node.some, node.other
             short = shortened(node.queries, clauses, node.some, node.other)
             every = np.arange(len(node.queries))
-            best = _best(arrays, every, node.used, short, least, shared, eps, False)
+            best = _best(node, sizes, every, short, least, shared, eps, False)
             if best == NO_CUT and by_cells:
-                best = _best(arrays, node.queries, node.used, clauses, least, shared, eps, True)
+                best = _best(node, sizes, node.queries, clauses, least, shared, eps, True)
         if best == NO_CUT:
             child, leaves = ~leaves, leaves + 1
         else:
             child = len(nodes)
             nodes.append([int(node.cuts[best]), 0, 0])
-            left, right = node.divided(best, int(sizes[best]), clauses, not by_cells)
+            left, right = node.divided(best, clauses, not by_cells)
             todo += [(right, child, 2), (left, child, 1)]
         if parent != NO_PARENT:
             nodes[parent][side] = child
     return tree_of(problem, nodes)
 
 
-def _best(node: tuple[Any, ...], *options: Any) -> int:
+def _best(node: OpenNode, *options: Any) -> int:
     """Return the first of the cuts with the largest gain; a long search runs on all cores."""
-    bits = node[0]
+    bits = node.bits
 
     def best_of(cuts: slice) -> tuple[int, float]:
-        arguments: Any = (*node, *options, cuts.start, cuts.stop)
+        arguments: Any = (node, *options, cuts)
         cut_and_gain: tuple[int, float] = best_cut(*arguments)
         return cut_and_gain
 
@@ -112,24 +114,21 @@ def tree_of(problem: Problem, nodes: Sequence[Sequence[int]]) -> TreeLayout:
     return TreeLayout(tuple(problem.cuts[c] for c in used), renumbered)
 
 
-@dataclass(frozen=True)
-class OpenNode:
+class OpenNode(NamedTuple):
     """A node that may still be cut.
 
     `bits` are the packed outcomes of the `cuts` that divide its rows; `queries` might skip a part of the rows. `some`
     and `other` are facts about all cuts: TRUE on some row; not TRUE on some row.
     """
 
-    bits: npt.NDArray[np.uint64]
+    bits: Words
     rows: int
     cuts: Ints
     some: Bools
     other: Bools
     queries: Ints
     used: Bools  # whether each cut occurs in one of these queries
-    never_used: (
-        Bools  # whether it occurs in no query at the root, like cuts where values begin: such a cut always stays
-    )
+    never_used: Bools  # whether it occurs in no query at the root, like cuts where values begin: it always stays
 
     @staticmethod
     def root(problem: Problem) -> OpenNode:
@@ -141,15 +140,16 @@ class OpenNode:
         queries, used = open_queries(every, problem.clauses.arrays, some, other)
         return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, used, ~used)
 
-    def divided(self, best: int, left: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
+    def divided(self, best: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
         """Return the two sides of a cut; with `every` they also keep the cuts of queries that are no longer open."""
-        facts = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
-        fill_facts(self.bits, self.rows, best, self.cuts, np.ones(len(self.some), bool), *facts)
+        sides = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
+        fill_facts(self, best, np.ones(len(self.some), bool), sides)
+        goes_left = np.unpackbits(self.bits[best].view(np.uint8), count=self.rows, bitorder="little") > 0
 
-        def side(is_left: bool, rows: int, some: Bools, other: Bools) -> OpenNode:
+        def side(rows: Ints, some: Bools, other: Bools) -> OpenNode:
             queries, used = open_queries(self.queries, clauses, some, other)
             dividing = np.flatnonzero((some & other & (used | self.never_used | every))[self.cuts])
-            bits = select_rows(self.bits, self.rows, best, is_left, dividing)
-            return OpenNode(bits, rows, self.cuts[dividing], some, other, queries, used, self.never_used)
+            bits = select_rows(self.bits[dividing], rows)
+            return OpenNode(bits, len(rows), self.cuts[dividing], some, other, queries, used, self.never_used)
 
-        return side(True, left, *facts[:2]), side(False, self.rows - left, *facts[2:])
+        return side(np.flatnonzero(goes_left), *sides[:2]), side(np.flatnonzero(~goes_left), *sides[2:])

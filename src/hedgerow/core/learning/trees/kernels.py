@@ -2,6 +2,7 @@
 
 `clauses` are `ClauseArrays`: facts, fact_starts, needs, need_starts, weights. The facts of clause c are
 `facts[fact_starts[c] : fact_starts[c + 1]]`; the clauses of query q are `needs[need_starts[q] : need_starts[q + 1]]`.
+`node` is an `OpenNode`. `sides` are four masks of cuts: `some` and `other` of the left side, then of the right side.
 """
 
 from __future__ import annotations
@@ -9,35 +10,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 
+Words = npt.NDArray[np.uint64]
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@compiled_loop()
-def pack(truth: Any) -> Any:
+def pack(truth: Bools) -> Words:
     """Pack booleans, cuts x rows, into words of 64 rows."""
     cuts, rows = truth.shape
-    bits = np.zeros((cuts, (rows + 63) // 64), np.uint64)
-    for c in range(cuts):
-        for r in range(rows):
-            if truth[c, r]:
-                bits[c, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
-    return bits
+    packed = np.zeros((cuts, -(-rows // 64) * 8), np.uint8)
+    packed[:, : -(-rows // 8)] = np.packbits(truth, axis=1, bitorder="little")
+    return packed.view(np.uint64)
 
 
-@compiled_loop()
-def count(bits: Any) -> Any:
+def count(bits: Words) -> Ints:
     """Return the number of set bits in each row."""
-    counts = np.zeros(len(bits), np.int64)
-    for k in range(len(bits)):
-        for w in range(bits.shape[1]):
-            x = bits[k, w]
-            while x:
-                x &= x - np.uint64(1)
-                counts[k] += 1
+    counts: Ints = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     return counts
 
 
@@ -156,18 +149,10 @@ def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
 
 
 @compiled_loop()
-def fill_facts(
-    bits: Any,
-    n: int,
-    c: int,
-    cuts: Any,
-    used: Any,
-    left_some: Any,
-    left_other: Any,
-    right_some: Any,
-    right_other: Any,
-) -> None:
-    """Fill in `some` and `other` of all used cuts, for the rows where cut c is TRUE (left) and where it is not."""
+def fill_facts(node: Any, c: int, used: Any, sides: Any) -> None:
+    """Fill in the sides of cut c, for all used cuts: the left side has the rows on which cut c is TRUE."""
+    bits, n, cuts = node.bits, node.rows, node.cuts
+    left_some, left_other, right_some, right_other = sides
     words = bits.shape[1]
     last = _FULL >> np.uint64((64 - (n & 63)) & 63)
     for k in range(len(cuts)):
@@ -190,37 +175,25 @@ def fill_facts(
 
 @compiled_loop(nogil=True)
 def best_cut(
-    bits: Any,
-    n: int,
-    sizes: Any,
-    cuts: Any,
-    some: Any,
-    other: Any,
-    queries: Any,
-    used: Any,
-    clauses: Any,
-    least: int,
-    shared: float,
-    eps: float,
-    near: bool,
-    first: int,
-    end: int,
+    node: Any, sizes: Any, queries: Any, clauses: Any, least: int, shared: float, eps: float, near: bool, cuts: slice
 ) -> tuple[int, float]:
-    """Return the cut with the largest gain among rows `first` to `end` of `bits`, and its gain; -1 if no cut gains.
+    """Return the place of the cut with the largest gain among these `cuts`, and its gain; -1 if no cut gains.
 
-    Both sides must have `least` rows, or one of them at most `shared`. With eps >= 0 the gain is divided by eps plus
-    the split's entropy in bits. With `near`, a cut that removes one side of an OR gains too.
+    `sizes` are the rows on which each cut is TRUE. Both sides must have `least` rows, or one of them at most `shared`.
+    With eps >= 0 the gain is divided by eps plus the split's entropy in bits. With `near`, a cut that removes one side
+    of an OR gains too.
     """
-    ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
-    before = n * skipped(queries, clauses, some, other, near)
+    n = node.rows
+    ls, lo, rs, ro = node.some.copy(), node.other.copy(), node.some.copy(), node.other.copy()
+    before = n * skipped(queries, clauses, ls, lo, near)
     best, best_gain = -1, LEAST_GAIN * n
-    for c in range(first, end):
+    for c in range(cuts.start, cuts.stop):
         left = sizes[c]
         right = n - left
         small = min(left, right)
         if n - small < least or (small < least and not 0 < small <= shared):
             continue
-        fill_facts(bits, n, c, cuts, used, ls, lo, rs, ro)
+        fill_facts(node, c, node.used, (ls, lo, rs, ro))
         gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - before
         gain = by_entropy(gain, left / n, eps)
         if gain > best_gain:
@@ -229,20 +202,14 @@ def best_cut(
 
 
 @compiled_loop()
-def select_rows(bits: Any, n: int, c: int, is_set: bool, cuts: Any) -> Any:
-    """Return the bits of these cuts on the rows on which cut c is TRUE, or is not TRUE, packed again."""
-    rows = np.empty(n, np.int64)
-    m = 0
-    for r in range(n):
-        if ((bits[c, r >> 6] >> np.uint64(r & 63)) & np.uint64(1) != 0) == is_set:
-            rows[m] = r
-            m += 1
-    selected = np.zeros((len(cuts), (m + 63) // 64), np.uint64)
-    for k in range(len(cuts)):
-        of_cut = bits[cuts[k]]
-        for i in range(m):
-            r = rows[i]
-            selected[k, i >> 6] |= ((of_cut[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(i & 63)
+def select_rows(bits: Any, rows: Any) -> Any:
+    """Return the bits of these rows, packed again."""
+    selected = np.zeros((len(bits), (len(rows) + 63) // 64), np.uint64)
+    for i in range(len(bits)):
+        row_bits = bits[i]
+        for k in range(len(rows)):
+            r = rows[k]
+            selected[i, k >> 6] |= ((row_bits[r >> 6] >> np.uint64(r & 63)) & np.uint64(1)) << np.uint64(k & 63)
     return selected
 
 
