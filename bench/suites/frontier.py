@@ -102,7 +102,7 @@ class _Cells:
 
     def fit(self, problem: Problem) -> TreeLayout:
         least = max(1, problem.sample_block_rows // checked_cells(problem, self.count))
-        return greedy(problem, least, checked_eps(problem, "gain_ratio", None), True)
+        return greedy(problem, least, checked_eps(problem, "gain_ratio"), True)
 
 
 WAYS: dict[str, Way] = {
