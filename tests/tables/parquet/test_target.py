@@ -195,6 +195,28 @@ def test_a_file_that_came_meanwhile(
         came.unlink()
 
 
+@pytest.mark.parametrize("kind", ["managed", "new"])
+def test_another_run_that_writes_there_too(
+    spark: SparkSession, lake: Path, learned: hr.Learned, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Neither deletes or takes over what the other one has written: the first to end stays, whole."""
+    from hedgerow.tables.parquet import write
+
+    source, place, real = str(lake.parent / "source"), str(lake / kind), write.write_first_state
+
+    def late(*args: Any) -> None:
+        monkeypatch.setattr(write, "write_first_state", real)
+        hr.apply(spark, source, learned, place, overwrite=True)
+        real(*args)
+
+    monkeypatch.setattr(write, "write_first_state", late)
+    before = outside(contents(lake), kind)
+    with pytest.raises(hr.HedgerowError, match="was changed meanwhile"):
+        hr.apply(spark, source, learned, place, overwrite=True)
+    assert outside(contents(lake), kind) == before
+    assert hr.table(spark, place).verify()["rows"] == spark.read.parquet(place).count() == ROWS
+
+
 def test_several_tables(spark: SparkSession, refused: Callable[..., None], lake: Path, learned: hr.Learned) -> None:
     """All places are looked at before the first table is written."""
     source = str(lake.parent / "source")

@@ -1,8 +1,8 @@
 """Puts a folder that was written in full into the place of another one.
 
-    orders -> .orders.hedgerow-old        moved aside
-    .orders.hedgerow-partial -> orders    looked at where it is now; else the old one is moved back
-    .orders.hedgerow-old                  deleted last
+    orders -> .orders.hedgerow-old            moved aside
+    .orders.hedgerow-partial-... -> orders    looked at where it is now; else the old one is moved back
+    .orders.hedgerow-old                      deleted last
 
 A run that is killed between the two moves leaves no `orders`: `bring_back` then moves the old one back.
 """
