@@ -9,13 +9,11 @@ from uuid import uuid4
 
 from hedgerow.pilot.decision import Decision, decision_from_json
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.known_files import DECISIONS
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-DECISIONS = f"{SIDE}/decisions"
 
 
 def note(folder: Folder, decision: Decision) -> None:

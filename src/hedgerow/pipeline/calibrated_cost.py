@@ -10,20 +10,18 @@ from hedgerow.core.learning.seconds import RewriteCost
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
-from hedgerow.tables.known_files import SIDE
-
-_COST = f"{SIDE}/rewrite_cost.json"
+from hedgerow.tables.known_files import REWRITE_COST
 
 
 def save_cost(folder: Folder, cost: RewriteCost) -> None:
     """Write the cost into the table's folder."""
-    folder.write(_COST, json.dumps(asdict(cost)).encode())
+    folder.write(REWRITE_COST, json.dumps(asdict(cost)).encode())
 
 
 def calibrated_cost(folder: Folder) -> RewriteCost | None:
     """Return the saved cost; None if the table was not calibrated, or the file is damaged."""
     try:
-        saved = folder.read_json(_COST) if folder.exists(_COST) else {}
+        saved = folder.read_json(REWRITE_COST) if folder.exists(REWRITE_COST) else {}
         parts = [float(saved[name]) for name in ("fixed", "byte", "item")]
     except (ValueError, KeyError, TypeError):
         return None

@@ -16,6 +16,8 @@ from hedgerow.spark.storage.paths import added_name
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
 LOG = f"{SIDE}/log"  # the table's queries; any table may have this one, also one that Hedgerow did not write
+DECISIONS = f"{SIDE}/decisions"  # the autopilot's
+REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
 TRIAL = r"calibrate-[0-9a-f]{8}"  # the folders inside of it in which rewrites are only timed
 _COLUMN = "column:"
 

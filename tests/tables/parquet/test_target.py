@@ -14,8 +14,13 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.cli import app as shared_by_commands
 from hedgerow.cli.commands import app
+from hedgerow.core.learning.seconds import RewriteCost
+from hedgerow.pilot.decision import Decision
+from hedgerow.pilot.decisions import note
+from hedgerow.pipeline.calibrated_cost import calibrated_cost, save_cost
 from hedgerow.pipeline.several_tables import LearnedTables
 from hedgerow.spark.storage.delta_log import has_delta
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.folder_contents import ROWS, contents, outside, write_kinds
 from tests.support.past_queries import past_query
@@ -154,18 +159,24 @@ def test_a_link_stays(spark: SparkSession, lake: Path, learned: hr.Learned, kind
     assert hr.table(spark, str(link)).verify()["rows"] == ROWS
 
 
-def test_the_log_survives(spark: SparkSession, lake: Path, learned: hr.Learned) -> None:
-    """Also where a run was killed after its table was in place, and before the log was moved."""
-    place = str(lake / "plain")
-    log = QueryLog.of(spark, place)
+def test_what_is_known_of_queries_and_rewrites_survives(spark: SparkSession, lake: Path, learned: hr.Learned) -> None:
+    """Also where a run was killed after its table was in place, and before these were moved."""
+    place, side = lake / "plain", lake / "plain" / "_hedgerow"
+    log, source = QueryLog.of(spark, str(place)), str(lake.parent / "source")
     log.append([past_query("v < 3", 1, 1)])
-    hr.apply(spark, str(lake.parent / "source"), learned, place, overwrite=True)
-    assert log.frame().count() == 1
+    note(Folder(spark, str(place)), Decision("nothing", ("too soon",)))
+    save_cost(Folder(spark, str(place)), RewriteCost(1.0, 2.0, 3.0))
+    hr.apply(spark, source, learned, str(place), overwrite=True)
     shutil.copytree(place, lake / ".plain.hedgerow-old")
-    shutil.rmtree(lake / "plain" / "_hedgerow" / "log")
+    for name in ("log", "decisions"):
+        shutil.rmtree(side / name)
+    (side / "rewrite_cost.json").unlink()
     log.append([past_query("v < 3", 2, 2)])
-    hr.apply(spark, str(lake.parent / "source"), learned, place, overwrite=True)
+    note(Folder(spark, str(place)), Decision("nothing", ("too small",)))
+    hr.apply(spark, source, learned, str(place), overwrite=True)
     assert log.frame().count() == 2
+    assert {d.reasons for d in hr.decisions(spark, str(place))} == {("too soon",), ("too small",)}
+    assert calibrated_cost(Folder(spark, str(place))) == RewriteCost(1.0, 2.0, 3.0)
     assert not (lake / ".plain.hedgerow-old").exists()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.known_files import LOG, SIDE, KnownFiles
+from hedgerow.tables.known_files import DECISIONS, LOG, REWRITE_COST, SIDE, KnownFiles
 from hedgerow.tables.parquet.folder import old_place
 from hedgerow.tables.parquet.target import Contents, look
 from hedgerow.tables.state import newest_state, state_name
@@ -76,13 +76,14 @@ def _finish_last(around: Folder, old: str, name: str) -> None:
 
 
 def _drop(around: Folder, old: str, name: str) -> None:
-    """Move the log of queries from the replaced folder into the new one, and delete the rest."""
-    if around.exists(f"{old}/{LOG}"):
-        if around.exists(f"{name}/{LOG}"):
-            for entry in around.sizes(f"{old}/{LOG}"):
-                around.move(f"{old}/{LOG}/{entry}", f"{name}/{LOG}/{entry}")
-        else:
-            around.move(f"{old}/{LOG}", f"{name}/{LOG}")
+    """Move the log, the decisions and the measured cost from the replaced folder to the new one; delete the rest."""
+    for kept in (LOG, DECISIONS, REWRITE_COST):
+        if not around.exists(f"{name}/{kept}"):
+            if around.exists(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}", f"{name}/{kept}")
+        elif kept != REWRITE_COST:  # another process has begun a folder there, or a killed run has moved a part of it
+            for entry in around.sizes(f"{old}/{kept}"):
+                around.move(f"{old}/{kept}/{entry}", f"{name}/{kept}/{entry}")
     around.delete(old)
 
 
