@@ -39,6 +39,7 @@ verbs = {
     "relearn": lambda: hr.table(spark, path).relearn(asked),
     "import": lambda: hr.import_log(spark, path, queries, name="things"),
     "autopilot": lambda: hr.autopilot(spark, path),
+    "dry run": lambda: hr.autopilot(spark, path, dry_run=True),
     "calibrate": lambda: hr.calibrate(spark, path, asked),
     "rollback": lambda: hr.table(spark, path).rollback(),
 }
@@ -78,7 +79,7 @@ def test_no_verb_fails_otherwise(delta: SparkSession, tmp_path: Path, format_: s
         told: dict[str, tuple[str, list[Any]]] = run(UNPRIVILEGED, VERBS, str(path), format_, str(queries))
     finally:
         allow(path / place, stat.S_IRWXU)
-    assert list(told["verify"]) == ["done", []]
+    assert list(told["verify"]) == list(told["dry run"]) == ["done", []]
     assert not any(did == "raw" or "\n" in text for did, texts in told.values() for text in texts), told
     for name in ("relearn", "import", "autopilot", "calibrate"):
         assert told[name][0] == "refused" and str(path) in told[name][1][0], (name, told[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -53,14 +54,14 @@ def autopilot(
         period: days in which `limits.rewrites` bounds how often a byte is rewritten.
         price: of an hour of the cluster; the reasons then give gain and cost in money too.
         limits: see `Limits`.
-        dry_run: decide, and neither write nor note anything.
+        dry_run: decide, and neither rewrite nor note anything. The table is not locked, so it may be read-only.
         shadow: decide and note it, but rewrite nothing.
         how: for `learn`, such as block_bytes="128MB".
     """
     log = QueryLog.of(spark, table)
     folder = Folder(spark, log.root)
     request = Request(learner, how, horizon, half_life, period, price, limits)
-    with table_lock(folder) as holder:
+    with nullcontext() if dry_run else table_lock(folder) as holder:
         if holder is not None:
             return Decision("nothing", (f"another autopilot works on it: {holder}",))
         past = [d for d in decisions(spark, table) if days_since(d.at) >= 0]  # a clock may have been wrong
