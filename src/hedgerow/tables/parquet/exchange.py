@@ -3,6 +3,7 @@
     orders -> .orders.hedgerow-old            the old folder is moved aside
     .orders.hedgerow-partial-... -> orders    the new folder is checked there; if it is wrong, the old one returns
     .orders.hedgerow-old                      the old folder is deleted last
+
 After a run that was killed between the two moves there is no `orders`: `bring_back` then moves the old folder back.
 """
 
