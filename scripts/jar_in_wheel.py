@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYSPARK = "pyspark==4.2.0"
 
 
-class JarHook(BuildHookInterface):  # type: ignore[type-arg]
+class JarHook(BuildHookInterface):  # type: ignore[misc]
     """A step of the build of a wheel; an editable install builds its jar when it needs one."""
 
     def dependencies(self) -> list[str]:

@@ -56,7 +56,7 @@ def session_of_the_jvm() -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    gateway: Any = launch_gateway()
+    gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     java = gateway.jvm.org.apache.spark.sql.classic.SparkSession.active().newSession()
     context = gateway.jvm.JavaSparkContext(java.sparkContext())
     conf = SparkConf(_jconf=context.getConf())
