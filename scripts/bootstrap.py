@@ -65,7 +65,7 @@ def venv_command() -> list[str] | None:
 
 def install() -> None:
     say("installing the dependencies into .venv (the first time a few minutes: Spark is a big download)")
-    if subprocess.run(pip_install(f".[{EXTRAS}]"), cwd=ROOT).returncode:
+    if subprocess.run(pip_install(f".[{EXTRAS}]"), cwd=ROOT, env=environment()).returncode:
         sys.exit("Installing the dependencies failed, for the reason above.")
 
 
@@ -79,7 +79,7 @@ def look_for_java() -> None:
     if answer.returncode:
         say("no Java for Spark on this machine, getting one from PyPI")
         # Hide pip's output: the warning below says what to do.
-        subprocess.run(pip_install(".[jre]"), cwd=ROOT, capture_output=True)
+        subprocess.run(pip_install(".[jre]"), cwd=ROOT, env=environment(), capture_output=True)
         answer = ask_for_java()
     if answer.returncode:
         say(f"warning: {last_line(answer.stderr)} What needs Spark is skipped until then.")
@@ -106,6 +106,10 @@ def ask_for_java() -> subprocess.CompletedProcess[str]:
 def pip_install(requirement: str) -> list[str]:
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     return [*pip, "install", "--use-pep517", "--editable", requirement]  # older pips warn about Spark without it
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "HEDGEROW_JAR_LATER": "1"}
 
 
 def has_module(name: str) -> bool:

@@ -12,13 +12,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).resolve().parent.parent
 PYSPARK = "pyspark==4.2.0"
+LATER = "HEDGEROW_JAR_LATER"  # set by the bootstrap, which builds the jar after PySpark is installed
 
 
 class JarHook(BuildHookInterface):  # type: ignore[misc]
     """A step of the build of a wheel; an editable install builds its jar when it needs one."""
 
     def dependencies(self) -> list[str]:
-        return [PYSPARK] if is_stale() else []
+        # Hatch asks for an editable install too, which does without.
+        return [PYSPARK] if is_stale() and os.environ.get(LATER) is None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "standard" and is_stale():

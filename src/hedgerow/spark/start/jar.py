@@ -60,9 +60,13 @@ def conf_lines() -> dict[str, str]:
 
 def lists() -> wire.Lists:
     """Return the first message to the JVM."""
-    named = (judged.EXPRESSIONS, judged.REPLACED_EXPRESSIONS, judged.WHOLE_TASKS)
-    expressions, replaced, whole_tasks = map(sorted, named)
-    return wire.Lists(wire.VERSION, expressions, replaced, whole_tasks, ALWAYS_STORED)
+    return wire.Lists(
+        wire.VERSION,
+        expressions=sorted(judged.EXPRESSIONS),
+        replaced=sorted(judged.REPLACED_EXPRESSIONS),
+        whole_tasks=sorted(judged.WHOLE_TASKS),
+        always_stored=ALWAYS_STORED,
+    )
 
 
 def gateway(spark: SparkSession) -> Any:
