@@ -42,7 +42,7 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
             raise HedgerowError(_CHANGED.format(shown))
         if not _is_in_place(around, name, written):
             if not _is_whole(around, name):
-                around.delete(name)  # the beginnings of another run, which had deleted the files of this one
+                around.delete(name)  # another run deleted this run's files and began its own
             raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
@@ -58,7 +58,7 @@ def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
 
 
 def _is_whole(around: Folder, name: str) -> bool:
-    """True if a table lies there whose write has ended."""
+    """True if the folder `name` has a table that was written to the end."""
     return newest_state(_in(around, f"{name}/{SIDE}")) > 0
 
 
@@ -73,7 +73,7 @@ def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -
 
 
 def _finish_last(around: Folder, old: str, name: str) -> None:
-    """Finish the exchange of a run that was killed when its table was in place; HedgerowError if there is no table."""
+    """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is none."""
     if not around.exists(old):
         return
     if not _is_whole(around, name):
