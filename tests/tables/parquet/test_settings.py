@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +21,7 @@ import hedgerow as hr
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.parquet.partial import new_partial
 from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask
 from tests.support.settings import set_to
@@ -247,13 +251,17 @@ def one_sentence(call: Callable[[], object], words: str) -> None:
 
 
 def test_a_killed_run(spark: SparkSession, source: str, table: ManagedTable, tmp_path: Path) -> None:
-    left = tmp_path / ".things.hedgerow-partial"
+    process = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    name = new_partial(str(tmp_path / "things"))[1]
+    left = tmp_path / name.replace(f"-{os.getpid()}-", f"-{int(process.stdout)}-")
+    works = tmp_path / name
+    works.mkdir()
     shutil.copytree(table.path, left)
     next((left / "_hedgerow").glob("state-*.json")).unlink()
     (left / "_temporary").mkdir()
     one_sentence(lambda: hr.table(spark, str(tmp_path / "things")), "killed or failed")
     assert by_id(spark, source, str(tmp_path / "things"), ["number < 5"]).verify()["rows"] == ROWS
-    assert [p.name for p in tmp_path.iterdir()] == ["things"]
+    assert {p.name for p in tmp_path.iterdir()} == {"things", name}, "the folder of a run that works is deleted"
 
 
 @pytest.mark.long

@@ -207,25 +207,26 @@ def test_a_file_that_came_meanwhile(
         came.unlink()
 
 
+@pytest.mark.parametrize("kind", ["managed", "new"])
 def test_another_run_that_writes_there_too(
-    spark: SparkSession, lake: Path, learned: hr.Learned, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: Path, learned: hr.Learned, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """It deletes what this run wrote, just before that is moved: the old table stays."""
-    from hedgerow.tables.parquet import exchange
+    """Neither deletes or takes over what the other one has written: the first to end stays, whole."""
+    from hedgerow.tables.parquet import write
 
-    place, partial, real = lake / "managed", lake / ".managed.hedgerow-partial", exchange.look
+    source, place, real = str(lake.parent / "source"), str(lake / kind), write.write_first_state
 
-    def look(*args: Any) -> Any:
-        shutil.rmtree(partial)
-        (partial / "_temporary").mkdir(parents=True)
-        (partial / "part-other.parquet").write_text("of the other run")
-        return real(*args)
+    def late(*args: Any) -> None:
+        monkeypatch.setattr(write, "write_first_state", real)
+        hr.apply(spark, source, learned, place, overwrite=True)
+        real(*args)
 
-    monkeypatch.setattr(exchange, "look", look)
-    before = contents(lake)
-    with pytest.raises(hr.HedgerowError, match="apply again"):
-        hr.apply(spark, str(lake.parent / "source"), learned, str(place), overwrite=True)
-    assert contents(lake) == before
+    monkeypatch.setattr(write, "write_first_state", late)
+    before = outside(contents(lake), kind)
+    with pytest.raises(hr.HedgerowError, match="was changed meanwhile"):
+        hr.apply(spark, source, learned, place, overwrite=True)
+    assert outside(contents(lake), kind) == before
+    assert hr.table(spark, place).verify()["rows"] == spark.read.parquet(place).count() == ROWS
 
 
 def test_several_tables(spark: SparkSession, refused: Callable[..., None], lake: Path, learned: hr.Learned) -> None:

@@ -1,8 +1,8 @@
 """Puts a folder that was written in full into the place of another one.
 
-    orders -> .orders.hedgerow-old        the old folder is moved aside
-    .orders.hedgerow-partial -> orders    the new folder is checked in its place; if it is wrong, the old one returns
-    .orders.hedgerow-old                  the old folder is deleted last
+    orders -> .orders.hedgerow-old            the old folder is moved aside
+    .orders.hedgerow-partial-... -> orders    the new folder is checked there; if it is wrong, the old one returns
+    .orders.hedgerow-old                      the old folder is deleted last
 
 After a run that was killed between the two moves there is no `orders`: `bring_back` then moves the old folder back.
 """
@@ -41,8 +41,6 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
             around.delete(f"{name}/{new}")
             raise HedgerowError(_CHANGED.format(shown))
         if not _is_in_place(around, name, written):
-            if not _is_whole(around, name):
-                around.delete(name)  # another run deleted this run's files and began its own
             raise HedgerowError(f"{shown} is not as it was written, so nothing is replaced: apply again")
     except BaseException:
         _put_back(around, old if was_there else None, name, written)
@@ -55,11 +53,6 @@ def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:
     """True if all written files exist, and the state that lists them."""
     now = around.sizes(name)
     return written.visible_sizes.items() <= now.items() and around.exists(f"{name}/{SIDE}/{state_name(1)}")
-
-
-def _is_whole(around: Folder, name: str) -> bool:
-    """True if the folder `name` has a table that was written to the end."""
-    return newest_state(_in(around, f"{name}/{SIDE}")) > 0
 
 
 def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -> None:
@@ -76,7 +69,7 @@ def _finish_last(around: Folder, old: str, name: str) -> None:
     """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is none."""
     if not around.exists(old):
         return
-    if not _is_whole(around, name):
+    if not newest_state(_in(around, f"{name}/{SIDE}")):
         shown = f"{around.root}/{old}".removeprefix("file://")
         raise HedgerowError(f"{shown} has files that another run moved aside: move or delete it, and apply again")
     _drop(around, old, name)

@@ -27,6 +27,7 @@ from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.entry import Fields, struct_of
 from hedgerow.tables.formats import LacksCapability
 from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.parquet.partial import partials
 from hedgerow.tables.part import Part, parts_of
 from hedgerow.tables.state import TableState, newest_state, read_state
 
@@ -149,12 +150,6 @@ def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolde
     return ParquetFolder(spark, path, state.parts[-1].fields, parts_of(side_of(spark, path), state.parts))
 
 
-def partial_place(path: str) -> tuple[str, str]:
-    """Return the folder around a table, and the temporary name in it under which the table is written."""
-    parent, _, last = path.rstrip("/").rpartition("/")
-    return parent or ("/" if path.startswith("/") else "."), f".{last}.hedgerow-partial"
-
-
 def old_place(last: str) -> str:
     """Return the temporary name of an old table while a new one replaces it; both are in the same folder."""
     return f".{last}.hedgerow-old"
@@ -179,8 +174,7 @@ def is_half_done(spark: SparkSession, path: str) -> bool:
 def _why_not(spark: SparkSession, path: str) -> str:
     if is_remote(spark):
         return "there is no _hedgerow folder with a state in it"
-    around, partial = partial_place(path)
-    if Folder(spark, around).exists(partial) or is_half_done(spark, path):
+    if partials(spark, path) or is_half_done(spark, path):
         return "a run that wrote it was killed or failed before the end, so apply again"
     if not Folder(spark, path).exists():
         return "there is nothing at that path"

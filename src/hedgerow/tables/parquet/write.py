@@ -28,7 +28,8 @@ from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.parquet.exchange import exchange
-from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done, partial_place
+from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done
+from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
 from hedgerow.tables.parquet.target import check_target
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.plan import Plan
@@ -81,9 +82,12 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     spark = opened.frame.sparkSession
     others = {name: source.roots for name, source in plan.joins.others.items()}
     target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
-    around, partial = partial_place(target)
+    around, partial = new_partial(target)
     place = target if Folder(spark, target).is_store else f"{around}/{partial}"
-    Folder(spark, place).delete()
+    if place == target:
+        Folder(spark, place).delete()
+    else:
+        delete_left_behind(spark, target)
     try:
         files = _write_table(opened, plan, place, copy_of)
         if place != target:

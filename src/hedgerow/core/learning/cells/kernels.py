@@ -269,7 +269,8 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
     size, cell_holds, cell_may, cell_weight = cells
     rows, holds, _, weight = blocks
     listed = _listed(cell_may)
-    n, used = len(size), of.max() + 1
+    n = len(size)
+    used: int = of.max() + 1
     counts, members = _fill(cells, of, blocks, clauses)
     regret = np.empty(n)
     for i in range(n):
