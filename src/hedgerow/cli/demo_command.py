@@ -17,12 +17,12 @@ def demo(
     html: Annotated[Path, typer.Option(metavar="FILE", help="Where the report is written.")] = Path(
         "hedgerow-demo.html"
     ),
-    scale: Annotated[float, typer.Option(min=0.01, help="Of the table: 1 is 6 million rows.")] = 2,
+    scale: Annotated[float, typer.Option(min=0.01, help="Size of the table: 1 is 6 million rows.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Make a table of 12 million rows, learn, rewrite it, prove the rows equal, and time queries. Takes minutes.
 
-    With Delta's jars at hand, all are Delta tables, and Delta's ZORDER stands beside.
+    If Delta's jars are available, all tables are Delta tables, and one more is a copy rewritten by Delta's ZORDER.
     """
     from hedgerow import demo as story
 

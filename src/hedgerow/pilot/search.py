@@ -22,11 +22,11 @@ _WAITING = "what a rewrite would pay for was rewritten lately"
 def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     """Return the decision, and the look with the candidate that it is about; None if no layout was learned.
 
-    `begun`: the time of the performance counter at which the look began."""
+    `begun`: the value of `perf_counter()` when the look began."""
     settings = look.request.settings
     movable, worth_any = look.worth_moving(), look.worth_moving(max_rewrites=np.inf)
     waiting = (_WAITING,) if worth_any.any() and not movable.any() else ()
-    if not worth_any.any():  # The reasons are then about the whole table, which pays as little.
+    if not worth_any.any():  # Estimate the whole table instead, so that the reasons are about it.
         movable = look.files.all
     best_case = look.figures(movable, 0, 0.0, look.speed.query)
     if (hopeless := choose(best_case, settings)).action == "nothing":
@@ -42,7 +42,7 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     chosen = candidate.chosen if movable.any() else movable
     left, items = candidate.seconds_left, candidate.items
     figures = look.figures(chosen, items, left)
-    # A scan is needed to tell how good new statistics are, so this is looked at only if they might pay.
+    # Only a scan can measure how much new statistics help, so scan only if they might pay.
     hoped = replace(figures, seconds_described=figures.seconds_then if movable.any() else look.speed.query + left)
     if look.managed is not None and choose(hoped, settings).action == "statistics":
         figures = look.figures(chosen, items, left, look.described_seconds())
@@ -51,13 +51,13 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
 
 
 def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
-    """Return the decision whether new files get the newest layout, as it is too soon to measure or learn.
+    """Return the decision, and the look with new files as the candidate, when it is too soon to measure or learn.
 
-    They get it if it still leaves little to read."""
+    The candidate rewrites the new files in the newest layout. It pays only if queries open few files of that layout."""
     files = look.files
     share_left = files.share_opened_of_newest()
     chosen = look.worth_moving(share_left) & files.is_new
-    opening = look.speed.file * int(files.newest.sum())  # of as many files as the newest layout has
+    opening = look.speed.file * int(files.newest.sum())  # seconds to open all files of the newest layout
     share_left *= 1 + opening / max(1e-9, float(look.file_seconds[chosen].sum()))
     candidate = replace(look, chosen=chosen, share_left=share_left)
     decision = choose(candidate.candidate_figures(), look.request.settings)
@@ -72,7 +72,7 @@ def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float,
 
 
 def _learn(look: Look, chosen: Bools) -> Look | None:
-    """Return the look with a layout for some files as the candidate; None if its seconds cannot be estimated."""
+    """Learn a layout for the chosen files; return the look with this candidate, None if its seconds are unknown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
         source, request = look.files.part(chosen), look.request
@@ -84,10 +84,10 @@ def _learn(look: Look, chosen: Bools) -> Look | None:
 
 
 def _narrow(candidate: Look) -> Look:
-    """Return the better of the candidate and a smaller one, whose files pay even so.
+    """Return the better of the candidate and a smaller one, which has only the files that still pay.
 
-    They pay although queries still spend `share_left` of their time in them. For far fewer files a layout is learned
-    again: the blocks of this one would be small."""
+    Such a file pays although queries keep spending the share `share_left` of their time in it. For far fewer files a
+    new layout is learned, because this one's blocks would be too small."""
     chosen, sizes = candidate.worth_moving(candidate.share_left), candidate.files.sizes
     if not chosen.any() or (chosen == candidate.chosen).all():
         return candidate

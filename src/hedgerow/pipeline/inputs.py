@@ -14,13 +14,15 @@ from hedgerow.spark.storage.source import Source, open_source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_QUERIES = 200  # in an advice or a look of the autopilot: both take longer with each query
+MOST_QUERIES = 200  # `advise` and the autopilot draw at most this many, because each query takes time
 
 
 def opened_with_queries(
     spark: SparkSession, source: str | Sequence[str] | DataFrame, workload: Workload, table: str | None
 ) -> tuple[Source, tuple[Query, ...], tuple[str, ...]]:
-    """Return the source under its name in the workload, its queries, and a sentence for each other query."""
+    """Open a table; return it, the queries that fit it, and for each query left out a sentence with the reason.
+
+    `table`: the table's name in the workload; None: the workload's only table."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     tables = workload.tables()
@@ -34,7 +36,7 @@ def opened_with_queries(
 def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
     """Return the places of the tables in a folder or a database of the catalog, by name; empty if it is neither.
 
-    In a folder, each table is a folder of its name."""
+    In a folder, each subfolder is a table."""
     folder = Folder(spark, place.rstrip("/"))
     places = {n: f"{folder.root}/{n}" for n in folder.folders() if "=" not in n}
     if places or "/" in place or not spark.catalog.databaseExists(place):

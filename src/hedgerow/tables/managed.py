@@ -72,7 +72,7 @@ class ManagedTable(StoredTable):
         return self.newest.entry.settings
 
     def stale_joins(self) -> set[str]:
-        """Return the joined rows that the newest part cannot describe any more, because other tables have changed."""
+        """Return the names of joined rows whose tables have changed since the newest part was indexed."""
         return self.stale(self.newest)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
@@ -91,7 +91,7 @@ class ManagedTable(StoredTable):
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
     ) -> DataFrame:
-        """Return the matching rows, read only from files that may have some; `version`: of an older version."""
+        """Return the matching rows, read only from files that may have some; `version`: an older version to read."""
         if is_remote(self.spark):
             return read_remotely(self, where, columns)
         frame = self.format.rows(version)
@@ -100,7 +100,7 @@ class ManagedTable(StoredTable):
         return routed(self.spark, frame.select(*columns) if columns is not None else frame)
 
     def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
-        """Return the reasons why a query for these columns of the rows on which `p` is TRUE opens or skips files."""
+        """Return why `SELECT columns WHERE p` opens or skips files; None: all columns."""
         best = Copies.of(self).cheapest(p, columns)
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
         return Explained.of(best.indexed.groups(p, best.opened), best.indexed.undecided_atoms(p), replica)
@@ -133,7 +133,7 @@ class ManagedTable(StoredTable):
         return Score.mean(scores, weights, len(own_files))
 
     def rows_read(self, predicates: Sequence[Predicate]) -> list[float]:
-        """Return for each predicate the share of the rows that it reads, in the copy where that is the smallest."""
+        """Return for each predicate the share of the rows that it reads, in the copy where it reads least."""
         copies = Copies.of(self)
         return [min(opening.rows_read for opening in copies.openings(p)) for p in predicates]
 

@@ -67,7 +67,7 @@ class TableState:
 
     @staticmethod
     def of_bytes(data: bytes, place: str) -> TableState:
-        """Return the state that `to_bytes` wrote; FormatError if it did not."""
+        """Return the state from the bytes of `to_bytes`; FormatError if they are damaged or of another version."""
         stored = unsealed(data, f"the state of {place}")
         try:
             copy_of = stored["copy_of"]
@@ -107,7 +107,7 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
     """Write a changed state after the newest one; start again if another writer takes its number first.
 
     `change`: returns the changed state, from the newest state and the number of the next one. It gets an empty state if
-    the newest one is of a table of another kind. HedgerowError if another table takes the folder's place meanwhile."""
+    the newest one belongs to a table of another kind. HedgerowError if another table takes the place meanwhile."""
     while True:
         number = newest_state(side)
         before = side.read(state_name(number)) if number else b""
@@ -139,7 +139,7 @@ def _clean(side: Folder, number: int, state: TableState) -> None:
         match = re.fullmatch(STATE_FILE, name)
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
-        else:  # from a killed run; a younger file may be listed later by its run, or used by a reader
+        else:  # left by a killed run; a run may still list a younger file, or a reader use it
             is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             side.delete(name)

@@ -94,7 +94,7 @@ class StoredTable:
         return {}
 
     def stale(self, part: Part) -> set[str]:
-        """Return the names of joined rows that a part cannot describe any more, because other tables have changed."""
+        """Return the names of joined rows whose tables have changed since the part was indexed, or cannot be read."""
         return self._stale_names[part.id]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Answer aggregates from statistics where a file matches as a whole; the other files are scanned, and all is added up.
+"""Answers aggregates from statistics for files that match as a whole; other files are scanned, and the results added.
 
 SELECT count(*), max(x) WHERE x > 6:
 
@@ -7,7 +7,7 @@ SELECT count(*), max(x) WHERE x > 6:
     file 2   7, 8, deleted   matches as a whole    opened: the row with the greatest value may be deleted
     file 3   5, 8            may match             opened
 
-Only what is exact is added:
+Only exact numbers are added:
 
     count(*)    rows that are not deleted
     count(x)    these without the NULLs; with deletes only if no record is NULL, or all are
@@ -37,9 +37,9 @@ from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.value_codes import ArrowValues, code_of
 
-MAX_GROUPS = 10_000  # more groups than this would make the plan slower to build than the files to read
-_MAX_TABLE = 1 << 22  # entries of a table with one entry for each number that may occur
-_NULL = -1  # beside the codes of values
+MAX_GROUPS = 10_000  # with more groups, it would take longer to build the plan than to read the files
+_MAX_TABLE = 1 << 22  # entries of a lookup table with one entry for each possible number
+_NULL = -1  # stands for NULL among the codes of values
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """`max(of)`, if `greatest`, or `min(of)`, with the same filter."""
+    """`max(of)` if `greatest`, else `min(of)`, with the same filter as `Count`."""
 
     of: TypedTerm
     greatest: bool
@@ -138,9 +138,9 @@ def _sum(a: Aggregate, x: Value, y: Value) -> Value:
 
 @dataclass(frozen=True)
 class _Part:
-    """A number of each file: a count, or the code of a value, or _NULL; and where it is exact.
+    """A number for each file, and whether it is exact: a count, the code of a value, or _NULL.
 
-    Only the `counted` files have rows for it: the filter of an aggregate may be FALSE on all rows of a file.
+    Files that are not `counted` add nothing, because the aggregate's filter is TRUE on none of their rows.
     """
 
     values: Ints
@@ -214,7 +214,7 @@ def _is_all_null(term: TermStats, matched: MatchedFiles) -> Bools:
 
 
 def _is_constant(term: TermStats) -> Bools:
-    """True for each file whose records all have one value: between equal bounds is no other, be they cut or not."""
+    """True for each file whose records all have one value: no other fits between equal bounds, cut or not."""
     return np.asarray((term.low == term.high) & (term.low % 2 == 1) & ~term.nan & (term.nulls == 0), bool)
 
 
@@ -226,7 +226,7 @@ def _is_uncut(term: TermStats) -> Bools:
 
 
 def _is_zero(term: TermStats, codes: Ints) -> Bools:
-    """True for each code of the number zero among floats: statistics do not tell 0.0 from -0.0."""
+    """True for each code of the number zero among floats: statistics do not distinguish 0.0 and -0.0."""
     if term.type.kind != kinds.FLOAT:
         return np.zeros(len(codes), bool)
     zero = code_of(term.values, 0.0)
@@ -234,7 +234,7 @@ def _is_zero(term: TermStats, codes: Ints) -> Bools:
 
 
 def _numbered(codes: Sequence[Ints], files: int) -> tuple[Ints, Ints]:
-    """Return the number of each file's group, and a file of each group; without GROUP BY all files are one group."""
+    """Return the number of each file's group, and one file of each group; without GROUP BY all files are one group."""
     if not codes:
         return np.zeros(files, np.int64), np.zeros(1, np.int64)
     group_of = np.zeros(files, np.int64)
@@ -245,12 +245,16 @@ def _numbered(codes: Sequence[Ints], files: int) -> tuple[Ints, Ints]:
 
 
 def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers without gaps, in the same order, and a place of each new number."""
+    """Return the numbers as 0, 1, 2, ... in the same order, and for each new number one index at which it occurs.
+
+    >>> [array.tolist() for array in _renumbered(np.array([7, 3, 9]))]
+    [[1, 0, 2], [1, 0, 2]]
+    """
     limit = int(numbers.max(initial=-1)) + 1
     if limit > _MAX_TABLE:
         _, members, dense = np.unique(numbers, return_index=True, return_inverse=True)
         return dense, members
-    place_of = np.full(limit, -1, np.int64)  # far cheaper than to sort
+    place_of = np.full(limit, -1, np.int64)  # far cheaper than a sort
     place_of[numbers] = np.arange(len(numbers))
     is_used = place_of >= 0
     return (np.cumsum(is_used) - 1)[numbers], place_of[is_used]

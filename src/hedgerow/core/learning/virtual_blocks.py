@@ -57,7 +57,7 @@ class VirtualBlocks:
 
     @cached_property
     def _bounds(self) -> BlockIndex:
-        """The index without noted conditions: only bounds and values of the blocks."""
+        """The index with only the bounds and values of the blocks, without the outcomes of conditions."""
         return index_of_assignment(self.block, self.blocks, replace(self.sample, rows=self.sample.rows.with_truths({})))
 
     @cached_property
@@ -81,10 +81,11 @@ class VirtualBlocks:
         return chances
 
     def _unseen_rows(self, p: Predicate, matches: Ints) -> float:
-        """Return the expected rows of a condition in the blocks where the sample has none of them.
+        """Estimate how many of the table's matching rows are in blocks where the sample has no matching row.
 
-        `matches` is the number of the sample's matching rows in each block. By the estimate of Good and Turing, the
-        next row is in a new block with the probability that a row of the sample is the only one of its block.
+        `matches` is the number of the sample's matching rows in each block. Good and Turing's
+        estimate: the probability that the next row is in a new block is the share of the sample's matching rows that
+        are the only one in their block.
         """
         total, mean_rows = float(matches.sum()), self._mean_rows(p)
         single = float((matches == 1).sum()) / total if total else 1.0
@@ -94,7 +95,7 @@ class VirtualBlocks:
         return single * (total + 1) / (self.sample.fraction + 1 / mean_rows)
 
     def _mean_rows(self, p: Predicate) -> float | None:
-        """Return the number of the table's rows with the value of a condition, as the mean over all values."""
+        """Estimate the table's matching rows by the mean number of rows of a value; None without an equality or IN."""
         match p:
             case Compare(term, "=", _):
                 return self._rows_of_value(term)
@@ -119,4 +120,4 @@ def distinct_in_table(sample: Sample, term: Term) -> float:
     unseen = once * (once - 1) / (2 * (twice + 1))
     return max(
         1.0, min(float(times[1:].sum()) + unseen, float(sample.table_rows))
-    )  # at least 1, also for NULL and NaN only
+    )  # at least 1, even if all values are NULL or NaN

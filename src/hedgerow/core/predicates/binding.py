@@ -275,7 +275,7 @@ def _compare_bounded(term: Term, op: str, literal: Literal) -> Predicate:
 
 
 def _compare_whole(term: Term, kind: str, op: str, value: int | Decimal) -> Predicate:
-    """Return a comparison of whole numbers or dates with half-open bounds: equal sets of values have equal texts."""
+    """Return a comparison of whole numbers or dates with half-open bounds: `x <= 4` and `x < 5` become equal."""
     up, down, exact = ceil(value), floor(value), value == floor(value)
     match op:
         case "<":
@@ -303,7 +303,7 @@ def _against_exact_number(term: Term, type_: Type, op: str, value: Decimal) -> P
 
 
 def _listed_digits(literal: Literal) -> tuple[int, int]:
-    """Return the digits of a literal in an IN list, where Spark gives an integer all digits of its type."""
+    """Return a literal's digits as Spark counts them in an IN list: an integer has all digits of its type."""
     if literal.kind == kinds.INT and has_literal(kinds.INT, literal.value):
         return (10 if -(2**31) <= literal.value < 2**31 else 20), 0
     return digits_of(Decimal(literal.value))
@@ -333,7 +333,7 @@ def _against_double(term: Term, type_: Type, op: str, value: Value) -> Predicate
         return float(exact(n)) if exponent else float(n)
 
     def first(is_past: Callable[[float], bool]) -> Literal:
-        """Return the least value of the column's type whose double is past the bound."""
+        """Return the least value of the column's type that satisfies `is_past` after the cast to double."""
         low, high = -limit, limit + 1
         while low < high:
             middle = (low + high) // 2

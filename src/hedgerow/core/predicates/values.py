@@ -3,7 +3,7 @@
 int, date (days), timestamp (microseconds)   int
 time (nanoseconds since midnight)            int
 decimal                                      Decimal
-float                                        float; -0.0 becomes 0.0, NaN becomes NAN, the greatest
+float                                        float; -0.0 becomes 0.0, and NaN becomes NAN, the greatest value
 string, binary, boolean                      str (code points = UTF-8 bytes), bytes, bool
 """
 
@@ -88,7 +88,7 @@ def canonical(kind: str, value: Any) -> Value:
 
 
 def has_literal(kind: str, value: Value) -> bool:
-    """True if Spark can write this value as a literal; it refuses more digits, years or days.
+    """True if Spark can write this value as a literal: it fits the widest type of its kind, such as bigint.
 
     >>> has_literal("int", 2**63), has_literal("decimal", Decimal(10) ** 38), has_literal("date", 2**31 - 1)
     (False, False, True)
@@ -111,7 +111,7 @@ def digits_of(value: Decimal) -> tuple[int, int]:
 
 
 def date_text(days: int) -> str:
-    """Return the date as Spark writes it, in the proleptic Gregorian calendar; years outside 1 to 9999 included."""
+    """Return the date as Spark writes it, in the proleptic Gregorian calendar, also for years outside 1 to 9999."""
     # Civil-from-days over 400-year eras (146,097 days each), counted from 0000-03-01.
     era, day = divmod(days + 719_468, 146_097)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365

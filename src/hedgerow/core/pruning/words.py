@@ -1,11 +1,11 @@
-"""The words in texts: they decide a search such as `path LIKE '%orders%'` without a noted condition for it.
+"""Skips blocks for a search such as `path LIKE '%orders%'` by the words in each block's texts.
 
-A word is a run of ASCII letters and digits with a letter in it. If a pattern contains a word, a matching text contains
-it too, inside one of its own words:
+The index then needs no outcomes of this condition. A word is a run of ASCII letters and digits with a letter in it. If
+a pattern contains a word, a matching text contains it too, inside one of its own words:
 
     /warehouse/daily_orders/part=17     words: warehouse, daily, orders, part
     path LIKE '%ouse/daily%'            needs a word with `ouse` in it, and one with `daily`
-    path LIKE '%17%', '%Ü%'             need none: there are too many numbers, and Unicode's letters change
+    path LIKE '%17%', '%Ü%'             need none: there are too many numbers, and the set of Unicode letters changes
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def words_in_texts(texts: Iterable[Value]) -> frozenset[str] | None:
 
 
 def searched_for_words(items: Iterable[Feature]) -> set[str]:
-    """Return the texts of the columns that any of these conditions searches for words."""
+    """Return the quoted names of the columns that these conditions search for words, with LIKE."""
     atoms = (atom for item in items if isinstance(item, Predicate) for atom in atoms_of(item))
     return {term_text(atom.term) for atom in atoms if isinstance(atom, Like) and _word_parts(atom)}
 
 
 def _word_parts(p: Like) -> list[str]:
-    """Return parts of words that every text on which the condition is TRUE contains."""
+    """Return the parts of words in a pattern; a matching text contains each of them, inside of a word."""
     return _WORD.findall(p.pattern) if isinstance(p.term, Column) else []
 
 

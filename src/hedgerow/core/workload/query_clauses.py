@@ -23,8 +23,8 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 
 Matrix = npt.NDArray[np.float32]
-Clause = frozenset[int]  # facts, as numbers: 2 i: cut i is TRUE on some row; 2 i + 1: cut i is not TRUE on some row
-MAX_OR_CLAUSES = 64  # the most clauses of one OR, which has one for each choice of a clause from each side
+Clause = frozenset[int]  # numbers of facts; 2 i: cut i is TRUE on some row; 2 i + 1: cut i is not TRUE on some row
+MAX_OR_CLAUSES = 64  # most clauses of one OR: each choice of one clause from each side makes a clause
 
 
 class ClauseArrays(NamedTuple):
@@ -55,11 +55,14 @@ class Lists:
 
     @property
     def ends(self) -> Ints:
-        """The starts, followed by the end of the last list."""
+        """The starts, followed by the number of items: list i is `items[ends[i] : ends[i + 1]]`."""
         return np.append(self.starts, len(self.items))
 
     def any(self, holds: Bools) -> Bools:
-        """Return for each list whether one of its items holds: `holds` is items x anything, the result lists x that."""
+        """Return for each list whether one of its items holds.
+
+        `holds` has a row for each item; the result has a row for each list, and the same columns.
+        """
         if not len(self):
             return np.zeros((0, *holds.shape[1:]), bool)
         list_holds: Bools = np.logical_or.reduceat(holds[self.items], self.starts, axis=0)
@@ -96,7 +99,10 @@ class Clauses:
         )
 
     def may(self, some: Bools, other: Bools) -> Bools:
-        """Return, as sets of rows x queries, whether the query has to read the set. `some` and `other`: sets x cuts."""
+        """Return an array (sets of rows, queries): True if the query has to read the set.
+
+        `some`, `other`: arrays (sets of rows, cuts).
+        """
         return ~self._skips(some.T, other.T).T
 
     def skipped(self, some: Bools, other: Bools) -> Matrix:
@@ -104,7 +110,7 @@ class Clauses:
         return self.weights @ self._skips(some.T, other.T)
 
     def hold(self, some: Bools, other: Bools) -> Bools:
-        """Return, as sets of rows x clauses, whether the clause may hold."""
+        """Return an array (sets of rows, clauses): True if the clause may hold on the set."""
         return self.facts.any(self._facts(some.T, other.T)).T
 
     @property
@@ -114,7 +120,10 @@ class Clauses:
         return ClauseArrays(self.facts.items, self.facts.ends, self.needs.items, self.needs.ends, weights)
 
     def _skips(self, some: Bools, other: Bools) -> Bools:
-        """Return queries x sets, from cuts x sets: in this order the innermost loops run over the sets."""
+        """Return an array (queries, sets of rows): True if the query skips the set.
+
+        `some`, `other`: arrays (cuts, sets of rows). The sets come last, so the innermost loops run over them.
+        """
         return self.needs.any(~self.facts.any(self._facts(some, other)))
 
     @staticmethod
@@ -125,7 +134,7 @@ class Clauses:
 
 
 def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """Return the clauses that must all hold on a set of rows that the query reads; with none it reads every set."""
+    """Return the clauses of a query: it reads a set of rows only if all hold on it; without any it reads all sets."""
     if predicate_text(p) in place:
         return frozenset([frozenset([2 * place[predicate_text(p)]])])
     match p:
@@ -141,9 +150,9 @@ def _clauses(p: Predicate, place: dict[str, int], about: Sequence[frozenset[Colu
 
 
 def _clauses_of_or(kids: Sequence[frozenset[Clause]], about: Sequence[frozenset[Column]]) -> frozenset[Clause]:
-    """Return the clauses of an OR: the clauses that all sides share, and one for each choice from the others.
+    """Return the clauses of an OR: the clauses that all sides share, and the combinations of the others.
 
-    Such a choice takes one clause from each side, and joins them into a single one.
+    A combination joins one clause from each side into a single clause.
 
     If there are too many choices, only clauses about the same columns are combined. Fewer clauses skip less, but never
     skip a row that is needed.

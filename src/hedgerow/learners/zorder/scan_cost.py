@@ -6,7 +6,7 @@ once: values become small integers, and a query becomes boxes (alternatives) of 
     day >= 5 AND day < 9 AND (lang = 'de' OR size > 3)      box 1   day 5..8   lang {de}
                                                             box 2   day 5..8   size 4..
 
-A block has the list of its values for a column of few values, as in the index; for other columns it has bounds.
+For a column of few values, a block has a list of its values, as in the index; for other columns it has bounds.
 Conditions on several columns are assumed to hold, so a cost is never too low.
 """
 
@@ -34,26 +34,27 @@ from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
 from hedgerow.learners.zorder.scan_kernels import scanned, zone_maps
 
 Box = tuple[Stepwise, ...]
-Span = tuple[int, int]  # codes, both ends included
+Span = tuple[int, int]  # a range of codes, both ends included
 Condition = tuple[str, tuple[Span, ...]]  # a column must have a value in one of the spans
 MAX_BOXES = 32  # boxes of one query; an OR that would make more is assumed to hold
-MAX_LISTED_VALUES = 62  # values of a column that blocks list: with NaN and NULL, one for each bit of a word
+MAX_LISTED_VALUES = 62  # of a column whose values blocks list: with NaN and NULL, one for each bit of a word
 
 
 class Conditions(NamedTuple):
-    """The conditions of all boxes: each needs a value of its column in one of its spans."""
+    """The conditions of all boxes, as arrays. A condition needs a value of its column in one of its spans of codes."""
 
     column: Ints
-    values: Keys  # the codes in its spans, as bits
-    span_starts: Ints  # the first span of each condition, and the end of the last
+    values: Keys  # the codes in the spans of each condition, as bits
+    span_starts: Ints  # the first span of each condition, then the number of all spans
 
 
 @dataclass(frozen=True)
 class Zones:
     """A sample and its queries, prepared to compute the cost of an order.
 
-    `codes` are rows x columns; blocks have bounds for the first `wide` columns, and list the values of the others.
-    `boxes` holds the first condition of each box, `queries` the first box of each query; both also have the last end.
+    `codes` is an array (rows, columns). Blocks have bounds for the first `wide` columns, and list the values of the
+    others. `boxes` has the first condition of each box, then the number of conditions; `queries` has the first box of
+    each query, then the number of boxes.
     """
 
     codes: npt.NDArray[np.int32]
@@ -67,7 +68,7 @@ class Zones:
 
     @staticmethod
     def of(problem: Problem, weights: Sequence[float] | None = None) -> Zones:
-        """Prepare the sample and the queries of a problem; `weights` are per row scanned, by default the problem's."""
+        """Prepare the sample and the queries of a problem; `weights`: the cost of a row for each query."""
         columns = {term_text(t): _SampledColumn.of(r) for t, r in problem.sample.rows.ranked.items()}
         queries = [list(_conditions(boxes_of(normalise(p)), columns)) for p in problem.predicates]
         boxes = [box for query in queries for box in query]
@@ -98,7 +99,7 @@ class Zones:
         """Return the number of rows that each query scans."""
         order = np.argsort(keys)
         in_order = keys[order]
-        ends = np.append(np.flatnonzero(in_order[1:] != in_order[:-1]) + 1, len(keys))  # of the runs of equal keys
+        ends = np.append(np.flatnonzero(in_order[1:] != in_order[:-1]) + 1, len(keys))  # ends of runs of equal keys
         starts = np.concatenate([[0], ends[block_starts(ends, self.least) - 1]])
         low, high, have = zone_maps(self.codes, order, starts, self.wide)
         rows = np.diff(np.append(starts, len(keys)))
@@ -177,7 +178,7 @@ _IS_NULL = "\0"  # prefix of the name of a column that is 1 where the original c
 
 
 def _codes(name: str, columns: dict[str, _SampledColumn]) -> npt.NDArray[np.int32]:
-    """Return the code of each row's value. NULL follows all values if they are listed; else it is -1, for no value."""
+    """Return the code of each row's value. If values are listed, NULL has the code after the last; else it has -1."""
     if name.startswith(_IS_NULL):
         null: npt.NDArray[np.int32] = (columns[name.removeprefix(_IS_NULL)].rows.places == NULL_CODE).astype(np.int32)
         return null

@@ -1,8 +1,8 @@
-"""Finds the keys whose rows may differ between two versions of a Delta table, from the table's log.
+"""Finds ranges of keys that cover all rows added or changed between two versions of a Delta table, from its log.
 
 A new or changed row is in a file that a commit added, and the file's statistics have the least and the greatest key. A
-file that was only rewritten (`dataChange` is false) has the same rows as before. A deleted row joins nothing. So a key
-outside of the ranges of added files leads to the same row in both versions.
+file that was only rewritten (`dataChange` is false) has the same rows as before. Keys of deleted rows need no range: a
+join no longer finds these rows. So for a key outside of all ranges a join finds the same row as before, or no row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_COMMITS, MAX_RANGES = 100, 50
 
 
 def changed_keys(spark: SparkSession, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
-    """Return ranges with every key whose row may differ between two versions of a table; None if they are not known.
+    """Return ranges that cover the key of every row added or changed between two versions; None if they are unknown.
 
     `before`, `now`: the marks of the versions, see `Snapshot.mark`. Keys must be integers, and columns must have the
     same names in the data files.

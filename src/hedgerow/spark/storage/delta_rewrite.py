@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # The setter of a private field of Delta's writer: the folder for new files. No option sets it.
 _SET_FOLDER = "org$apache$spark$sql$delta$files$TransactionalWrite$_setter_$deltaDataSubdir_$eq"
-_MAX_WAIT_SECONDS = 20.0  # for tasks of a rewrite that failed
+_MAX_WAIT_SECONDS = 20.0  # for the running tasks of a failed rewrite to end
 
 
 def begin_rewrite(snapshot: Snapshot) -> Rewrite:
@@ -40,7 +40,7 @@ def begin_rewrite(snapshot: Snapshot) -> Rewrite:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A transaction that replaces files and changes no row, or one that appends rows.
+    """A transaction that either replaces files without a change of rows, or appends rows.
 
     `folder`: the folder inside of the table for the new files. No other transaction writes there, so all files of a
     failed write can be deleted, also those that Delta did not report."""
@@ -58,7 +58,7 @@ class Rewrite:
         return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
 
     def write_new(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
-        """Write new rows as Delta's own writer does, with its checks and made columns; return the data to commit."""
+        """Write new rows as Delta's writer does, with its checks and generated columns; return the data to commit."""
         log = self.snapshot.log
         jvm = log.jvm
         utils, none = jvm.org.apache.spark.api.python.PythonUtils, jvm.scala.Option.empty()
@@ -83,7 +83,7 @@ class Rewrite:
 
     @contextmanager
     def _in_own_folder(self) -> Iterator[None]:
-        """While the body runs, Delta writes into the folder, and `give_up` can find the jobs."""
+        """Make Delta write into `folder` while the body runs, and tag its Spark jobs for `give_up` to cancel."""
         context = self.snapshot.log.spark.sparkContext
         getattr(self.java, _SET_FOLDER)(self.snapshot.log.jvm.scala.Option.apply(self.folder))
         context.addJobTag(self.folder)
@@ -99,7 +99,7 @@ class Rewrite:
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        """Hold the lock of this machine while the body commits; Conflict if another transaction came first."""
+        """Hold this machine's lock while the body commits; raise Conflict if another transaction came first."""
         log = self.snapshot.log
         try:
             with log.committing():

@@ -66,7 +66,7 @@ def _put_back(around: Folder, old: str | None, name: str, written: KnownFiles) -
 
 
 def _finish_last(around: Folder, old: str, name: str) -> None:
-    """Finish the exchange of a run that was killed when its table was in place; HedgerowError if there is no table."""
+    """Finish the exchange of a run that was killed after its table was in place; HedgerowError if there is none."""
     if not around.exists(old):
         return
     if not newest_state(_in(around, f"{name}/{SIDE}")):

@@ -69,7 +69,7 @@ class ParquetFolder:
         return self._read(names, struct_of(self.fields)) if names else self.rows().limit(0)
 
     def with_copies(self, names: Sequence[str]) -> DataFrame:
-        """Return all rows of these files of copies, with one more column: the number of block and cell."""
+        """Return all rows of these files of copies; the column `COPY` has a number for the block and the cell."""
         from pyspark.sql.types import LongType, StructField, StructType
 
         return self._read(names, StructType([*struct_of(self.fields).fields, StructField(COPY, LongType())]))
@@ -84,11 +84,11 @@ class ParquetFolder:
             return self.spark.read.schema(schema).parquet(*(escape_glob(f"{self.path}/{n}") for n in names))
 
     def data_files(self) -> dict[str, int]:
-        """Return the sizes of the table's files that Spark reads; a managed table has no partitions."""
+        """Return the size of each data file in the folder itself, by name; a managed table has no partition folders."""
         return _data_files(self.spark, self.path)
 
     def hidden_files(self) -> dict[str, int]:
-        """Return the sizes of the files with copies."""
+        """Return the size of each file with copies of rows, by name."""
         return {f"{COPIES}/{name}": size for name, size in _data_files(self.spark, f"{self.path}/{COPIES}").items()}
 
 
@@ -151,12 +151,12 @@ def folder_of(spark: SparkSession, path: str, state: TableState) -> ParquetFolde
 
 
 def old_place(last: str) -> str:
-    """Return the temporary name, in the folder around a table, of a table that is replaced."""
+    """Return the temporary name of an old table while a new one replaces it; both are in the same folder."""
     return f".{last}.hedgerow-old"
 
 
 def bring_back(spark: SparkSession, path: str) -> bool:
-    """Give a table its name again if a run was killed that replaced it; return whether that was the case."""
+    """Move the old table back if a run was killed while it replaced the table; return True if one was moved."""
     parent, _, last = Folder(spark, path).resolved().rpartition("/")
     around, old = Folder(spark, parent), old_place(last)
     if not last or around.exists(last) or not around.exists(old):

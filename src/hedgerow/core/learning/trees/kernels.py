@@ -21,7 +21,7 @@ _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def pack(truth: Bools) -> Words:
-    """Pack booleans, cuts x rows, into words of 64 rows."""
+    """Pack a boolean array (cuts, rows) into 64-bit words; a word has the bits of 64 rows of one cut."""
     cuts, rows = truth.shape
     packed = np.zeros((cuts, -(-rows // 64) * 8), np.uint8)
     packed[:, : -(-rows // 8)] = np.packbits(truth, axis=1, bitorder="little")
@@ -61,7 +61,7 @@ def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
     """Return the weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
 
-    With `near`, a query counts with the largest share of facts that one of its clauses lacks.
+    With `near`, a query counts in part: by the largest share of a clause's facts that do not hold.
     """
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     total = 0.0
@@ -82,7 +82,7 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """Return the open queries of a set of rows, and the cuts that occur in them.
 
-    An open query reads the set, but might skip a part of it: some of its clauses fails on some part.
+    An open query reads the set, but might skip a part of it, because one of its clauses may not hold there.
     """
     facts, fact_starts, needs, need_starts, _ = clauses
     still_open = np.empty(len(queries), np.int64)
@@ -114,7 +114,7 @@ def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
 def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """Return the clauses of these open queries, without facts that never hold and clauses that always hold.
 
-    Both are the same on every part of the set of rows.
+    Neither can change on a part of the set of rows.
     """
     facts, fact_starts, needs, need_starts, weights = clauses
     new_facts, new_fact_starts = np.empty(len(facts), facts.dtype), np.zeros(len(fact_starts), fact_starts.dtype)
@@ -150,7 +150,7 @@ def shortened(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
 
 @compiled_loop()
 def fill_facts(node: Any, c: int, used: Any, sides: Any) -> None:
-    """Fill in the sides of cut c, for all used cuts: the left side has the rows on which cut c is TRUE."""
+    """Fill in `sides`, for all used cuts, as cut c splits the rows: cut c is TRUE on all rows of the left side."""
     bits, n, cuts = node.bits, node.rows, node.cuts
     left_some, left_other, right_some, right_other = sides
     words = bits.shape[1]
@@ -179,9 +179,9 @@ def best_cut(
 ) -> tuple[int, float]:
     """Return the place of the cut with the largest gain among these `cuts`, and its gain; -1 if no cut gains.
 
-    `sizes` are the rows on which each cut is TRUE. Both sides must have `least` rows, or one of them at most `shared`.
-    With eps >= 0 the gain is divided by eps plus the split's entropy in bits. With `near`, a cut that removes one side
-    of an OR gains too.
+    `sizes` has the number of rows on which each cut is TRUE. Both sides must have `least` rows, or one of them at most
+    `shared`. With eps >= 0 the gain is divided by eps plus the split's entropy in bits. With `near`, a cut that removes
+    one side of an OR gains too.
     """
     n = node.rows
     ls, lo, rs, ro = node.some.copy(), node.other.copy(), node.some.copy(), node.other.copy()
