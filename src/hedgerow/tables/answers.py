@@ -32,7 +32,6 @@ from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
 from hedgerow.sql.joined_conditions import outside, struct_of
-from hedgerow.tables.conditions import ConditionReader
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
@@ -41,6 +40,7 @@ from hedgerow.tables.settings_fit import difference
 from hedgerow.tables.state import read_state
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import schema_of_joins
+from hedgerow.tables.wire_conditions import ConditionReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

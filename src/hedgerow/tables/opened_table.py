@@ -17,8 +17,8 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
 from hedgerow.spark.write.copies import COPY
+from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.known_files import is_hidden
-from hedgerow.tables.opening import Copies
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin

@@ -38,7 +38,7 @@ from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
-from hedgerow.tables.plan import Plan
+from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored_joins import joins_of, to_store
 

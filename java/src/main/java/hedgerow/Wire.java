@@ -10,7 +10,7 @@ import java.util.Set;
 
 /**
  * The messages between the JVM and the Python process that answers it, as JSON. The member "is" names the record;
- * `hedgerow/spark/optimizer/wire.py` has a dataclass of the same name and fields for each.
+ * `hedgerow/spark/wire.py` has a dataclass of the same name and fields for each.
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
