@@ -297,7 +297,10 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
             f"Delta failed while it committed the append to {log.path}: {first_line(error)}; look whether the rows are "
             "there"
         ) from error
-    return None if version is None else (version, joins)
+    if version is None:
+        _undo(table, transaction, None)  # Spark writes a file even if there are no rows
+        return None
+    return version, joins
 
 
 def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:
