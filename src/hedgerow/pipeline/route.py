@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hedgerow.spark.optimizer.attach import install, remove, routed
-from hedgerow.spark.optimizer.attach import last_query as last_query
+from hedgerow.spark.optimizer import attach as session
+from hedgerow.spark.optimizer import server
 from hedgerow.spark.start.session import is_remote
 from hedgerow.tables.connect_pruning import route_remotely
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from hedgerow.spark.wire import ScanReport
+
 
 def route(spark: SparkSession, sql: str) -> DataFrame:
     """Run one query as an attached session would: it opens only the files that matter.
 
-    Over Spark Connect only a plain `SELECT ... FROM table WHERE column = literal AND ...` skips files.
+    Over Spark Connect, where the server lacks the extension, only a plain `SELECT ... FROM table WHERE column = literal
+    AND ...` skips files.
     """
-    return route_remotely(spark, sql) if is_remote(spark) else routed(spark, spark.sql(sql))
+    return route_remotely(spark, sql) if is_remote(spark) else session.routed(spark, spark.sql(sql))
 
 
 def attach(spark: SparkSession) -> None:
     """Make every query of this session skip files of managed tables, however it is written.
 
-    `spark.conf.set("hedgerow.enabled", "false")` turns this off for a while, `detach` for good.
+    `spark.conf.set("hedgerow.enabled", "false")` turns this off for a while, `detach` for good. A Spark Connect server
+    needs the extension; then its sessions are attached from the start.
     """
-    install(spark)
+    if is_remote(spark):
+        server.enable(spark, True)
+    else:
+        session.install(spark)
 
 
 def detach(spark: SparkSession) -> None:
     """Let the session's queries read as if `attach` had never been called."""
-    remove(spark)
+    if is_remote(spark):
+        server.enable(spark, False)
+    else:
+        session.remove(spark)
+
+
+def last_query(spark: SparkSession) -> list[ScanReport]:
+    """Return the files that each scan of a managed table in the session's last query opened; empty if none."""
+    return server.last_query(spark) if is_remote(spark) else session.last_query(spark)

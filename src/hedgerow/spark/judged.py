@@ -336,7 +336,7 @@ _CORE = _names(
 )
 # Places of files, access to them, and Parquet's writer. The settings of its reader are not listed: some drop rows.
 _HADOOP = _names("""
-    datanucleus.* dfs.* fs.* hadoop.security.* hadoop.tmp.dir hive.metastore.* io.file.buffer.size ipc.* javax.jdo.*
+    datanucleus.* dfs.* fs.* hadoop.security.* hadoop.tmp.dir hive.* io.file.buffer.size ipc.* javax.jdo.*
     mapreduce.fileoutputcommitter.* yarn.*
     parquet.block.size parquet.bloom.filter.* parquet.columnindex.truncate.length parquet.compression
     parquet.compression.codec.* parquet.dictionary.page.size parquet.enable.dictionary parquet.enable.dictionary#*

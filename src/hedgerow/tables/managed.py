@@ -17,7 +17,7 @@ from hedgerow.spark.start.session import in_own_session, is_remote, meaning, nee
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.paths import input_files
 from hedgerow.tables.cheapest_copy import Copies
-from hedgerow.tables.connect_pruning import read_remotely, skipped_remotely
+from hedgerow.tables.connect_pruning import files_remotely, read_remotely
 from hedgerow.tables.delta import rewrite as delta
 from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
 from hedgerow.tables.describe import facts_of
@@ -84,8 +84,7 @@ class ManagedTable(StoredTable):
     def files(self, where: str | None = None, version: int | None = None) -> list[str]:
         """Return the names of the files that a query with this condition opens, unindexed files included."""
         if is_remote(self.spark):
-            skipped = skipped_remotely(self, where)
-            return sorted(set(self.snapshot(version).files.names) - skipped)
+            return files_remotely(self, where, version)
         return self.format.file_names(input_files(self.read(where, version=version)), version)
 
     def read(
@@ -93,7 +92,7 @@ class ManagedTable(StoredTable):
     ) -> DataFrame:
         """Return the matching rows, read only from files that may have some; `version`: an older version to read."""
         if is_remote(self.spark):
-            return read_remotely(self, where, columns)
+            return read_remotely(self, where, columns, version)
         frame = self.format.rows(version)
         if where is not None:
             frame = frame.where(where)

@@ -33,6 +33,7 @@ final class Conversation {
     private final Map<Long, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
     // Answers that came, or will come, too late for the query that asked. Another query may take them.
     private final Map<String, CompletableFuture<String>> late = new ConcurrentHashMap<>();
+    private volatile long silentSince = System.nanoTime(); // if requests wait
     private volatile boolean isOpen = true;
     private volatile Allowlist allowed;
 
@@ -54,10 +55,15 @@ final class Conversation {
         return isOpen;
     }
 
+    /** Returns whether requests wait, and no answer has come for so long. */
+    boolean isSilentFor(long nanos) {
+        return System.nanoTime() - silentSince > nanos && !waiting.isEmpty();
+    }
+
     /** Returns the lists of the first message. */
-    Allowlist allowed(long milliseconds) {
+    Allowlist allowed(long deadline) {
         if (allowed == null) {
-            String message = await(first, milliseconds, "Hedgerow's Python is starting");
+            String message = await(first, deadline, "Hedgerow's Python is starting");
             try {
                 allowed = new Allowlist(Wire.readLists(message));
             } catch (IOException error) {
@@ -67,12 +73,12 @@ final class Conversation {
         return allowed;
     }
 
-    String answer(String request, long milliseconds) {
+    String answer(String request, long deadline) {
         if (late.size() > MAX_LATE) {
             throw new IllegalStateException("Python is behind by " + MAX_LATE + " requests");
         }
         CompletableFuture<String> answer = late.computeIfAbsent(request, this::send);
-        String text = await(answer, milliseconds, "Python has not answered in " + milliseconds + " ms");
+        String text = await(answer, deadline, "Hedgerow's Python has not answered in time");
         late.remove(request, answer);
         return text;
     }
@@ -80,6 +86,9 @@ final class Conversation {
     private CompletableFuture<String> send(String request) {
         CompletableFuture<String> answer = new CompletableFuture<>();
         long number = numbers.incrementAndGet();
+        if (waiting.isEmpty()) {
+            silentSince = System.nanoTime();
+        }
         waiting.put(number, answer);
         try {
             writer.execute(() -> write(number + " " + request + "\n")); // a full pipe must not hold up the query
@@ -101,9 +110,9 @@ final class Conversation {
         }
     }
 
-    private String await(CompletableFuture<String> answer, long milliseconds, String problem) {
+    private String await(CompletableFuture<String> answer, long deadline, String problem) {
         try {
-            return answer.get(milliseconds, TimeUnit.MILLISECONDS);
+            return answer.get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
         } catch (TimeoutException error) {
             throw new IllegalStateException(problem);
         } catch (ExecutionException error) {
@@ -118,6 +127,7 @@ final class Conversation {
         try (BufferedReader answers = new BufferedReader(
                 new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
             for (String line = answers.readLine(); line != null; line = answers.readLine()) {
+                silentSince = System.nanoTime();
                 int space = line.indexOf(' ');
                 CompletableFuture<String> answer = waiting.remove(Long.parseLong(line.substring(0, space)));
                 if (answer != null) {
@@ -138,7 +148,7 @@ final class Conversation {
 
     /** Ends the process; returns how it has ended. */
     String end() {
-        process.destroy();
+        process.destroyForcibly(); // it may hang
         try {
             return process.waitFor(1, TimeUnit.SECONDS) ? "exit code " + process.exitValue() : "it was ended";
         } catch (InterruptedException error) {

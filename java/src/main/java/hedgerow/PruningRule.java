@@ -97,6 +97,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             if (isLeftAlone(plan)) {
                 return plan;
             }
+            answers.python().begin();
             QueryPlan query = new QueryPlan(plan, answers);
             LogicalPlan found = query.pruned(this::prunedOrNot);
             if (query.reports() != null) {

@@ -2,6 +2,9 @@ package hedgerow;
 
 /** The Python that answers a rule: the one that has attached the session, or a process of this JVM's own. */
 interface Python {
+    /** Says that a query begins on this thread: its requests together may only take so long. */
+    default void begin() {}
+
     /** Returns the lists of its first message; an exception with the reason if it does not run. */
     Allowlist allowed();
 

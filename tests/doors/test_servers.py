@@ -1,0 +1,113 @@
+"""Servers whose sessions nobody attached skip files too: the Thrift Server, and Spark Connect."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.door import CONNECT, QUERY, SESSION, THRIFT, Door, free_port, thrift_address
+from tests.support.other_process import run
+from tests.support.processes import LOOPBACK, helpers, listening, py4j_answer, variables
+from tests.support.things_table import FILES
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    door: Door
+    port: int
+    pid: int
+
+
+@pytest.fixture(scope="module")
+def thrift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    port, door = free_port(), Door.made(tmp_path_factory.mktemp("thrift"))
+    with door.started("spark-submit", *THRIFT, *thrift_address(port), port=port) as server:
+        yield Server(door, port, server.pid)
+
+
+def test_thrift_server_with_beeline(thrift: Server, things: str) -> None:
+    (thrift.door.folder / "queries.sql").write_text(SESSION.format(table=f"parquet.`{things}`"))
+    quiet = ["--silent=true", "--showHeader=false", "--outputformat=tsv2"]
+    url = f"jdbc:hive2://127.0.0.1:{thrift.port}"
+    printed = thrift.door.run("beeline", "-u", url, "-n", "someone", *quiet, "-f", "queries.sql")
+    thrift.door.check(printed, things)
+
+
+def test_nothing_answers_without_the_secret(thrift: Server) -> None:
+    """After the test above, so that the process runs that answers."""
+    [helper] = helpers(thrift.pid)
+    ports = [*listening(thrift.pid), *listening(helper)]
+    assert {address for address, _ in ports} <= LOOPBACK, ports
+    given = variables(helper)
+    gateway, secret = int(given["PYSPARK_GATEWAY_PORT"]), given["PYSPARK_GATEWAY_SECRET"]
+    assert gateway in [port for _, port in listening(thrift.pid)]
+    assert py4j_answer(gateway, secret).startswith("!y")
+    for wrong in (None, "", secret[:-1], "x" * len(secret)):
+        assert not any(py4j_answer(port, wrong).startswith("!y") for _, port in ports), wrong
+    assert secret not in subprocess.run(["ps", "-ef"], capture_output=True, text=True).stdout
+
+
+CLIENT = """
+import json, sys
+import hedgerow as hr
+from pyspark.sql import SparkSession
+
+port, path, query = sys.argv[1:]
+spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+
+
+def ask(frame):  # the rows, and the files that were opened for them
+    rows = sorted(map(list, frame.collect()), key=str)
+    return [json.loads(json.dumps(rows, default=str)), [[s.files_opened, s.reason] for s in hr.last_query(spark)]]
+
+
+hard = "word LIKE '%9' AND number + 1 < 20"  # no condition that Hedgerow itself reads over Connect
+spark.read.parquet(path).createOrReplaceTempView("things")
+found = {"unattached": ask(spark.sql(query))}
+hr.attach(spark)
+table = hr.table(spark, path)
+[printed] = spark.sql("SELECT 'told', table, files, files_opened, reason FROM hedgerow_last_query()").collect()
+found |= {
+    "printed": list(printed),
+    "sql": ask(spark.sql(query)),
+    "route": ask(hr.route(spark, query)),
+    "hard": ask(table.read(where=hard)),
+    "hard, routed": ask(hr.route(spark, f"SELECT a.* FROM things a JOIN (SELECT id FROM things WHERE {hard}) b ON a.id = b.id")),
+    "files": [len(table.files(where=hard)), len(table.files(where="number < 20")), len(table.files())],
+}
+spark.sql("SET hedgerow.enabled=false")
+found["off"] = ask(spark.sql(query))[0]
+spark.sql("RESET hedgerow.enabled")
+hr.detach(spark)
+found["detached"] = ask(spark.sql(query))[0]
+found["detached, hard"] = ask(table.read(where=hard))[0]
+hr.attach(spark)
+found["attached again"] = ask(spark.sql(query))
+spark.stop()
+print(json.dumps(found))
+"""
+
+
+def test_spark_connect(things: str, tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    port = free_port()
+    door = Door.made(tmp_path, spark_connect_grpc_binding_port=str(port))
+    query = QUERY.format(table="things")
+    with door.started("spark-submit", *CONNECT, port=port):
+        found = run(CLIENT, str(port), things, query)
+    rows = found["off"]
+    assert len(rows) == 20
+    assert found["printed"] == ["told", "things", FILES, 1, None]
+    for how in ("unattached", "sql", "route", "attached again"):
+        assert found[how] == [rows, [[1, None]]], how
+    assert found["detached"] == rows
+    assert found["hard"] == [found["detached, hard"], [[1, None]]]
+    assert len(found["hard"][0]) == 1
+    assert found["hard, routed"][0] == found["hard"][0] and [1, None] in found["hard, routed"][1]
+    assert found["files"] == [1, 1, FILES]
