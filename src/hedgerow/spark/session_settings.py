@@ -1,4 +1,4 @@
-"""Reads a session's settings: those that limit skipping, and the line by which an operator lifts a limit.
+"""Reads a session's settings: which of them limit skipping, and the line by which an operator lifts a limit.
 
 `spark.hedgerow.trusted` lists settings, extensions and plugins that the operator takes for harmless, with commas
 between; `my.own.*` stands for every name that begins like that. In `spark-defaults.conf`, Spark only reads names that
@@ -15,13 +15,14 @@ from hedgerow.spark.extensions import ENGINES, HARMLESS_CODE, Engine
 from hedgerow.spark.judged import NAMESPACES, ONLY_WITH_FIELD_IDS, is_in, kind_of_setting
 
 TRUSTED = "spark.hedgerow.trusted"
-_CODE = ("spark.sql.extensions", "spark.plugins")  # the settings that load code
-_ENGINE = "engine"  # no setting of Spark: the engines beside it
+_CODE = {"spark.sql.extensions": "extension", "spark.plugins": "plugin"}  # the settings that load code
+_ENGINE = "engine"  # no setting of Spark: the engines that are loaded into it
+_EFFECTS = {"meaning": "only conditions on plain columns skip files", "reading": "no file is skipped"}
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """An engine, extension, plugin or setting of a session that limits skipping; `trust`: the name that lifts it."""
+    """An engine, extension, plugin or setting that limits skipping; to trust the names in `trust` lifts the limit."""
 
     kind: str
     name: str
@@ -38,11 +39,11 @@ def is_harmless_setting(key: str) -> bool:
 
 
 def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that decide what expressions mean and what is read, of those that a session has changed.
+    """Return the changed settings that decide what expressions mean and what is read.
 
-    `engine` lists the engines that evaluate expressions in place of Spark."""
+    Extensions and plugins are left out if they are harmless. `engine` lists the engines among them."""
     trusted = _listed(changed.get(TRUSTED, ""))
-    kept = {
+    relevant = {
         key: value
         for key, value in changed.items()
         if value and key not in _CODE and not is_harmless_setting(key) and not is_in(key, trusted)
@@ -58,39 +59,40 @@ def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
             else:
                 unknown[key].append(name)
     if not any(unknown.values()):
-        kept = {key: value for key, value in kept.items() if not _is_foreign(key)}
-    kept |= {key: ",".join(sorted(of)) for key, of in unknown.items() if of}
-    return kept | ({_ENGINE: ",".join(sorted(engines))} if engines else {})
+        relevant = {key: value for key, value in relevant.items() if not _is_read_by_none(key)}
+    relevant |= {key: ",".join(sorted(names)) for key, names in unknown.items() if names}
+    return relevant | ({_ENGINE: ",".join(sorted(engines))} if engines else {})
 
 
 def engines_of(settings: Mapping[str, str]) -> list[Engine]:
-    """Return the engines in relevant settings, those that forbid any skipping first."""
+    """Return the engines in relevant settings; first come engines beside which no file is skipped."""
     names = _listed(settings.get(_ENGINE, ""))
-    found = {engine.name: engine for engine in ENGINES.values() if engine.name in names}
-    return sorted(found.values(), key=lambda engine: (engine.kind != "reading", engine.name))
+    engines = {engine.name: engine for engine in ENGINES.values() if engine.name in names}
+    return sorted(engines.values(), key=lambda engine: (engine.kind != "reading", engine.name))
 
 
 def without_engines(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings as if Spark itself evaluated all expressions, as it does for our own jobs."""
+    """Return the settings that hold for our own jobs, for which engines are switched off."""
     return {key: value for key, value in settings.items() if key != _ENGINE}
 
 
 def limits(settings: Mapping[str, str]) -> list[Limit]:
     """Return what limits skipping in a session of these relevant settings, whatever table it reads.
 
-    Settings that are judged are left out: their effect depends on those that a table was written under."""
+    Judged settings are not among them: they only matter for tables that were written under other ones."""
     found = []
     for engine in engines_of(settings):
+        classes = [name for name, own in ENGINES.items() if own.name == engine.name]
         effect = f"{engine.reason}, so {_EFFECTS[engine.kind]}"
-        names = [name for name, own in ENGINES.items() if own.name == engine.name]
-        found.append(Limit("engine", engine.name, effect, ",".join(names)))
-    for key, kind in zip(_CODE, ("extension", "plugin"), strict=True):
-        for name in _listed(settings.get(key, "")):
-            found.append(Limit(kind, name, f"its effect is unknown, so {_EFFECTS['meaning']}", name))
-    is_theirs = any(key in settings for key in _CODE)  # to trust the code lifts its settings too
+        found.append(Limit("engine", engine.name, effect, ",".join(classes)))
+    for key, kind in _CODE.items():
+        effect = f"its effect is unknown, so {_EFFECTS['meaning']}"
+        found += [Limit(kind, name, effect, name) for name in _listed(settings.get(key, ""))]
+    has_unknown_code = any(key in settings for key in _CODE)  # whoever trusts the code trusts its settings
     for key in sorted(settings):
-        if kind_of_setting(key) == "unknown" and key != _ENGINE and not (is_theirs and _is_foreign(key)):
-            effect = "its effect is unknown, so tables that were written without it open all files"
+        is_of_code = has_unknown_code and _is_read_by_none(key)
+        if kind_of_setting(key) == "unknown" and key != _ENGINE and not is_of_code:
+            effect = "its effect is unknown, so all files of tables that were written without it are opened"
             found.append(Limit("setting", key, effect, key))
     return found
 
@@ -109,17 +111,14 @@ def trust_line(found: Sequence[Limit], settings: Mapping[str, str]) -> str:
     return f"SET {TRUSTED}={','.join(names)}"
 
 
-_EFFECTS = {"meaning": "only conditions on plain columns skip files", "reading": "no file is skipped"}
-
-
 def _engine(name: str) -> Engine | None:
-    return next((engine for own, engine in ENGINES.items() if is_in(name, [own])), None)
+    return next((engine for pattern, engine in ENGINES.items() if is_in(name, [pattern])), None)
 
 
-def _is_foreign(key: str) -> bool:
-    """True if neither Spark's scans and expressions nor another engine read the setting."""
-    return kind_of_setting(key) == "unknown" and key != TRUSTED and not key.startswith(NAMESPACES)
+def _is_read_by_none(key: str) -> bool:
+    """True if no scan and no expression reads the setting, neither in Spark nor in a known engine."""
+    return kind_of_setting(key) == "unknown" and not key.startswith(NAMESPACES)
 
 
 def _listed(value: str) -> list[str]:
-    return [name for name in re.split("[,\\s]+", value) if name]
+    return [name for name in re.split(r"[,\s]+", value) if name]
