@@ -8,6 +8,7 @@ from collections import Counter
 from random import Random
 from time import monotonic
 
+from bench.comet import comet_settings, scans_of
 from tests.differential.oracles import Tally, World
 from tests.differential.sessions import Sessions, started
 from tests.differential.shrink import shrunk
@@ -93,9 +94,10 @@ def main() -> int:
         "--phases", type=int, default=2, help="how often each table is asked; 0: only its values are compared"
     )
     parser.add_argument("--shrink", type=int, default=3, help="so many differences are shrunk and printed as scripts")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     args = parser.parse_args()
     first, _, second = args.batch.partition(",")
-    sessions = started()
+    sessions = started(**dict(setting.split("=", 1) for setting in args.conf))
     try:
         tally = compare(
             sessions,
@@ -116,6 +118,8 @@ def main() -> int:
                 f"\n# {'-' * 20} {finding.oracle}, {finding.case.door}: {finding.message[:200]}\n{shrunk(sessions, finding.case).script()}"
             )
         print(f"\nseed {args.seed}\n{table(tally)}")
+        if comet_settings():
+            print(f"scans of the last queries: {scans_of(sessions.plain)}")
         for signature, finding in tally.findings.items():
             print(f"{tally.repeats[signature]:6} x after {finding.after:7,}: {signature}: {finding.message[:120]!r}")
         return 1 if tally.findings else 0

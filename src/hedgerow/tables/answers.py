@@ -27,7 +27,8 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_text
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark import wire
-from hedgerow.spark.judged import is_harmless_option, is_harmless_setting, relevant_settings
+from hedgerow.spark.judged import is_harmless_option
+from hedgerow.spark.session_settings import is_harmless_setting, relevant_settings
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
