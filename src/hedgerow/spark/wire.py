@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 1  # raised with every change of a class
+VERSION = 2  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Lists:
     version: int
     expressions: Sequence[str]
     replaced: Sequence[str]
+    never_fail: Sequence[str]
     whole_tasks: Sequence[str]
     always_stored: Sequence[str]
 
@@ -365,7 +366,8 @@ class TableVersion:
 class ScanReport:
     """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    `reason`: why the index was not used; None if it was.
+    `reason`: why the index was not used; None if it was. `means`: "where", or how fewer files were needed than by
+    WHERE: "top-k", "limit" or "aggregates".
     """
 
     table: str
@@ -375,6 +377,7 @@ class ScanReport:
     bytes_opened: int
     seconds: float
     reason: str | None = None
+    means: str = "where"
 
 
 @dataclass(frozen=True, slots=True)

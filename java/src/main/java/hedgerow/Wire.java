@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 1;
+    int VERSION = 2;
 
     // --- what Python says first ---
 
@@ -24,6 +24,7 @@ public sealed interface Wire {
         int version,
         Set<String> expressions, // allowed classes
         Set<String> replaced, // classes that Spark replaces before the rule runs
+        @JsonProperty("never_fail") Set<String> neverFail, // classes whose value no row makes an error
         @JsonProperty("whole_tasks") Set<String> wholeTasks, // operators that see the rows of a task together
         @JsonProperty("always_stored") Set<String> alwaysStored) // settings that count even at their defaults
         implements Wire {}
@@ -190,7 +191,10 @@ public sealed interface Wire {
     /** The version of a table that a relation reads whole, and the reader options that it was read with. */
     record TableVersion(String version, Set<String> options) implements Wire {}
 
-    /** The decision on one scan. `reason`: why the index was not used; null if it was. */
+    /**
+     * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", or how fewer
+     * files were needed than by WHERE: "top-k", "limit" or "aggregates".
+     */
     record ScanReport(
         String table,
         long files,
@@ -198,7 +202,10 @@ public sealed interface Wire {
         long bytes,
         @JsonProperty("bytes_opened") long bytesOpened,
         double seconds,
-        String reason) implements Wire {}
+        String reason,
+        String means) implements Wire {
+        static final String WHERE = "where";
+    }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
     record QueryNote(long at, double seconds, List<ScanNote> scans) implements Wire {}
