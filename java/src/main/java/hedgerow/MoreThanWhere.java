@@ -1,18 +1,19 @@
 package hedgerow;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Skips more files than WHERE does, for queries that need few of its rows: ORDER BY with LIMIT, and LIMIT.
+ * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, minima and maxima.
  *
- * <p>Files that match the condition as a whole guarantee rows (`tables/whole_requests.py`). So the whole condition is
+ * <p>Files that match the condition as a whole answer for all their rows (`tables/whole_requests.py`). So the whole condition is
  * sent: a part that Python does not understand makes sure that no file matches as a whole.
  */
 record MoreThanWhere(
@@ -44,7 +45,14 @@ record MoreThanWhere(
 
     /** Returns the same query over fewer files; null if WHERE says best which to skip. */
     LogicalPlan of(LogicalPlan node, QueryPlan query) {
-        LimitedRows limited = node instanceof GlobalLimit limit ? LimitedRows.of(limit) : null;
+        if (node instanceof GlobalLimit limit) {
+            return of(LimitedRows.of(limit), query);
+        }
+        return node instanceof Aggregate aggregate && SessionSettings.isOn("hedgerow.aggregates")
+            ? of(WholeAggregates.of(aggregate), query) : null;
+    }
+
+    private LogicalPlan of(LimitedRows limited, QueryPlan query) {
         if (limited == null || !SessionSettings.isOn(limited.first() == null ? "hedgerow.limit" : "hedgerow.topk")) {
             return null;
         }
@@ -54,6 +62,28 @@ record MoreThanWhere(
         }
         LogicalRelation found = limited.first() == null ? anyRows(limited, asked, query) : firstRows(limited, asked, query);
         return found == null ? null : limited.over(found);
+    }
+
+    private LogicalPlan of(WholeAggregates wanted, QueryPlan query) {
+        Asked asked = wanted == null ? null : asked(wanted.chain(), query);
+        List<Wire.AggregateValue> values =
+            asked == null ? null : wanted.values(asked.conditions(), answers.allowed());
+        if (values == null) {
+            return null;
+        }
+        List<Wire.AggregateValue> withRows = new ArrayList<>(values);
+        withRows.add(new Wire.Count(null, null));
+        Wire.Answer answer = answers.ask(new Wire.Aggregate(
+            asked.table.handle(), asked.where(), asked.scanned(), List.of(), withRows));
+        if (!(answer instanceof Wire.Aggregated known) || known.rows().size() != 1) {
+            return null;
+        }
+        List<String> parts = known.rows().get(0);
+        boolean isAnyKnown = !parts.get(values.size()).equals("0");
+        FileChoice choice = asked.table.index().where(known.bits());
+        LogicalRelation rest = isAnyKnown ? asked.without(choice, "aggregates", query) : null;
+        boolean isAllKnown = asked.scan.files().files().allMatch(file -> choice.skips(file.name(), file.bytes()));
+        return rest == null ? null : wanted.added(parts, isAllKnown ? null : rest);
     }
 
     /** Returns the scan of a chain; null if all its files must be read, or its index cannot be used. */
