@@ -16,6 +16,7 @@ from hedgerow.spark.judged import (
     HARMLESS,
     HARMLESS_OPTIONS,
     MEANING,
+    NEVER_FAIL,
     OF_OTHERS,
     ONLY_WITH_FIELD_IDS,
     READING,
@@ -201,6 +202,10 @@ def test_who_reads_settings_is_known(jar: ZipFile, concrete: set[str]) -> None:
     files = {name: [folder + name + end + ".class" for end in ("", "$")] for name in EXPRESSIONS & concrete}
     found = {name for name, own in files.items() if any(reads in jar.read(file) for file in own if file in inside)}
     assert found - READERS == set()
+
+
+def test_expressions_that_never_fail_are_allowed() -> None:
+    assert {"Alias", "ToPrettyString"} == NEVER_FAIL - EXPRESSIONS
 
 
 def test_operators_that_see_whole_tasks_exist(classes: Classes) -> None:

@@ -107,6 +107,18 @@ CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# No row makes these fail, under any setting: a file that is not read could not have made the query fail.
+NEVER_FAIL: frozenset[str] = _names("""
+    Alias AttributeReference Literal ToPrettyString GetStructField KnownNotNull KnownNullable KnownNotContainsNull
+    And Or Not EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet
+    IsNull IsNotNull IsNaN NaNvl If CaseWhen Coalesce Greatest Least AtLeastNNonNulls
+    Contains EndsWith StartsWith Length Lower Upper InitCap Reverse Substring
+    StringTrim StringTrimLeft StringTrimRight StringReplace StringTranslate
+    DayOfMonth DayOfWeek DayOfYear Month Quarter WeekDay WeekOfYear Year YearOfWeek LastDay Hour Minute Second
+    # with further checks: only wider numbers, texts and days; only patterns without an escape
+    Cast Like
+""")
+
 # Spark replaces these before the rule runs; the rule sees and checks their replacements.
 REPLACED_EXPRESSIONS: frozenset[str] = _names("""
     AesDecrypt AesEncrypt ArrayAppend ArrayBinarySearch ArrayCompact ArrayPrepend ArraySize AssertTrue Base64 Between

@@ -33,6 +33,7 @@ from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
 from hedgerow.sql.joined_conditions import outside, struct_of
+from hedgerow.tables import whole_requests
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_FORGOTTEN = wire.Refused("too many tables were opened meanwhile", forget=True)
 MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
 
 
@@ -81,6 +83,9 @@ class Answers:
                 return self._open(request)
             case wire.Choose():
                 return self._choose(request)
+            case wire.ChooseFirst() | wire.ChooseAny() | wire.Aggregate():
+                opened = self._opened.get(request.handle)
+                return _FORGOTTEN if opened is None else whole_requests.answer(*opened, request)
         raise ValueError(f"no request: {request}")
 
     def _open(self, request: wire.Open) -> wire.Opened | wire.Refused:
@@ -99,7 +104,7 @@ class Answers:
     def _choose(self, request: wire.Choose) -> wire.Answer:
         opened = self._opened.get(request.handle)
         if opened is None:
-            return wire.Refused("too many tables were opened meanwhile", forget=True)
+            return _FORGOTTEN
         table, reader = opened
         own = [reader.read(request.where), *self._by_partners(table, request.partners)]
         condition = RowCondition(conjunction(*own), _joined(table, reader, request.joined), self.changed)
