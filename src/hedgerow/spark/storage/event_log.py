@@ -67,8 +67,8 @@ def past_queries(path: Path) -> Iterator[PastQuery]:
     for file in files:
         if file.name.startswith((".", "appstatus")):
             continue
-        if file.suffix in (".lz4", ".snappy", ".lzf"):
-            raise HedgerowError(f"the event log {file} is compressed with {file.suffix[1:]}: only zstd can be read")
+        if _compression(file) in ("lz4", "snappy", "lzf"):
+            raise HedgerowError(f"the event log {file} is compressed with {_compression(file)}: only zstd can be read")
         running: dict[int, _Running] = {}
         totals: dict[int, int] = {}
         for event in _events(file):
@@ -78,10 +78,15 @@ def past_queries(path: Path) -> Iterator[PastQuery]:
         raise HedgerowError(f"{path} holds no event log of Spark")
 
 
+def _compression(file: Path) -> str:
+    """Return the last part of the file's name; Spark adds another one while the program runs."""
+    return file.name.removesuffix(".inprogress").rpartition(".")[2]
+
+
 def _events(file: Path) -> Iterator[dict[str, Any]]:
     try:
         with pa.OSFile(str(file)) as raw:
-            stream = pa.CompressedInputStream(raw, "zstd") if file.suffix in (".zstd", ".zst") else raw
+            stream = pa.CompressedInputStream(raw, "zstd") if _compression(file) in ("zstd", "zst") else raw
             for line in _lines(stream):
                 with suppress(ValueError):
                     event = json.loads(line)
