@@ -30,6 +30,7 @@ def compare(
     atoms: int = 40,
     without: tuple[str, ...] = (),
     phases: int = 2,
+    forms: tuple[str, ...] = (),
 ) -> Tally:
     """Worlds one after the other, until so many comparisons are made, so many differences found, or time is up."""
     tally = tally or Tally()
@@ -45,7 +46,7 @@ def compare(
         while any(word in repr(plan) for word in without):  # known faults
             plan = a_plan(random, plan.number, chosen)
         told = Counter(tally.notes)
-        World(sessions, plan, random, tally, chosen, batch, whole, atoms, size).run(phases, comparisons)
+        World(sessions, plan, random, tally, chosen, batch, whole, forms, atoms, size).run(phases, comparisons)
         number += 1
         if verbose:
             rate = tally.total / (monotonic() - begun)
@@ -85,6 +86,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--until", type=int, default=1 << 30, help="stop at so many kinds of difference")
     parser.add_argument("--whole", type=int, default=4, help="whole queries in each phase")
+    parser.add_argument("--forms", default="", help="kinds of whole queries, with commas between")
     parser.add_argument(
         "--size", type=float, default=1.0, help="share of the usual number of conditions for each table"
     )
@@ -112,6 +114,7 @@ def main() -> int:
             atoms=args.atoms,
             without=tuple(filter(None, args.without.split(","))),
             phases=args.phases,
+            forms=tuple(filter(None, args.forms.split(","))),
         )
         for finding in list(tally.findings.values())[: args.shrink]:
             print(
