@@ -44,13 +44,14 @@ final class SessionSettings {
     }
 
     private void judge(Set<String> settingNames, Set<String> optionNames) {
+        if (settings.keySet().containsAll(settingNames) && options.keySet().containsAll(optionNames)) {
+            return;
+        }
         Set<String> newSettings = unknown(settingNames, settings);
         Set<String> newOptions = unknown(optionNames, options);
-        if (!newSettings.isEmpty() || !newOptions.isEmpty()) {
-            Wire.Harmless harmless = answers.ask(new Wire.Judge(newSettings, newOptions), Wire.Harmless.class);
-            newSettings.forEach(name -> settings.put(name, harmless.settings().contains(name)));
-            newOptions.forEach(name -> options.put(name, harmless.options().contains(name)));
-        }
+        Wire.Harmless harmless = answers.ask(new Wire.Judge(newSettings, newOptions), Wire.Harmless.class);
+        newSettings.forEach(name -> settings.put(name, harmless.settings().contains(name)));
+        newOptions.forEach(name -> options.put(name, harmless.options().contains(name)));
     }
 
     private static Set<String> unknown(Set<String> names, Map<String, Boolean> known) {
