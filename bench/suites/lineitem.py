@@ -13,6 +13,8 @@ import pyarrow.dataset as ds
 
 from bench.data.cache import cache_folder
 from bench.options import Options, learn_arguments
+from bench.physical import Physical
+from bench.physical import run as run_physical
 from bench.record import line, progress
 from bench.suites import tpch
 
@@ -64,20 +66,24 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries on written tables, beside peers."""
+
+    yield from run_physical(described(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
+
+
+def described(options: Options, suite: str = "engines") -> Physical:
+    """Return the table with the queries to learn from and those to time."""
     import hedgerow as hr
-    from bench.physical import Physical, run
 
     scale, source = _table(options)
     learned, unseen = _texts(options, scale, TIMED[options.form])
     timed = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
     workload = hr.Workload.from_sql(learned)
-    data = Physical(
-        *("lineitem-physical", "lineitem", Path(source), workload, timed, SORTED_BY),
+    return Physical(
+        *(suite, "lineitem", Path(source), workload, timed, SORTED_BY),
         fields={"sf": scale},
         files=_files(scale),
         clustered_by=CLUSTERED_BY,
     )
-    yield from run(data, options.cases((("qdtree", {}),)), options)
 
 
 def _table(options: Options) -> tuple[float, str]:

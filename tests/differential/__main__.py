@@ -8,6 +8,7 @@ from collections import Counter
 from random import Random
 from time import monotonic
 
+from bench.comet import comet_settings, scans_of
 from tests.differential.oracles import Tally, World
 from tests.differential.sessions import Sessions, started
 from tests.differential.shrink import shrunk
@@ -29,6 +30,7 @@ def compare(
     atoms: int = 40,
     without: tuple[str, ...] = (),
     phases: int = 2,
+    forms: tuple[str, ...] = (),
 ) -> Tally:
     """Worlds one after the other, until so many comparisons are made, so many differences found, or time is up."""
     tally = tally or Tally()
@@ -44,7 +46,7 @@ def compare(
         while any(word in repr(plan) for word in without):  # known faults
             plan = a_plan(random, plan.number, chosen)
         told = Counter(tally.notes)
-        World(sessions, plan, random, tally, chosen, batch, whole, atoms, size).run(phases, comparisons)
+        World(sessions, plan, random, tally, chosen, batch, whole, forms, atoms, size).run(phases, comparisons)
         number += 1
         if verbose:
             rate = tally.total / (monotonic() - begun)
@@ -84,6 +86,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--until", type=int, default=1 << 30, help="stop at so many kinds of difference")
     parser.add_argument("--whole", type=int, default=4, help="whole queries in each phase")
+    parser.add_argument("--forms", default="", help="kinds of whole queries, with commas between")
     parser.add_argument(
         "--size", type=float, default=1.0, help="share of the usual number of conditions for each table"
     )
@@ -93,9 +96,10 @@ def main() -> int:
         "--phases", type=int, default=2, help="how often each table is asked; 0: only its values are compared"
     )
     parser.add_argument("--shrink", type=int, default=3, help="so many differences are shrunk and printed as scripts")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     args = parser.parse_args()
     first, _, second = args.batch.partition(",")
-    sessions = started()
+    sessions = started(**dict(setting.split("=", 1) for setting in args.conf))
     try:
         tally = compare(
             sessions,
@@ -110,12 +114,15 @@ def main() -> int:
             atoms=args.atoms,
             without=tuple(filter(None, args.without.split(","))),
             phases=args.phases,
+            forms=tuple(filter(None, args.forms.split(","))),
         )
         for finding in list(tally.findings.values())[: args.shrink]:
             print(
                 f"\n# {'-' * 20} {finding.oracle}, {finding.case.door}: {finding.message[:200]}\n{shrunk(sessions, finding.case).script()}"
             )
         print(f"\nseed {args.seed}\n{table(tally)}")
+        if comet_settings():
+            print(f"scans of the last queries: {scans_of(sessions.plain)}")
         for signature, finding in tally.findings.items():
             print(f"{tally.repeats[signature]:6} x after {finding.after:7,}: {signature}: {finding.message[:120]!r}")
         return 1 if tally.findings else 0

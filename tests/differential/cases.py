@@ -17,6 +17,7 @@ from tests.differential.schemas import fingerprint
 from tests.differential.sessions import Sessions
 from tests.differential.worlds import HEAD, Phase, Plan, made
 
+IMPORTS = "from collections import Counter\nfrom tests.differential.ranked import is_right\n"
 DOORS = ("attach", "route", "read")
 RAW_ERROR = re.compile(r"\[[A-Z_]+(\.[A-Z_]+)*\]|Exception\b|SQLSTATE|Traceback|\b[A-Z]\w+Error: ")
 
@@ -30,6 +31,7 @@ class Case:
     phase: Phase | None = None
     sql: str = ""
     args: tuple[tuple[str, object], ...] = ()
+    ranked: str = ""
 
     def script(self) -> str:
         return "\n".join([HEAD.replace("import glob", "import glob, re", 1), *self.lines(), "", self.verdict()])
@@ -53,12 +55,18 @@ class Case:
             "route": "hr.route(spark, sql)",
             "read": "hr.table(spark, table).read(where=sql.split(' WHERE ', 1)[1])",
         }[self.door]
+        ranked = self.ranked.replace("{t}", self.phase.relation.sql)
+        different = "expected != found"
+        if ranked:
+            ranked_rows = f"plain.sql({ranked!r}.replace('{{table}}', table_glob)).collect()"
+            different += f" and not is_right(Counter(found), Counter(expected), {ranked_rows})"
         return (
             f"sql = {sql!r}.replace('{{table}}', table_glob)\n"
             "def ask(run):\n    try:\n        return sorted(map(str, run().collect()))\n"
             "    except Exception as error:\n        return [type(error).__name__ + ': ' + str(error)[:300]]\n"
             f"expected, found = ask(lambda: plain.sql(sql{args})), ask(lambda: {door})\n"
-            f"print('plain', len(expected), expected[:3])\nprint({self.door!r}, len(found), found[:3])\ndifferent = expected != found"
+            f"print('plain', len(expected), expected[:3])\nprint({self.door!r}, len(found), found[:3])\n"
+            f"{IMPORTS if ranked else ''}different = {different}"
         )
 
 

@@ -11,21 +11,20 @@ from tests.differential.conditions import OPS, Maker
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query over `{t}`; `args` are its parameters, as SQL."""
+    """A query over `{t}`; `args` are its parameters, as SQL; `ranked`: all rows that it may answer with, see `ranked`."""
 
     kind: str
     sql: str
     args: tuple[tuple[str, object], ...] = ()
+    ranked: str = ""
 
 
 def a_question(random: Random, maker: Maker, conditions: list[str], of: Sequence[str] = ()) -> Question:
     """One of the forms below; conditions are drawn from those that are known to run."""
-    kind = random.choice(of or list(FORMS))
-    return (
-        Question(kind, FORMS[kind](random, maker, conditions))
-        if kind != "parameters"
-        else _parameters(random, maker, conditions)
-    )
+    kind = random.choice(of or [*FORMS, *WHOLE_QUESTIONS])
+    if kind in WHOLE_QUESTIONS:
+        return WHOLE_QUESTIONS[kind](random, maker, conditions)
+    return Question(kind, FORMS[kind](random, maker, conditions))
 
 
 def _p(random: Random, conditions: list[str]) -> str:
@@ -184,8 +183,90 @@ def _immediate(random: Random, maker: Maker, conditions: list[str]) -> str:
     return f"EXECUTE IMMEDIATE '{inner}' USING {maker.literal(group)}"
 
 
+# --- more than WHERE --------------------------------------------------------------------------------------
+
+
+def _term(random: Random, maker: Maker) -> tuple[str, str]:
+    """A term that the index is likely to describe, with its group."""
+    known = [(s.sql, s.group) for s in maker.sources if s.group in _ORDERED]
+    known += [(term, group) for term, group in maker.favourites if group in _ORDERED] * 2
+    return random.choice(known) if known and random.random() < 0.9 else ("1", "int")
+
+
+_ORDERED = ("int", "string", "date", "bool", "decimal", "float", "ts", "ntz", "binary", "time", "ym", "dt")
+
+
+def _where(random: Random, maker: Maker, conditions: list[str]) -> str:
+    """Often a condition that is TRUE on all rows of many files."""
+    term, group = _term(random, maker)
+    return random.choice(
+        (
+            "",
+            "",
+            f"WHERE {term} IS NOT NULL",
+            f"WHERE {term} {random.choice(OPS)} {maker.literal(group)}",
+            f"WHERE {_p(random, conditions)}",
+            f"WHERE {_p(random, conditions)} OR {_p(random, conditions)}",
+        )
+    )
+
+
+def _limit(random: Random) -> str:
+    offset = random.choice(("", "", "", f" OFFSET {random.choice((0, 1, 7, 60, 10_000))}"))
+    return f"LIMIT {random.choice((0, 1, 1, 2, 5, 20, 90, 10_000))}{offset}"
+
+
+def _first(random: Random, maker: Maker, conditions: list[str]) -> Question:
+    """The first rows of an order; or of a part of the table, around or below something that an order must not cross."""
+    keys = [_term(random, maker)[0] for _ in range(random.choice((1, 1, 2, 3)))]
+    columns = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+    order = ", ".join(
+        f"k{i} {random.choice(('', 'ASC', 'DESC'))} {random.choice(('', '', 'NULLS FIRST', 'NULLS LAST'))}"
+        for i in range(len(keys))
+    )
+    where = _where(random, maker, conditions)
+    rows = random.choice(
+        (
+            *[f"SELECT {columns} FROM {{t}} {where}"] * 6,
+            f"WITH c AS (SELECT * FROM {{t}} {where}) SELECT {columns} FROM c",
+            f"SELECT {columns} FROM {{t}} {where} UNION ALL SELECT {columns} FROM {{t}} {_where(random, maker, conditions)}",
+            f"SELECT a.* FROM (SELECT {columns} FROM {{t}} {where}) a LEFT JOIN (SELECT {keys[0]} AS j FROM {{t}} LIMIT 0) b ON a.k0 = b.j",
+            f"SELECT DISTINCT {columns} FROM {{t}} {where}",
+        )
+    )
+    every = f"SELECT *, rank() OVER (ORDER BY {order}) AS rank__ FROM ({rows})"
+    return Question("first", f"SELECT * FROM ({rows}) ORDER BY {order} {_limit(random)}", (), every)
+
+
+def _any(random: Random, maker: Maker, conditions: list[str]) -> Question:
+    columns = random.choice(("*", ", ".join(f"{_term(random, maker)[0]} AS k{i}" for i in range(2))))
+    rows = f"SELECT {columns} FROM {{t}} {_where(random, maker, conditions)}"
+    if random.random() < 0.2:
+        rows = f"{rows} UNION ALL SELECT {columns} FROM {{t}}"
+    return Question("any", f"SELECT * FROM ({rows}) {_limit(random)}", (), f"SELECT *, 1 AS rank__ FROM ({rows})")
+
+
+def _aggregates(random: Random, maker: Maker, conditions: list[str]) -> Question:
+    found = []
+    for i in range(random.choice((1, 1, 2, 4))):
+        term, group = _term(random, maker)
+        words = ["count(*)", f"count({term})"]
+        if group != "float":  # either zero may be the least
+            words += [f"min({term})", f"max({term})"] * 2
+        else:
+            words += [f"min({term}) + 0D", f"max({term}) + 0D"] * 2
+        filtered = f" FILTER (WHERE {_p(random, conditions)})" if random.random() < 0.2 else ""
+        found.append(f"{random.choice(words)}{filtered} AS a{i}")
+    if random.random() < 0.1:
+        found.append(f"count(DISTINCT {_term(random, maker)[0]})")
+    sql = f"SELECT {', '.join(found)} FROM {{t}} {_where(random, maker, conditions)}"
+    shape = random.choice(("{}", "{}", "{} HAVING count(*) > 3", "SELECT * FROM ({}) UNION ALL SELECT * FROM ({})"))
+    return Question("aggregates", shape.replace("{}", sql))
+
+
+WHOLE_QUESTIONS = {"first": _first, "any": _any, "aggregates": _aggregates, "parameters": _parameters}
 FORMS = {
     "rows": _rows, "counts": _counts, "join": _join, "set": _set_operation, "set ": _set_operation, "set  ": _set_operation, "ctes": _ctes, "ctes ": _ctes, "recursive": _recursive,
     "lateral": _lateral, "pipes": _pipes, "windows": _windows, "subqueries": _subqueries, "groups": _groups, "shadowed": _shadowed,
-    "distinct": _distinct, "text": _text, "parameters": _rows, "immediate": _immediate,
+    "distinct": _distinct, "text": _text, "immediate": _immediate,
 }  # fmt: skip

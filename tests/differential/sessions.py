@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import hedgerow as hr
+from bench.comet import comet_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +97,8 @@ def short(path: str) -> str:
     return unquote(path).rsplit("/", 1)[-1]
 
 
-def started(memory: str = "2g") -> Sessions:
+def started(memory: str = "2g", **settings: str) -> Sessions:
+    """Start Spark, with Comet if HEDGEROW_COMET_JAR names its jar."""
     os.environ.setdefault("TZ", "UTC")
     own = {
         "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
@@ -109,7 +111,10 @@ def started(memory: str = "2g") -> Sessions:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    return over(hr.session(memory, "local[2]", **own))
+    comet = comet_settings("1g")
+    if comet:
+        own["spark.sql.ui.retainedExecutions"] = "1000"  # their plans name the scans that were Comet's
+    return over(hr.session(memory, "local[2]", **{**own, **comet, **settings}))
 
 
 def over(spark: SparkSession) -> Sessions:

@@ -10,11 +10,14 @@ from zipfile import ZipFile
 
 import pytest
 
+from hedgerow.spark.extensions import ENGINES_OFF
 from hedgerow.spark.judged import (
     EXPRESSIONS,
     HARMLESS,
     HARMLESS_OPTIONS,
     MEANING,
+    NEVER_FAIL,
+    OF_OTHERS,
     ONLY_WITH_FIELD_IDS,
     READING,
     REPLACED_EXPRESSIONS,
@@ -22,7 +25,6 @@ from hedgerow.spark.judged import (
     WRITING,
     is_harmless_option,
     kind_of_setting,
-    relevant_settings,
 )
 from hedgerow.spark.storage.delta_log import has_delta
 
@@ -202,6 +204,10 @@ def test_who_reads_settings_is_known(jar: ZipFile, concrete: set[str]) -> None:
     assert found - READERS == set()
 
 
+def test_expressions_that_never_fail_are_allowed() -> None:
+    assert {"Alias", "ToPrettyString"} == NEVER_FAIL - EXPRESSIONS
+
+
 def test_operators_that_see_whole_tasks_exist(classes: Classes) -> None:
     for name in WHOLE_TASKS:
         assert classes.named(f"org.apache.spark.sql.catalyst.plans.logical.{name}")
@@ -246,9 +252,11 @@ def test_no_setting_is_in_two_lists() -> None:
 def test_no_judged_setting_is_stale(delta: SparkSession, registered: set[str]) -> None:
     if not delta.version.startswith(NEWEST):
         pytest.skip("lists are of the newest Spark")
-    judged = (HARMLESS | MEANING | READING) - OF_NEXT
+    judged = (HARMLESS | MEANING | READING) - OF_NEXT - OF_OTHERS
     ours = [name for name in judged if name.startswith(("spark.sql.", "spark.databricks."))]
-    whole = [name for name in [*ours, *WRITING] if not name.endswith("*") and name not in registered]
+    whole = [
+        name for name in [*ours, *(WRITING.keys() - ENGINES_OFF)] if not name.endswith("*") and name not in registered
+    ]
     families = [name[:-1] for name in ours if name.endswith("*")]
     assert whole == []
     assert [name for name in families if not any(key.startswith(name) for key in registered)] == []
@@ -276,6 +284,12 @@ def test_no_judged_setting_is_stale(delta: SparkSession, registered: set[str]) -
         ("spark.sql.parquet.thingOfTomorrow", "unknown"),
         ("spark.sql", "unknown"),
         ("mine", "unknown"),
+        ("spark.comet.enabled", "harmless"),
+        ("spark.comet.expression.Cast.allowIncompatible", "meaning"),
+        ("spark.comet.scan.unsignedSmallIntSafetyCheck", "reading"),
+        ("spark.hadoop.hive.metastore.client.factory.class", "harmless"),
+        ("spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a", "harmless"),
+        ("spark.sql.iceberg.vectorization.enabled", "harmless"),
     ],
 )
 def test_kinds(key: str, kind: str) -> None:
@@ -300,20 +314,9 @@ def test_every_reader_option_is_judged(spark: SparkSession, classes: Classes) ->
     assert lower - HARMLESS_OPTIONS - refused == set()
 
 
-def test_relevant_settings() -> None:
-    changed = {
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.shuffle.partitions": "3",
-        "spark.sql.parquet.fieldId.read.enabled": "true",
-        "spark.sql.extensions": "org.other.Extension, io.delta.sql.DeltaSparkSessionExtension",
-        "no.such.setting": "1",
-    }
-    others = {"spark.sql.ansi.enabled": "false", "no.such.setting": "1"}
-    assert relevant_settings(changed) == {**others, "spark.sql.extensions": "org.other.Extension"}
-    assert relevant_settings({"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}) == {}
-    assert (
-        is_harmless_option("Path") and is_harmless_option("fs.s3a.endpoint") and not is_harmless_option("mergeSchema")
-    )
+def test_harmless_options() -> None:
+    assert is_harmless_option("Path") and is_harmless_option("fs.s3a.endpoint")
+    assert not is_harmless_option("mergeSchema")
 
 
 def test_written_values_are_judged_and_known(delta: SparkSession) -> None:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Predicate, col, lit
 from hedgerow.spark.write.writing import Writing
-from hedgerow.tables.plan import Plan
+from hedgerow.tables.rewrite_plan import Plan
 from tests.support.other_process import environment
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""An append that is refused while it writes leaves the table as it was, file by file."""
+"""An append that is refused while it writes, or has no rows, leaves the table as it was, file by file."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def test_a_row_that_fails(delta: SparkSession, tmp_path: Path, format_: str) -> 
     with pytest.raises(hr.HedgerowError, match="nothing could be appended"):
         table.append(last_row_as(delta, "word", "raise_error('boo')"))
     assert contents(Path(path)) == before
+    table.append(more(delta).where("id < 0"))
+    assert contents(Path(path)) == before, "no rows, no files"
     assert table.append(more(delta)).verify()["rows"] == ROWS + 100
 
 

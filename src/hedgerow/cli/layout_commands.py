@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hedgerow
-from hedgerow.cli.advice import show_advice, show_each
 from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, spark_of
 from hedgerow.cli.flags import (
     AdviseFlags,
@@ -21,6 +20,7 @@ from hedgerow.cli.flags import (
     learner_params,
 )
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
+from hedgerow.cli.show_advice import show_advice, show_each
 from hedgerow.core.errors import HedgerowError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
-from hedgerow.pilot.speed import mean_seconds, seconds_as_it_is, seconds_in_files
+from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is, seconds_in_files
 from hedgerow.spark.compute.evaluate import needed
 from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.source import Source

@@ -27,7 +27,7 @@ from hedgerow.tables.items_to_index import items_to_index
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.replicas import replica_path
 from hedgerow.tables.parquet.write import create
-from hedgerow.tables.plan import Plan
+from hedgerow.tables.rewrite_plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

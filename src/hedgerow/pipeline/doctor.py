@@ -14,6 +14,7 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
 from hedgerow.spark.optimizer.attach import is_attached
 from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.session_settings import limits, trust_line, without_engines
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
@@ -62,6 +63,9 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
     except HedgerowError as error:
         yield Finding("attached", "no", f"no query can skip files here: {error}")
         return
+    now = settings(spark)
+    for limit in limits(now):
+        yield Finding(limit.kind, limit.name, f"{limit.effect}; to skip files all the same: {trust_line([limit], now)}")
     if not is_attached(spark):
         yield Finding("attached", "no", "only routed queries skip files: call hedgerow.attach(spark)")
         return
@@ -84,7 +88,7 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
     yield Finding("layout", f"{facts['layout']}{made}{since}")
     missing = 0 if table.format.is_shared else len(facts["missing_files"])  # Delta lists its files itself
     yield _files(facts["files"], len(facts["unknown_files"]), missing)
-    differs = difference(table.written_under, settings(spark))
+    differs = difference(table.written_under, without_engines(settings(spark)))
     if differs is None:
         yield Finding("settings", "those it was written under")
     else:

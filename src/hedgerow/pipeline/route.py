@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hedgerow.core.errors import advise
 from hedgerow.spark.optimizer import attach as session
 from hedgerow.spark.optimizer import server
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.session_settings import sentences
 from hedgerow.spark.start.session import is_remote
 from hedgerow.tables.connect_pruning import route_remotely
 
@@ -28,12 +31,15 @@ def attach(spark: SparkSession) -> None:
     """Make every query of this session skip files of managed tables, however it is written.
 
     `spark.conf.set("hedgerow.enabled", "false")` turns this off for a while, `detach` for good. A Spark Connect server
-    needs the extension; then its sessions are attached from the start.
+    needs the extension; then its sessions are attached from the start. A warning names each engine, extension, plugin
+    and setting that limits skipping, and the line that lifts the limit.
     """
     if is_remote(spark):
         server.enable(spark, True)
     else:
         session.install(spark)
+    for sentence in sentences(settings(spark)):
+        advise(sentence)
 
 
 def detach(spark: SparkSession) -> None:

@@ -6,7 +6,10 @@ equal expression trees have equal values. So:
 - an expression class is allowed only if its value depends on its arguments and on settings of kind 'meaning' alone;
 - if a setting of kind 'meaning' differs from the stored one, stored expressions are not used, but plain comparisons of
   columns with literals still are;
-- if a setting of kind 'reading', or on no list, differs, no file is skipped;
+- if a setting of kind 'reading', or one that is unknown, differs, no file is skipped;
+- a setting that is on no list, and outside of the namespaces of Spark SQL, Hadoop's readers and other engines, is read
+  by no scan and no expression: `spark/session_settings` takes it for harmless, unless unknown code is loaded;
+- an extension or plugin on no list counts as a setting of kind 'meaning';
 - if a reader option is not on the list of harmless ones, no file is skipped;
 - if the plan has an expression that is not deterministic, or an operator that sees a task's rows together, no file is
   skipped.
@@ -19,10 +22,11 @@ are harmless even where they change an answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
+
+from hedgerow.spark.extensions import ENGINES_OFF
 
 Kind = Literal["harmless", "meaning", "reading", "unknown"]
 
@@ -103,6 +107,18 @@ CHECKED_FURTHER: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# No row makes these fail, under any setting: a file that is not read could not have made the query fail.
+NEVER_FAIL: frozenset[str] = _names("""
+    Alias AttributeReference Literal ToPrettyString GetStructField KnownNotNull KnownNullable KnownNotContainsNull
+    And Or Not EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet
+    IsNull IsNotNull IsNaN NaNvl If CaseWhen Coalesce Greatest Least AtLeastNNonNulls
+    Contains EndsWith StartsWith Length Lower Upper InitCap Reverse Substring
+    StringTrim StringTrimLeft StringTrimRight StringReplace StringTranslate
+    DayOfMonth DayOfWeek DayOfYear Month Quarter WeekDay WeekOfYear Year YearOfWeek LastDay Hour Minute Second
+    # with further checks: only wider numbers, texts and days; only patterns without an escape
+    Cast Like
+""")
+
 # Spark replaces these before the rule runs; the rule sees and checks their replacements.
 REPLACED_EXPRESSIONS: frozenset[str] = _names("""
     AesDecrypt AesEncrypt ArrayAppend ArrayBinarySearch ArrayCompact ArrayPrepend ArraySize AssertTrue Base64 Between
@@ -151,7 +167,13 @@ MEANING: frozenset[str] = _names(
     variant.validateUnicodeInJsonParsing xml.variant.respectInferSchema
     """,
     "spark.sql.",
-)
+) | _names("""
+    spark.plugins spark.version java.version
+    # Comet: where it may differ from Spark
+    spark.comet.expression.* spark.comet.operator.* spark.comet.caseConversion.enabled
+    spark.comet.exec.strictFloatingPoint spark.comet.exec.respectDataFusionConfigs spark.comet.datafusion.*
+    spark.comet.exec.scalaUDF.codegen.enabled
+""")
 
 # Settings that change which files, rows, columns and values a scan has.
 READING: frozenset[str] = (
@@ -179,6 +201,7 @@ READING: frozenset[str] = (
         "spark.sql.",
     )
     | _names("spark.files.ignoreCorruptFiles spark.files.ignoreMissingFiles")
+    | _names("spark.comet.scan.unsignedSmallIntSafetyCheck spark.comet.scan.allowDisabledParquetVectorizedReader")
     | _names(
         """
         catalog.enableServerSidePlanning changeDataFeed.* changelogV2.enabled checkLatestSchemaOnRead
@@ -315,9 +338,6 @@ _SQL = (
 # The settings of 'reading' without effect unless a column of the scan has the metadata `parquet.field.id`. Delta's
 # extension sets the first in every session.
 ONLY_WITH_FIELD_IDS = _names("fieldId.read.enabled fieldId.read.ignoreMissing", "spark.sql.parquet.")
-# The values of spark.sql.extensions that leave expressions as they are.
-HARMLESS_EXTENSIONS: frozenset[str] = _names("io.delta.sql.DeltaSparkSessionExtension hedgerow.HedgerowExtensions")
-
 # Settings outside of Spark SQL; its registries do not list them.
 _CORE = _names(
     """
@@ -325,7 +345,7 @@ _CORE = _names(
     broadcast.* buffer.* checkpoint.* cleaner.* connect.* cores.max dead.* decommission.* default.parallelism deploy.*
     diskStore.* driver.* dynamicAllocation.* eventLog.* excludeOnFailure.* executor.* executorEnv.* extraListeners
     file.* files files.* hadoopRDD.* history.* home io.* jars jars.* kerberos.* kryo.* kryoserializer.* kubernetes.*
-    local.dir locality.* log.* logConf master master.* memory.* metrics.* modify.* network.* plugins port.* pyspark.*
+    local.dir locality.* log.* logConf master master.* memory.* metrics.* modify.* network.* port.* pyspark.*
     python.* r.* rdd.* redaction.* reducer.* remote repl.* resources.* rpc.* scheduler.* security.* serializer
     serializer.* shuffle.* shutdown.* sparkr.* speculation speculation.* ssl.* stage.* standalone.* storage.*
     streaming.* submit.* task.* taskMetrics.* ui.* unsafe.* user.* worker.* yarn.*
@@ -337,14 +357,28 @@ _CORE = _names(
 # Places of files, access to them, and Parquet's writer. The settings of its reader are not listed: some drop rows.
 _HADOOP = _names("""
     datanucleus.* dfs.* fs.* hadoop.security.* hadoop.tmp.dir hive.* io.file.buffer.size ipc.* javax.jdo.*
-    mapreduce.fileoutputcommitter.* yarn.*
+    mapreduce.fileoutputcommitter.* mapreduce.manifest.committer.* mapreduce.outputcommitter.* yarn.*
     parquet.block.size parquet.bloom.filter.* parquet.columnindex.truncate.length parquet.compression
     parquet.compression.codec.* parquet.dictionary.page.size parquet.enable.dictionary parquet.enable.dictionary#*
     parquet.enable.summary-metadata parquet.memory.* parquet.page.* parquet.statistics.truncate.length
     parquet.summary.metadata.level parquet.writer.* parquet.page.write-checksum.enabled
 """)
+# Settings of programs that people load into Spark.
+OF_OTHERS: frozenset[str] = _names("""
+    aws.glue.* sedona.* spark.comet.* spark.dataflint.* spark.datadog.* spark.openlineage.* spark.sedona.*
+    spark.sql.iceberg.*
+""") | frozenset(ENGINES_OFF)
 HARMLESS: frozenset[str] = (
-    _SQL | _CORE | _HADOOP | frozenset("spark.hadoop." + name for name in _HADOOP) | {"hedgerow.*"}
+    _SQL | _CORE | _HADOOP | frozenset("spark.hadoop." + name for name in _HADOOP) | OF_OTHERS | {"hedgerow.*"}
+)
+
+# The namespaces of the code that reads files and evaluates expressions. Only there may a setting on no list matter.
+# Spark hands all settings of a session to Hadoop, with and without `spark.hadoop.`.
+_HADOOP_READERS = ("hadoop.", "io.", "mapred.", "mapreduce.", "parquet.")
+NAMESPACES: tuple[str, ...] = (
+    *("spark.sql", "spark.databricks.", "spark.auron.", "spark.blaze.", "spark.gluten.", "spark.rapids."),
+    *_HADOOP_READERS,
+    *("spark.hadoop." + name for name in _HADOOP_READERS),
 )
 
 # Spark's default list; without Parquet in it, rows have no `_metadata`.
@@ -372,6 +406,7 @@ WRITING: Mapping[str, str] = MappingProxyType(
         "spark.databricks.delta.schema.autoMerge.enabled": "false",
         "spark.databricks.delta.optimizeWrite.enabled": "false",
         "spark.databricks.delta.autoCompact.enabled": "false",
+        **ENGINES_OFF,
     }
 )
 
@@ -419,26 +454,15 @@ def kind_of_setting(key: str) -> Kind:
     return max(families, key=lambda family: family[0], default=(0, "unknown"))[1]
 
 
-def is_harmless_setting(key: str) -> bool:
-    """True if a session may set it to anything without another answer, as long as no column has a field id."""
-    return key in ONLY_WITH_FIELD_IDS or kind_of_setting(key) == "harmless"
+def is_in(name: str, names: Iterable[str]) -> bool:
+    """True if the names have this one, or a family that contains it.
 
-
-def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that decide what expressions mean and what is read, of those that a session has changed."""
-    kept = {key: value for key, value in changed.items() if not is_harmless_setting(key)}
-    if "spark.sql.extensions" in kept:
-        named = set(re.split("[, ]+", kept["spark.sql.extensions"])) - HARMLESS_EXTENSIONS
-        kept["spark.sql.extensions"] = ",".join(sorted(named))
-    return {key: value for key, value in kept.items() if value}
+    >>> is_in("a.b", ["a.*"]), is_in("a.b", ["a"])
+    (True, False)
+    """
+    return any(name.startswith(own[:-1]) if own.endswith("*") else name == own for own in names)
 
 
 def is_harmless_option(name: str) -> bool:
     """True if a reader option changes neither files nor rows nor values."""
-    plain = name.lower()
-    return plain in HARMLESS_OPTIONS or any(_holding(plain, HARMLESS_OPTIONS))
-
-
-def _holding(key: str, names: Iterable[str]) -> Iterable[str]:
-    """Return the families among the names that contain the key."""
-    return (name for name in names if name.endswith("*") and key.startswith(name[:-1]))
+    return is_in(name.lower(), HARMLESS_OPTIONS)

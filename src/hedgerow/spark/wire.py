@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 1  # raised with every change of a class
+VERSION = 2  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Lists:
     version: int
     expressions: Sequence[str]
     replaced: Sequence[str]
+    never_fail: Sequence[str]
     whole_tasks: Sequence[str]
     always_stored: Sequence[str]
 
@@ -179,7 +180,75 @@ class Choose:
     partners: Sequence[Partner]
 
 
-Request: TypeAlias = "Judge | Open | Choose"
+@dataclass(frozen=True, slots=True)
+class ScannedRows:
+    """The rows that a scan reads of the files of `Opened`.
+
+    `read_once`: a 1 for each file that the scan lists exactly once, else a 0. `deleted_in`: the places of files with
+    deleted rows; `deleted`: how many rows, -1 if that is not known.
+    """
+
+    read_once: str
+    deleted_in: Sequence[int]
+    deleted: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseFirst:
+    """Which files may hold one of the first `rows` rows, by the first term of ORDER BY? Answered by `ChosenFirst`.
+
+    Here and below, `where` is the whole condition of the scan: a weaker one is not enough. After `Refused`,
+    `Choose` may still skip files.
+    """
+
+    handle: str
+    where: Condition
+    scanned: ScannedRows
+    by: Side
+    descending: bool
+    nulls_first: bool
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseAny:
+    """Which few files surely hold `rows` matching rows? Answered by `ChosenAny`."""
+
+    handle: str
+    where: Condition
+    scanned: ScannedRows
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`count(of) FILTER (WHERE where)`; `of` is None for `count(*)`, `where` without a filter."""
+
+    of: Side | None
+    where: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """`max(of)`, if `greatest`, or `min(of)`, with the same filter."""
+
+    of: Side
+    greatest: bool
+    where: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Which part of these aggregates does the index know, and which files are still to be scanned? See `Aggregated`."""
+
+    handle: str
+    where: Condition
+    scanned: ScannedRows
+    groups: Sequence[Side]
+    values: Sequence[Count | Extreme]
+
+
+Request: TypeAlias = "Judge | Open | Choose | ChooseFirst | ChooseAny | Aggregate"
 
 # --- answers --------------------------------------------------------------------------------------
 
@@ -232,6 +301,36 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenFirst:
+    """The files to open. `threshold`: no needed row is beyond it, None: a NULL or no listed value.
+
+    `reason`: why there is no threshold, so that these are the files of the condition; None if there is one.
+    """
+
+    bits: str
+    threshold: Value | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenAny:
+    """The files to open, and no others: not those either that the index does not know. `bits`: None if too few rows."""
+
+    bits: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """The files to scan, and for each group over the others: its values, then those of the aggregates.
+
+    A value is a text as in `Value`, of the type that the request names, or None for NULL. A count is a bigint.
+    """
+
+    bits: str
+    rows: Sequence[Sequence[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
 class Instead:
     """Other files to read; `codes`: the values to keep of a hidden column, None: all rows."""
 
@@ -250,7 +349,7 @@ class Refused:
     forget: bool = False
 
 
-Answer: TypeAlias = "Harmless | Opened | Chosen | Instead | Refused"
+Answer: TypeAlias = "Harmless | Opened | Chosen | ChosenFirst | ChosenAny | Aggregated | Instead | Refused"
 
 # --- read from the JVM ----------------------------------------------------------------------------
 
@@ -267,7 +366,8 @@ class TableVersion:
 class ScanReport:
     """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    `reason`: why the index was not used; None if it was.
+    `reason`: why the index was not used; None if it was. `means`: "where", or how fewer files were needed than by
+    WHERE: "top-k", "limit" or "aggregates".
     """
 
     table: str
@@ -277,6 +377,7 @@ class ScanReport:
     bytes_opened: int
     seconds: float
     reason: str | None = None
+    means: str = "where"
 
 
 @dataclass(frozen=True, slots=True)

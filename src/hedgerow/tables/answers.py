@@ -27,12 +27,13 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_text
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark import wire
-from hedgerow.spark.judged import is_harmless_option, is_harmless_setting, relevant_settings
+from hedgerow.spark.judged import is_harmless_option
+from hedgerow.spark.session_settings import is_harmless_setting, relevant_settings
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
 from hedgerow.sql.joined_conditions import outside, struct_of
-from hedgerow.tables.conditions import ConditionReader
+from hedgerow.tables import whole_requests
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
@@ -41,11 +42,13 @@ from hedgerow.tables.settings_fit import difference
 from hedgerow.tables.state import read_state
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import schema_of_joins
+from hedgerow.tables.wire_conditions import ConditionReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_FORGOTTEN = wire.Refused("too many tables were opened meanwhile", forget=True)
 MAX_OPENED_TABLES, MAX_REMEMBERED_CHANGES = 100, 1000
 
 
@@ -80,6 +83,9 @@ class Answers:
                 return self._open(request)
             case wire.Choose():
                 return self._choose(request)
+            case wire.ChooseFirst() | wire.ChooseAny() | wire.Aggregate():
+                opened = self._opened.get(request.handle)
+                return _FORGOTTEN if opened is None else whole_requests.answer(*opened, request)
         raise ValueError(f"no request: {request}")
 
     def _open(self, request: wire.Open) -> wire.Opened | wire.Refused:
@@ -98,7 +104,7 @@ class Answers:
     def _choose(self, request: wire.Choose) -> wire.Answer:
         opened = self._opened.get(request.handle)
         if opened is None:
-            return wire.Refused("too many tables were opened meanwhile", forget=True)
+            return _FORGOTTEN
         table, reader = opened
         own = [reader.read(request.where), *self._by_partners(table, request.partners)]
         condition = RowCondition(conjunction(*own), _joined(table, reader, request.joined), self.changed)

@@ -16,6 +16,7 @@ from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.paths import input_files
+from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.connect_pruning import files_remotely, read_remotely
 from hedgerow.tables.delta import rewrite as delta
 from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
@@ -23,7 +24,6 @@ from hedgerow.tables.describe import facts_of
 from hedgerow.tables.explained import Explained
 from hedgerow.tables.formats import LacksCapability, Snapshot
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
-from hedgerow.tables.opening import Copies
 from hedgerow.tables.parquet.append import append, drafts, finish_appends
 from hedgerow.tables.parquet.folder import ParquetFolder, bring_back, open_folder
 from hedgerow.tables.parquet.replicas import catch_up, describe_replicas, is_current, replicas_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
 from hedgerow.spark.write.copies import COPY
+from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.known_files import is_hidden
-from hedgerow.tables.opening import Copies
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin
+from hedgerow.tables.whole_files import WholeFiles
 
 Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
 NO_BOOLS = np.zeros(0, bool)
@@ -100,6 +102,11 @@ class OpenedTable:
         """The names and sizes of the indexed files."""
         return [file for part in self.parts for file in zip(part.known.names, part.known.sizes.tolist(), strict=True)]
 
+    @cached_property
+    def whole_files(self) -> WholeFiles:
+        """The indexed files, in the order of `files`, for answers without a scan."""
+        return WholeFiles(self.parts)
+
     def _opened(self, condition: RowCondition) -> list[Bools]:
         return [part.index.choose_files(condition.fitting(part.joined), copies=False).opened for part in self.parts]
 
@@ -116,8 +123,7 @@ class OpenedTable:
             copy = self._instead(self.stored, condition, request.columns)
             if copy is not None:
                 return copy
-        opened = np.concatenate([*self._opened(condition), NO_BOOLS])
-        return wire.Chosen((opened.astype(np.uint8) + ord("0")).tobytes().decode())
+        return wire.Chosen(bit_text(np.concatenate([*self._opened(condition), NO_BOOLS])))
 
     def _instead(
         self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None
@@ -138,3 +144,8 @@ class OpenedTable:
             None if codes is None else COPY,
             codes,
         )
+
+
+def bit_text(opened: Bools) -> str:
+    """Return a mask as a text of 0 and 1."""
+    return (opened.astype(np.uint8) + ord("0")).tobytes().decode()

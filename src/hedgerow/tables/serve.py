@@ -15,6 +15,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hedgerow.spark import wire
+from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.session_settings import sentences
 from hedgerow.spark.start.jar import lists
 from hedgerow.tables.answers import Answers
 
@@ -29,7 +31,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a shell is for the query, not for this process
     output = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what libraries print must not come between answers
-    serve(sys.stdin.buffer, output, Answers(session_of_the_jvm()))
+    spark = session_of_the_jvm()
+    for sentence in sentences(settings(spark)):
+        print(f"Hedgerow: {sentence}", file=sys.stderr, flush=True)
+    serve(sys.stdin.buffer, output, Answers(spark))
     os._exit(0)  # threads may still wait for a JVM that is gone
 
 

@@ -17,25 +17,33 @@ from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.judged import kind_of_setting
+from hedgerow.spark.session_settings import TRUSTED, engines_of, relevant_settings, without_engines
 from hedgerow.spark.start.session import OTHER_GRAMMAR, temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The versions of the programs, and the letter case of names, which Hedgerow compares as Spark does.
-_AS_MEANING = ("spark.version", "java.version", "spark.sql.caseSensitive")
+_AS_MEANING = ("spark.sql.caseSensitive",)  # Hedgerow compares names as Spark does
 
 
 def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the most serious kind of difference, `reading` or `meaning`, and a sentence about one such setting.
 
-    None if all differences are harmless."""
+    None if all differences are harmless. Both are relevant settings; the session's list of trusted names holds for
+    those that the table was written under, too."""
+    engines = engines_of(now)  # those of the writer do not count: Spark itself evaluates what an index stores
+    if engines and engines[0].kind == "reading":
+        return "reading", engines[0].reason
+    trusted = now.get(TRUSTED, "")
+    written, now = without_engines(relevant_settings({**written, TRUSTED: trusted})), without_engines(now)
     differing = sorted(key for key in {*written, *now} if written.get(key) != now.get(key))
     differing += [key for key in OTHER_GRAMMAR if written.get(key) == "true"]  # the index has texts of Spark's default
     kinds = {key: "meaning" if key in _AS_MEANING else kind_of_setting(key) for key in differing}
     for key, kind in kinds.items():
         if kind not in ("meaning", "harmless"):
             return "reading", f"the setting {key} is not what it was when the table was written"
+    if engines:
+        return "meaning", engines[0].reason
     changed = [key for key, kind in kinds.items() if kind == "meaning"]
     return ("meaning", f"{changed[0]} is not what it was when the table was written") if changed else None
 
@@ -44,7 +52,7 @@ def check_settings(failed: str, written: Mapping[str, str], now: Mapping[str, st
     """Raise HedgerowError if the session reads or understands values in another way than when the table was written.
 
     `failed`: the beginning of the message's sentence."""
-    differs = difference(written, now)
+    differs = difference(written, without_engines(now))
     if differs is not None:
         raise HedgerowError(f"{failed} in this session: {differs[1]}. Change it back, or apply the layout again")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -142,7 +143,8 @@ def _clean(side: Folder, number: int, state: TableState) -> None:
         else:  # left by a killed run; a run may still list a younger file, or a reader use it
             is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
         if is_old:
-            side.delete(name)
+            with suppress(HedgerowError):  # the state is written, and the next one tries again
+                side.delete(name)
 
 
 def utc_now() -> str:

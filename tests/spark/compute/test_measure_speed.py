@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.pilot.speed import seconds_as_it_is
+from hedgerow.pilot.file_seconds import seconds_as_it_is
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.spark.compute.measure_speed import measured_speed
 

@@ -18,8 +18,8 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.spark.write.copies import COPIES, COPY
+from hedgerow.tables.cheapest_copy import Copies, Opening
 from hedgerow.tables.managed import ManagedTable
-from hedgerow.tables.opening import Copies, Opening
 from hedgerow.tables.parquet.folder import ParquetFolder
 from tests.support.answers import answer, answers, opened
 from tests.support.checked_table import World, forget, register

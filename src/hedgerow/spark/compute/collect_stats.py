@@ -39,7 +39,7 @@ from hedgerow.spark.compute.evaluate import (
 )
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
-from hedgerow.spark.start.session import configured
+from hedgerow.spark.start.session import configured, engines_off
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,7 +103,7 @@ def _summed_by_spark(
     """Let Spark collect counts, outcomes and checksums; sending the rows to Python would take most of the time."""
     from pyspark.sql import functions as f
 
-    with configured(hashed.sparkSession, **settings_of(conditions)):
+    with engines_off(hashed.sparkSession), configured(hashed.sparkSession, **settings_of(conditions)):
         read = hashed.select(_FILE, HASH, *outcome_columns(conditions))
         words = [f.bit_or(name).alias(name) for name in read.columns[2:]]
         summed = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
@@ -124,7 +124,8 @@ def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[st
         return stats
     by_row = (f.collect_set(f.regexp_extract_all(f.expr(name), f.lit(f"({WORD})"), f.lit(0))) for name in columns)
     sets = [f.array_distinct(f.flatten(words)).alias(str(i)) for i, words in enumerate(by_row)]
-    by_file = {row[0]: row for row in frame.groupBy(file_name(frame)).agg(*sets).toLocalIterator()}
+    with engines_off(frame.sparkSession):
+        by_file = {row[0]: row for row in frame.groupBy(file_name(frame)).agg(*sets).toLocalIterator()}
     terms = dict(stats.terms)
     for place, name in enumerate(columns, 1):
         words = [words_in_texts(by_file[file][place] if file in by_file else ()) for file in map(_last_part, files)]
@@ -183,7 +184,8 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summa
         return _one_summary(filled, lambda batch: _stats_by_key(batch, terms, predicates), _MAX_BATCH_SUMMARIES)
 
     read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
-    with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
+    spark = frame.sparkSession
+    with engines_off(spark), configured(spark, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
         return _summary_of_tasks(read, summarised)
 
 

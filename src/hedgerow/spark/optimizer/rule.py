@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.spark import wire
-from hedgerow.spark.judged import is_harmless_option, kind_of_setting, relevant_settings
+from hedgerow.spark.judged import is_harmless_option
+from hedgerow.spark.session_settings import relevant_settings
 from hedgerow.spark.start.jar import ALWAYS_STORED, gateway
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.source import Source
@@ -45,7 +46,7 @@ def steady(frame: DataFrame, items: Sequence[Feature]) -> list[Feature]:
 def settings(spark: SparkSession) -> dict[str, str]:
     """The settings that decide what expressions mean and what is read: some always, others if not at their default."""
     if is_remote(spark):
-        values = {key: value for key, value in spark.conf.getAll.items() if kind_of_setting(key) != "harmless"}
+        values = relevant_settings(dict(spark.conf.getAll))
         values |= {key: str(spark.conf.get(key)) for key in ALWAYS_STORED}
         return {**values, "spark.version": ".".join(spark.version.split(".")[:2])}
     return relevant_settings(json.loads(gateway(spark).settings(spark._jsparkSession.sessionState().conf())))

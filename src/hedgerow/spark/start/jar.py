@@ -64,6 +64,7 @@ def lists() -> wire.Lists:
         wire.VERSION,
         expressions=sorted(judged.EXPRESSIONS),
         replaced=sorted(judged.REPLACED_EXPRESSIONS),
+        never_fail=sorted(judged.NEVER_FAIL),
         whole_tasks=sorted(judged.WHOLE_TASKS),
         always_stored=ALWAYS_STORED,
     )

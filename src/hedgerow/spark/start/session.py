@@ -6,13 +6,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hedgerow.core.errors import EngineError, HedgerowError
 from hedgerow.core.predicates.schema import Session
+from hedgerow.spark.extensions import ENGINES_OFF
 from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from hedgerow.spark.start.machine_lock import machine_lock
@@ -195,6 +196,11 @@ def configured(spark: SparkSession, **values: object) -> Iterator[None]:
     settings = {"spark.sql." + key.replace("__", "."): str(value) for key, value in values.items()}
     with temporary_settings(spark, settings):
         yield
+
+
+def engines_off(spark: SparkSession) -> AbstractContextManager[None]:
+    """Make Spark itself evaluate queries while the body runs, not an engine that is loaded into it."""
+    return temporary_settings(spark, ENGINES_OFF)
 
 
 @contextmanager

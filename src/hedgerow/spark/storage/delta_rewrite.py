@@ -79,6 +79,8 @@ class Rewrite:
         )
         with self._committing():
             version = self.java.commitIfNeeded(data.actions(), write, data.stringTags())
+        log = self.snapshot.log
+        log.spark.catalog.refreshByPath(log.path)  # frames that were cached before lack the new rows
         return int(version.get()) if version.isDefined() else None
 
     @contextmanager

@@ -297,8 +297,10 @@ class Folder:
 
     @_reports("deleted")
     def delete(self, name: str = "") -> None:
+        """Delete a file, or a folder with all that lies in it, if it exists."""
         path, fs = self._path(name)
-        fs.delete(path, True)
+        if not fs.delete(path, True) and fs.exists(path):  # so says a local disk if files in it may not be deleted
+            raise StorageError(f"{path.toString()} cannot be deleted")
 
     @_reports("moved")
     def move(self, name: str, to: str) -> None:

@@ -38,7 +38,7 @@ from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
-from hedgerow.tables.plan import Plan
+from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
 from hedgerow.tables.stored_joins import joins_of, to_store
 
@@ -297,7 +297,10 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
             f"Delta failed while it committed the append to {log.path}: {first_line(error)}; look whether the rows are "
             "there"
         ) from error
-    return None if version is None else (version, joins)
+    if version is None:
+        _undo(table, transaction, None)  # Spark writes a file even if there are no rows
+        return None
+    return version, joins
 
 
 def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFrame, list[str]]:

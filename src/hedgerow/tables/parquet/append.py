@@ -97,7 +97,8 @@ def _move_in(folder: ParquetFolder, draft: ParquetFolder, names: Sequence[str]) 
                     f"rows were appended to {folder.path}, but the file {name} cannot be moved to the others: "
                     f"open the table again, which finishes it ({error})"
                 ) from error
-    root.delete(place)
+    with suppress(HedgerowError):  # the rows are in the table, and `describe` names the draft
+        root.delete(place)
 
 
 def _give_up(folder: ParquetFolder, draft: ParquetFolder, names: Collection[str]) -> None:

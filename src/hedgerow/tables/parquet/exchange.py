@@ -9,7 +9,7 @@ After a run that was killed between the two moves there is no `orders`: `bring_b
 
 from __future__ import annotations
 
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, advise
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import DECISIONS, LOG, REWRITE_COST, SIDE, KnownFiles
 from hedgerow.tables.parquet.folder import old_place
@@ -46,7 +46,10 @@ def exchange(around: Folder, new: str, name: str, before: Contents, written: Kno
         _put_back(around, old if was_there else None, name, written)
         raise
     if was_there and look(_in(around, old)) == before:
-        _drop(around, old, name)
+        try:
+            _drop(around, old, name)
+        except HedgerowError as error:
+            advise(f"{shown} is replaced, but {old} beside it, the old table, has to be deleted: {error}")
 
 
 def _is_in_place(around: Folder, name: str, written: KnownFiles) -> bool:

@@ -32,7 +32,7 @@ from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done
 from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
 from hedgerow.tables.parquet.target import check_target
 from hedgerow.tables.part import write_layout, write_part
-from hedgerow.tables.plan import Plan
+from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, write_first_state
 
 if TYPE_CHECKING:

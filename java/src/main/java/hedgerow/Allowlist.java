@@ -5,12 +5,18 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DatetimeType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -48,6 +54,29 @@ record Allowlist(Wire.Lists lists) {
             && !(e instanceof In in && Scala.list(in.list()).isEmpty())
             && !(e instanceof InSet in && Scala.set(in.hset()).isEmpty())
             && Scala.list(e.children()).stream().allMatch(this::knows);
+    }
+
+    /** Returns whether no row makes it fail, in any session. */
+    boolean neverFails(Expression e) {
+        return lists.neverFail().contains(nameOf(e))
+            && !(e instanceof Cast cast && mayFail(cast))
+            && !(e instanceof Like like && mayFail(like))
+            && Scala.list(e.children()).stream().allMatch(this::neverFails);
+    }
+
+    private static boolean mayFail(Cast cast) {
+        DataType from = cast.child().dataType();
+        DataType to = cast.dataType();
+        boolean isWider = from instanceof NumericType && to instanceof NumericType && Cast.canUpCast(from, to);
+        boolean isText = from instanceof AtomicType && Scala.typeOf(cast).equals("string");
+        boolean isDay = from instanceof DatetimeType && to instanceof DateType;
+        return !(isWider || isText || isDay);
+    }
+
+    /** Returns whether its pattern may be no valid one. */
+    private static boolean mayFail(Like like) {
+        return !(like.right() instanceof Literal pattern && pattern.value() instanceof UTF8String text)
+            || text.toString().indexOf(like.escapeChar()) >= 0;
     }
 
     /** Returns the class of an expression of Spark's own, as the lists name it; nothing for any other. */

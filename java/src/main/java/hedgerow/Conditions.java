@@ -182,7 +182,7 @@ record Conditions(Map<Expression, Integer> items) {
     }
 
     /** Returns a data column, or an expression of the index; null for any other. */
-    private Wire.Side term(Expression e) {
+    Wire.Side term(Expression e) {
         boolean isColumn = e instanceof AttributeReference || e instanceof GetStructField;
         Integer item = isColumn ? null : items.get(e);
         if (item != null) {

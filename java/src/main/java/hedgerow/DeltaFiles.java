@@ -61,7 +61,12 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
     @Override
     public Stream<Entry> files() {
         return location instanceof PreparedDeltaFileIndex
-            ? Scala.list(scan().files()).stream().map(file -> new Entry(file.path(), file.size())) : Stream.empty();
+            ? Scala.list(scan().files()).stream().map(file -> new Entry(file.path(), file.size(), deletedIn(file)))
+            : Stream.empty();
+    }
+
+    private static long deletedIn(AddFile file) {
+        return file.deletionVector() == null ? 0 : file.deletionVector().cardinality();
     }
 
     @Override

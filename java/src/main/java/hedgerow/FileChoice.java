@@ -4,6 +4,8 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** The files to skip: those of an index with a 0 at their place. All lie below one folder, so names suffice. */
 final class FileChoice {
@@ -12,11 +14,13 @@ final class FileChoice {
     private final Map<String, Integer> places;
     private final long[] sizes;
     private final String bits;
+    private final boolean skipsUnknown;
 
-    private FileChoice(Map<String, Integer> places, long[] sizes, String bits) {
+    private FileChoice(Map<String, Integer> places, long[] sizes, String bits, boolean skipsUnknown) {
         this.places = places;
         this.sizes = sizes;
         this.bits = bits;
+        this.skipsUnknown = skipsUnknown;
     }
 
     /** Returns the choice that skips none of these files. */
@@ -25,12 +29,36 @@ final class FileChoice {
         for (int place = 0; place < names.size(); place++) {
             places.put(names.get(place), place);
         }
-        return new FileChoice(places, sizes, "");
+        return new FileChoice(places, sizes, "", false);
     }
 
     /** Returns the choice of these bits; skips nothing if their number differs from that of the files. */
     FileChoice where(String bits) {
-        return new FileChoice(places, sizes, bits.length() == sizes.length ? bits : "");
+        return new FileChoice(places, sizes, bits.length() == sizes.length ? bits : "", false);
+    }
+
+    /** Returns the choice of the files with a 1, that also skips the files that the index does not know. */
+    FileChoice only(String bits) {
+        return new FileChoice(places, sizes, bits, bits.length() == sizes.length);
+    }
+
+    /** Returns which rows of the indexed files a scan reads. */
+    Wire.ScannedRows scanned(Stream<ScannedFiles.Entry> files) {
+        int[] listed = new int[sizes.length];
+        Map<Integer, Long> deleted = new TreeMap<>();
+        files.filter(file -> knows(file.name(), file.bytes())).forEach(file -> {
+            int place = places.get(file.name());
+            listed[place]++;
+            if (file.deleted() != 0) {
+                deleted.put(place, file.deleted());
+            }
+        });
+        StringBuilder once = new StringBuilder(listed.length);
+        for (int times : listed) {
+            once.append(times == 1 ? '1' : '0');
+        }
+        return new Wire.ScannedRows(once.toString(), deleted.keySet().stream().mapToInt(Integer::intValue).toArray(),
+            deleted.values().stream().mapToLong(Long::longValue).toArray());
     }
 
     /** Returns the number of files that plain readers see. */
@@ -45,13 +73,17 @@ final class FileChoice {
     }
 
     boolean skips(String name, long bytes) {
-        return !bits.isEmpty() && knows(name, bytes) && bits.charAt(places.get(name)) == '0';
+        return knows(name, bytes) ? !bits.isEmpty() && bits.charAt(places.get(name)) == '0' : skipsUnknown;
+    }
+
+    boolean skipsAny(ScannedFiles files) {
+        return files.files().anyMatch(file -> skips(file.name(), file.bytes()));
     }
 
     @Override
     public boolean equals(Object other) {
         return other instanceof FileChoice choice && choice.bits.equals(bits) && choice.places.equals(places)
-            && Arrays.equals(choice.sizes, sizes);
+            && choice.skipsUnknown == skipsUnknown && Arrays.equals(choice.sizes, sizes);
     }
 
     @Override

@@ -18,13 +18,6 @@ record JoinRequests(
         }
     }
 
-    /** Returns why no file of a scan may be skipped, whatever the condition; null if some may. */
-    String unfit(Scan scan) {
-        String option = settings.unusualOption(ScannedFiles.options(scan.relation()));
-        return option == null
-            ? scan.files().unfit(scan.relation()) : "the reader option " + option + " may change what is read";
-    }
-
     Requests of(LogicalRelation relation, OpenedTables.Table table, QueryPlan query) {
         if (!SessionSettings.isOn("hedgerow.joins") || query.edges().from(relation).isEmpty()) {
             return new Requests(List.of(), List.of());
@@ -73,7 +66,7 @@ record JoinRequests(
         List<Wire.Partner> found = new ArrayList<>();
         query.edges().from(from).forEach((other, pairs) -> {
             Scan scan = scans.apply(other);
-            OpenedTables.Table theirs = scan == null || unfit(scan) != null
+            OpenedTables.Table theirs = scan == null || settings.unfit(scan) != null
                 ? null : tables.open(scan, settings.relevant(SQLConf.get()));
             if (theirs != null && theirs.reason() == null && scan.isCovered(theirs.index())) {
                 List<Wire.ColumnPair> columns = pairs.stream()

@@ -46,7 +46,7 @@ record ParquetFiles(PartitioningAwareFileIndex location) implements ScannedFiles
 
     @Override
     public Stream<Entry> files() {
-        return statuses().stream().map(file -> new Entry(file.getPath().getName(), file.getLen()));
+        return statuses().stream().map(file -> new Entry(file.getPath().getName(), file.getLen(), 0));
     }
 
     @Override

@@ -59,6 +59,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private final SessionSettings settings;
     private final OpenedTables tables;
     private final JoinRequests joins;
+    private final MoreThanWhere more;
     private volatile boolean isAttached;
     private volatile Wire.ScanReport[] last = {};
 
@@ -67,6 +68,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         this.settings = new SessionSettings(answers);
         this.tables = new OpenedTables(answers);
         this.joins = new JoinRequests(settings, tables, this::scan);
+        this.more = new MoreThanWhere(answers, settings, tables, this::scan);
     }
 
     /** Sets whether the rule prunes every query, or only those that `route` marked. */
@@ -99,7 +101,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             }
             answers.python().begin();
             QueryPlan query = new QueryPlan(plan, answers);
-            LogicalPlan found = query.pruned(this::prunedOrNot);
+            LogicalPlan found = query.pruned(this::prunedOrNot, this::overFewerFiles);
             if (query.reports() != null) {
                 last = query.reports();
             }
@@ -108,6 +110,15 @@ public final class PruningRule extends Rule<LogicalPlan> {
         } catch (Exception | LinkageError error) {
             LOG.info("Hedgerow leaves a query as it is: " + error);
             return plan;
+        }
+    }
+
+    private LogicalPlan overFewerFiles(LogicalPlan node, QueryPlan query) {
+        try {
+            return more.of(node, query);
+        } catch (Exception error) {
+            LOG.info("Hedgerow only skips files by WHERE: " + error);
+            return null;
         }
     }
 
@@ -142,7 +153,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return relation;
         }
         try {
-            String unfit = query.placesMatter() == null ? joins.unfit(scan) : query.placesMatter();
+            String unfit = query.placesMatter() == null ? settings.unfit(scan) : query.placesMatter();
             return unfit == null ? chosen(scan, condition, query, true) : leftAlone(scan, unfit, query);
         } catch (Exception error) {
             return leftAlone(scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);
@@ -158,7 +169,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     private Scan scan(LogicalRelation relation) {
         try {
-            ScannedFiles files = scannedFiles(relation);
+            boolean isDecided = relation.relation() instanceof HadoopFsRelation files
+                && files.location() instanceof FileLists.Decided;
+            ScannedFiles files = isDecided ? null : scannedFiles(relation);
             return files == null ? null : Scan.of(relation, files);
         } catch (IOException error) {
             return null;
@@ -208,14 +221,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
     }
 
     private static LogicalPlan shortened(Scan scan, OpenedTables.Table table, FileChoice choice, QueryPlan query) {
-        List<ScannedFiles.Entry> files = scan.files().files().toList();
-        ScannedFiles.Count listed = ScannedFiles.Count.of(files.stream());
-        ScannedFiles.Count opened = ScannedFiles.Count.of(
-            files.stream().filter(file -> !choice.skips(file.name(), file.bytes())));
-        Wire.ScanReport report = scan.report(table.name(), listed, opened);
+        Wire.ScanReport report = scan.report(table.name(), choice, Wire.ScanReport.WHERE);
         query.note(report);
-        return listed.files() == opened.files()
-            ? scan.relation() : scan.reading(scan.files().without(choice, report));
+        return choice.skipsAny(scan.files()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
     }
 
     /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */
@@ -228,7 +236,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
             bytes += files.sizes()[i];
         }
         Wire.ScanReport report = scan.report(table.name(),
-            ScannedFiles.Count.of(scan.files().files()), new ScannedFiles.Count(listed.size(), bytes));
+            ScannedFiles.Count.of(scan.files().files()), new ScannedFiles.Count(listed.size(), bytes),
+            Wire.ScanReport.WHERE);
         query.note(report);
         FileIndex location = new FileLists.Others(scan.files().location(), listed, report);
         return files.codes() == null

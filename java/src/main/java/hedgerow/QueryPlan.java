@@ -21,6 +21,11 @@ final class QueryPlan {
         LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query);
     }
 
+    /** Returns a plan with the same answer over fewer files; null if WHERE says best which to skip. */
+    interface Shortener {
+        LogicalPlan overFewerFiles(LogicalPlan node, QueryPlan query);
+    }
+
     private final LogicalPlan root;
     private final Answers answers;
     private final List<Wire.ScanReport> reports = new ArrayList<>();
@@ -36,13 +41,18 @@ final class QueryPlan {
         this.answers = answers;
     }
 
-    LogicalPlan pruned(Pruner pruner) {
-        return root.transformDownWithSubqueries(Scala.rewrite(node -> pruned(node, pruner)));
+    LogicalPlan pruned(Pruner pruner, Shortener shortener) {
+        return root.transformDownWithSubqueries(Scala.rewrite(node -> pruned(node, pruner, shortener)));
     }
 
-    private LogicalPlan pruned(LogicalPlan node, Pruner pruner) {
+    private LogicalPlan pruned(LogicalPlan node, Pruner pruner, Shortener shortener) {
         if (done.contains(node)) {
             return node;
+        }
+        LogicalPlan shorter = shortener.overFewerFiles(node, this);
+        if (shorter != null) {
+            finish(shorter);
+            return shorter;
         }
         if (node instanceof Project project) {
             above = project; // parents come first

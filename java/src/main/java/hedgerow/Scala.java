@@ -67,6 +67,15 @@ final class Scala {
         list(plan.subqueries()).forEach(query -> forEach(query, visit));
     }
 
+    /** Returns the operators, the first at the top, over another plan than before. */
+    static LogicalPlan stacked(List<? extends LogicalPlan> operators, LogicalPlan below) {
+        LogicalPlan found = below;
+        for (int level = operators.size() - 1; level >= 0; level--) {
+            found = operators.get(level).withNewChildren(seq(List.of(found)));
+        }
+        return found;
+    }
+
     /** Returns whether the column is stored: not one of those that tell a row's file. */
     static boolean isData(AttributeReference column) {
         return !column.metadata().contains("__metadata_col");

@@ -2,6 +2,7 @@ package hedgerow;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -93,21 +94,28 @@ record Scan(String root, Side side, LogicalRelation relation, ScannedFiles files
     }
 
     /** Returns the decision to open these of the files that the scan lists. */
-    Wire.ScanReport report(String table, ScannedFiles.Count listed, ScannedFiles.Count opened) {
-        return report(table, listed, opened, null);
+    Wire.ScanReport report(String table, ScannedFiles.Count listed, ScannedFiles.Count opened, String means) {
+        return report(table, listed, opened, null, means);
+    }
+
+    /** Returns the decision to skip these of the files that the scan lists. */
+    Wire.ScanReport report(String table, FileChoice choice, String means) {
+        List<ScannedFiles.Entry> listed = files.files().toList();
+        return report(table, ScannedFiles.Count.of(listed.stream()), ScannedFiles.Count.of(
+            listed.stream().filter(file -> !choice.skips(file.name(), file.bytes()))), means);
     }
 
     /** Returns the decision to open all files that the scan lists. */
     Wire.ScanReport leftAlone(String reason) {
         ScannedFiles.Count listed = ScannedFiles.Count.of(files.files());
-        return report(root.substring(root.lastIndexOf('/') + 1), listed, listed, reason);
+        return report(root.substring(root.lastIndexOf('/') + 1), listed, listed, reason, Wire.ScanReport.WHERE);
     }
 
     private Wire.ScanReport report(
-            String table, ScannedFiles.Count listed, ScannedFiles.Count opened, String reason) {
+            String table, ScannedFiles.Count listed, ScannedFiles.Count opened, String reason, String means) {
         ScannedFiles.Count total = files.total(listed);
         double seconds = (System.nanoTime() - start) / 1e9;
         return new Wire.ScanReport(
-            table, total.files(), opened.files(), total.bytes(), opened.bytes(), seconds, reason);
+            table, total.files(), opened.files(), total.bytes(), opened.bytes(), seconds, reason, means);
     }
 }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 
 /** The files of a scan: the part that differs between the formats. */
 sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
-    /** A listed file. `name`: its path below the root of the table. */
-    record Entry(String name, long bytes) {}
+    /** A listed file. `name`: its path below the root of the table; `deleted`: how many of its rows are deleted. */
+    record Entry(String name, long bytes, long deleted) {}
 
     /** Numbers of files and bytes. */
     record Count(long files, long bytes) {

@@ -36,6 +36,13 @@ final class SessionSettings {
         return names.stream().filter(name -> !options.get(name)).findFirst().orElse(null);
     }
 
+    /** Returns why no file of a scan may be skipped, whatever the condition; null if some may. */
+    String unfit(Scan scan) {
+        String option = unusualOption(ScannedFiles.options(scan.relation()));
+        return option == null
+            ? scan.files().unfit(scan.relation()) : "the reader option " + option + " may change what is read";
+    }
+
     private void judge(Set<String> settingNames, Set<String> optionNames) {
         Set<String> newSettings = unknown(settingNames, settings);
         Set<String> newOptions = unknown(optionNames, options);

@@ -10,12 +10,12 @@ import java.util.Set;
 
 /**
  * The messages between the JVM and the Python process that answers it, as JSON. The member "is" names the record;
- * `hedgerow/spark/optimizer/wire.py` has a dataclass of the same name and fields for each.
+ * `hedgerow/spark/wire.py` has a dataclass of the same name and fields for each.
  */
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 1;
+    int VERSION = 2;
 
     // --- what Python says first ---
 
@@ -24,6 +24,7 @@ public sealed interface Wire {
         int version,
         Set<String> expressions, // allowed classes
         Set<String> replaced, // classes that Spark replaces before the rule runs
+        @JsonProperty("never_fail") Set<String> neverFail, // classes whose value no row makes an error
         @JsonProperty("whole_tasks") Set<String> wholeTasks, // operators that see the rows of a task together
         @JsonProperty("always_stored") Set<String> alwaysStored) // settings that count even at their defaults
         implements Wire {}
@@ -52,6 +53,45 @@ public sealed interface Wire {
         List<String> columns, // those that the query reads; null: all
         List<JoinedRows> joined,
         List<Partner> partners) implements Request {}
+
+    /**
+     * The rows that a scan reads of the files of `Opened`.
+     *
+     * @param readOnce a 1 for each file that the scan lists exactly once, else a 0
+     * @param deletedIn the places of files with deleted rows
+     * @param deleted how many rows these are; -1: not known
+     */
+    record ScannedRows(
+        @JsonProperty("read_once") String readOnce, @JsonProperty("deleted_in") int[] deletedIn, long[] deleted)
+        implements Wire {}
+
+    /**
+     * Which files may hold one of the first `rows` rows, by the first term of ORDER BY? Answered by `ChosenFirst`. Here
+     * and below, `where` is the whole condition of the scan: a weaker one is not enough.
+     */
+    record ChooseFirst(
+        String handle,
+        Condition where,
+        ScannedRows scanned,
+        Side by,
+        boolean descending,
+        @JsonProperty("nulls_first") boolean nullsFirst,
+        long rows) implements Request {}
+
+    /** Which few files surely hold `rows` matching rows? Answered by `ChosenAny`. */
+    record ChooseAny(String handle, Condition where, ScannedRows scanned, long rows) implements Request {}
+
+    /** Which part of these aggregates does the index know? Answered by `Aggregated`. */
+    record Aggregate(String handle, Condition where, ScannedRows scanned, List<Side> groups, List<AggregateValue> values)
+        implements Request {}
+
+    sealed interface AggregateValue extends Wire {}
+
+    /** count(of) FILTER (WHERE where); `of` is null for count(*), `where` without a filter. */
+    record Count(Side of, Condition where) implements AggregateValue {}
+
+    /** max(of), if `greatest`, or min(of), with the same filter. */
+    record Extreme(Side of, boolean greatest, Condition where) implements AggregateValue {}
 
     /** A condition on the rows to which a foreign key leads, and on the rows to which their keys lead. */
     record JoinedRows(
@@ -96,6 +136,15 @@ public sealed interface Wire {
 
     /** The files to open: a 1 or a 0 for each file of `Opened`. */
     record Chosen(String bits) implements Answer {}
+
+    /** The files to open. `reason`: why there is no threshold, beyond which no row is needed; null if there is one. */
+    record ChosenFirst(String bits, Value threshold, String reason) implements Answer {}
+
+    /** The files to open, and no other files: not those either that the index does not know. Null: too few rows. */
+    record ChosenAny(String bits) implements Answer {}
+
+    /** The files to scan, and for each group over the others its values, then those of the aggregates, as texts. */
+    record Aggregated(String bits, List<List<String>> rows) implements Answer {}
 
     /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
     record Instead(List<String> paths, long[] sizes, String column, long[] codes) implements Answer {}
@@ -142,7 +191,10 @@ public sealed interface Wire {
     /** The version of a table that a relation reads whole, and the reader options that it was read with. */
     record TableVersion(String version, Set<String> options) implements Wire {}
 
-    /** The decision on one scan. `reason`: why the index was not used; null if it was. */
+    /**
+     * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", or how fewer
+     * files were needed than by WHERE: "top-k", "limit" or "aggregates".
+     */
     record ScanReport(
         String table,
         long files,
@@ -150,7 +202,10 @@ public sealed interface Wire {
         long bytes,
         @JsonProperty("bytes_opened") long bytesOpened,
         double seconds,
-        String reason) implements Wire {}
+        String reason,
+        String means) implements Wire {
+        static final String WHERE = "where";
+    }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
     record QueryNote(long at, double seconds, List<ScanNote> scans) implements Wire {}

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from hedgerow.core.errors import SchemaError, WorkloadError
+from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.binding import bind
 from hedgerow.core.predicates.nodes import (
@@ -41,7 +42,7 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.predicates.values import canonical
+from hedgerow.core.predicates.values import NAN, Value, canonical
 from hedgerow.spark import wire
 
 
@@ -73,6 +74,13 @@ class ConditionReader:
             return self._unknown()
         is_known = isinstance(condition, wire.Indexed) or not any(isinstance(a, Opaque) for a in atoms_of(bound))
         return bound if is_known else self._unknown()
+
+    def typed_term(self, side: wire.Side) -> TypedTerm:
+        """Return a term with its type; raise HedgerowError or ValueError if the index cannot know it."""
+        bound = bind(IsNull(self._term(side)), self.schema)
+        if not isinstance(bound, IsNull) or isinstance(bound.term, Cast) or getattr(side, "cast", None) is not None:
+            raise ValueError("the index does not know it")
+        return TypedTerm(bound.term, Type.parse(side.type))
 
     def _unknown(self) -> Opaque:
         """Return a new opaque condition with each call, because two unknown conditions may differ."""
@@ -133,6 +141,26 @@ def _comparison(term: Term, op: str, literal: Literal) -> Predicate:
     if op not in FLIPPED_OP:
         raise ValueError("unknown")
     return Compare(term, op, literal)
+
+
+def value_text(kind: str, value: Value) -> str | None:
+    """Return Spark's internal form of a value, as `wire.Value` has it; None stands for NULL.
+
+    >>> value_text("decimal", Decimal("1E+2")), value_text("boolean", True), value_text("binary", b"a")
+    ('100', 'true', '61')
+    """
+    match kind:
+        case _ if value is None:
+            return None
+        case kinds.DECIMAL:
+            return format(value, "f")
+        case kinds.BOOLEAN:
+            return str(value).lower()
+        case kinds.BINARY:
+            return bytes(value).hex()
+        case kinds.FLOAT:
+            return "NaN" if value is NAN else repr(value).replace("inf", "Infinity")
+    return str(value)
 
 
 def _literal(of: wire.Value) -> Literal:

@@ -17,7 +17,7 @@ from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.spark import wire
 from hedgerow.spark.compute.assign_blocks import BLOCK
 from hedgerow.spark.write.partition_files import _ROWS, FILE, numbered
-from hedgerow.tables.conditions import ConditionReader
+from hedgerow.tables.wire_conditions import ConditionReader
 from tests.support.workload_conditions import where
 
 SCHEMA = {

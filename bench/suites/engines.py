@@ -1,0 +1,124 @@
+"""lineitem under Spark and under Comet, which is loaded where HEDGEROW_COMET_JAR names its jar.
+
+Under each engine, the same queries run on six tables of the same rows: the files as another writer made them, those
+written again by Spark in their order, a sort, Delta's ZORDER and liquid clustering, and ours, which is read with and
+without Hedgerow. The answers are equal. A line's ratio is that of ours, attached, to the best other table.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+
+from bench.comet import VARIABLE, comet_settings, on_class_path
+from bench.options import Options, learn_arguments
+from bench.physical import PEERS, Physical, Way, peers_of, timed
+from bench.record import line, progress
+from bench.suites.lineitem import described
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Tables = Mapping[str, tuple[str, str]]  # name: format and place
+_MEMORY = "4g"
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    import hedgerow
+
+    data = described(options)
+    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    jar = os.environ.get(VARIABLE)
+    # A JVM outlives its sessions, so the first one has the jar on its class path, too.
+    spark = hedgerow.session(_MEMORY, "local[2]", **(on_class_path(jar) if jar else {}))
+    try:
+        begun = time.perf_counter()
+        tables = _written(spark, data, options, folder)
+        progress(f"{data.suite}: all tables are written after {time.perf_counter() - begun:.0f} s")
+        yield _measured(spark, "spark", data, options, tables)
+        if jar:
+            spark.stop()
+            spark = hedgerow.session(_MEMORY, "local[2]", **comet_settings())
+            yield _measured(spark, "comet", data, options, tables)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _written(spark: SparkSession, data: Physical, options: Options, folder: Path) -> Tables:
+    """Write the tables; return their formats and places."""
+    import hedgerow
+
+    source, files = str(data.source), data.files or 1
+    rows = ds.dataset(data.source).count_rows()
+    list(peers_of(spark, data, files, folder))
+    again, ours = str(folder / "again"), str(folder / "ours")
+    progress(f"{data.suite}: written again in its order")
+    spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(again)
+    arguments = learn_arguments(("qdtree", {}), block_rows=rows // files, seed=options.seed)
+    progress(f"{data.suite}: learning and writing ours")
+    learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
+    hedgerow.apply(spark, source, learned, ours)
+    peers = {"source": source, **{name: str(folder / name) for name in PEERS[1:]}}
+    formats = {"zorder": "delta", "clustering": "delta"}
+    places = {**peers, "again": again, "ours": ours, "attached": ours}
+    return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}
+
+
+def _measured(spark: SparkSession, engine: str, data: Physical, options: Options, tables: Tables) -> dict[str, Any]:
+    def opened(kind: str, place: str) -> Callable[[], DataFrame]:
+        return lambda: spark.read.format(kind).load(place)
+
+    ways = [Way(name, opened(*of), spark.sql, attached=name == "attached") for name, of in tables.items()]
+    took, deciding = timed(spark, data, ways)
+    seconds = {name: sum(median(own[1:]) for own in of) for name, of in took.items()}
+    peers = [name for name in tables if name not in ("ours", "attached")]
+    return line(
+        suite=data.suite,
+        learner="qdtree",
+        params={"form": options.form, "engine": engine},
+        **data.fields,
+        rows=ds.dataset(data.source).count_rows(),
+        queries=len(data.learned),
+        queries_unseen=len(data.timed),
+        ratio=round(seconds["attached"] / min(seconds[name] for name in peers), 3),
+        details={
+            "seconds": {name: round(of, 2) for name, of in seconds.items()},
+            "files": {way.name: len(way.files()) for way in ways},
+            "files_opened": _opened(spark, data, ways),
+            "comet_scans": {way.name: sum(map(partial(_by_comet, data, way), data.timed)) for way in ways},
+            "decisions_ms": round(1000 * median(deciding), 1),
+        },
+        seed=options.seed,
+    )
+
+
+def _opened(spark: SparkSession, data: Physical, ways: list[Way]) -> int:
+    """Return how many files all queries open in the attached session, together."""
+    import hedgerow
+
+    (way,) = (way for way in ways if way.attached)
+    way.table().createOrReplaceTempView(data.name)
+    hedgerow.attach(spark)
+    opened = 0
+    for _, sql in data.timed:
+        way.frame(sql).collect()
+        opened += sum(scan.files_opened for scan in hedgerow.last_query(spark))
+    hedgerow.detach(spark)
+    return opened
+
+
+def _by_comet(data: Physical, way: Way, query: tuple[str, str]) -> int:
+    """Return the number of scans of a query that are Comet's."""
+    way.table().createOrReplaceTempView(data.name)
+    plan = str(way.frame(query[1])._jdf.queryExecution().executedPlan().toString())
+    return plan.count("CometNativeScan") + plan.count("CometScan")

@@ -1,0 +1,125 @@
+package hedgerow;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, minima and maxima.
+ *
+ * <p>Files that match the condition as a whole answer for all their rows (`tables/whole_requests.py`). So the whole condition is
+ * sent: a part that Python does not understand makes sure that no file matches as a whole.
+ */
+record MoreThanWhere(
+        Answers answers, SessionSettings settings, OpenedTables tables, Function<LogicalRelation, Scan> scans) {
+    /** One scan of a table whose index may be asked. */
+    private record Asked(Scan scan, OpenedTables.Table table, Chain chain) {
+        Conditions conditions() {
+            return new Conditions(table.items());
+        }
+
+        Wire.Condition where() {
+            return conditions().of(chain.normal(chain.condition()));
+        }
+
+        Wire.ScannedRows scanned() {
+            return table.index().scanned(scan.files().files());
+        }
+
+        /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
+        LogicalRelation without(FileChoice choice, String means, QueryPlan query) {
+            if (!choice.skipsAny(scan.files())) {
+                return null;
+            }
+            Wire.ScanReport report = scan.report(table.name(), choice, means);
+            query.note(report);
+            return scan.reading(scan.files().without(choice, report));
+        }
+    }
+
+    /** Returns the same query over fewer files; null if WHERE says best which to skip. */
+    LogicalPlan of(LogicalPlan node, QueryPlan query) {
+        if (node instanceof GlobalLimit limit) {
+            return of(LimitedRows.of(limit), query);
+        }
+        return node instanceof Aggregate aggregate && SessionSettings.isOn("hedgerow.aggregates")
+            ? of(WholeAggregates.of(aggregate), query) : null;
+    }
+
+    private LogicalPlan of(LimitedRows limited, QueryPlan query) {
+        if (limited == null || !SessionSettings.isOn(limited.first() == null ? "hedgerow.limit" : "hedgerow.topk")) {
+            return null;
+        }
+        Asked asked = asked(limited.chain(), query);
+        if (asked == null) {
+            return null;
+        }
+        LogicalRelation found = limited.first() == null ? anyRows(limited, asked, query) : firstRows(limited, asked, query);
+        return found == null ? null : limited.over(found);
+    }
+
+    private LogicalPlan of(WholeAggregates wanted, QueryPlan query) {
+        Asked asked = wanted == null ? null : asked(wanted.chain(), query);
+        List<Wire.AggregateValue> values =
+            asked == null ? null : wanted.values(asked.conditions(), answers.allowed());
+        if (values == null) {
+            return null;
+        }
+        List<Wire.AggregateValue> withRows = new ArrayList<>(values);
+        withRows.add(new Wire.Count(null, null));
+        Wire.Answer answer = answers.ask(new Wire.Aggregate(
+            asked.table.handle(), asked.where(), asked.scanned(), List.of(), withRows));
+        if (!(answer instanceof Wire.Aggregated known) || known.rows().size() != 1) {
+            return null;
+        }
+        List<String> parts = known.rows().get(0);
+        boolean isAnyKnown = !parts.get(values.size()).equals("0");
+        FileChoice choice = asked.table.index().where(known.bits());
+        LogicalRelation rest = isAnyKnown ? asked.without(choice, "aggregates", query) : null;
+        boolean isAllKnown = asked.scan.files().files().allMatch(file -> choice.skips(file.name(), file.bytes()));
+        return rest == null ? null : wanted.added(parts, isAllKnown ? null : rest);
+    }
+
+    /** Returns the scan of a chain; null if all its files must be read, or its index cannot be used. */
+    private Asked asked(Chain chain, QueryPlan query) {
+        LogicalRelation relation = chain.relation();
+        Scan scan = scans.apply(relation);
+        boolean isFit = scan != null
+            && Scala.list(relation.output()).stream().allMatch(Scala::isData)
+            && query.placesMatter() == null
+            && settings.unfit(scan) == null;
+        OpenedTables.Table table = isFit ? tables.open(scan, settings.relevant(SQLConf.get())) : null;
+        return table == null || table.reason() != null ? null : new Asked(scan, table, chain);
+    }
+
+    private LogicalRelation firstRows(LimitedRows limited, Asked asked, QueryPlan query) {
+        Expression key = asked.chain.normal(limited.first().child());
+        Wire.Side by = asked.conditions().term(key);
+        boolean isKnown = by != null && Values.areOrdered(key.dataType())
+            && limited.neverFails(answers.allowed(), key);
+        if (!isKnown) {
+            return null;
+        }
+        Wire.Answer answer = answers.ask(new Wire.ChooseFirst(asked.table.handle(), asked.where(), asked.scanned(), by,
+            limited.first().direction().sql().equals("DESC"),
+            limited.first().nullOrdering().sql().equals("NULLS FIRST"), limited.rows()));
+        return answer instanceof Wire.ChosenFirst first && first.reason() == null
+            ? asked.without(asked.table.index().where(first.bits()), "top-k", query) : null;
+    }
+
+    private LogicalRelation anyRows(LimitedRows limited, Asked asked, QueryPlan query) {
+        if (!limited.neverFails(answers.allowed(), null)) {
+            return null;
+        }
+        Wire.Answer answer = answers.ask(new Wire.ChooseAny(
+            asked.table.handle(), asked.where(), asked.scanned(), limited.rows()));
+        return answer instanceof Wire.ChosenAny any && any.bits() != null
+            ? asked.without(asked.table.index().only(any.bits()), "limit", query) : null;
+    }
+}

@@ -1,0 +1,70 @@
+"""Answers the requests of the optimizer rule that go beyond WHERE: first rows, any rows, and aggregates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.core.arrays import Ints
+from hedgerow.core.errors import HedgerowError, assert_never
+from hedgerow.core.index.aggregates import Aggregate, Count, Extreme
+from hedgerow.core.index.top_k import Order
+from hedgerow.core.predicates.nodes import TRUE
+from hedgerow.core.predicates.types import INT
+from hedgerow.spark import wire
+from hedgerow.tables.opened_table import OpenedTable, bit_text
+from hedgerow.tables.wire_conditions import ConditionReader, value_text
+
+Request = wire.ChooseFirst | wire.ChooseAny | wire.Aggregate
+
+
+def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wire.Answer:
+    """Return the answer to a request about an opened table; refuse what the index cannot know."""
+    try:
+        match request:
+            case wire.ChooseFirst():
+                return _first_rows(table, reader, request)
+            case wire.ChooseAny():
+                left, p = _rows_left(table, request.scanned), reader.read(request.where)
+                chosen = table.whole_files.any_rows(p, left, request.rows)
+                return wire.ChosenAny(None if chosen is None else bit_text(chosen))
+            case wire.Aggregate():
+                return _aggregates(table, reader, request)
+    except (HedgerowError, ValueError) as error:
+        return wire.Refused(str(error), again=True)
+    assert_never(request)
+
+
+def _first_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseFirst) -> wire.ChosenFirst:
+    by = reader.typed_term(request.by)
+    order = Order(by, request.descending, request.nulls_first)
+    left = _rows_left(table, request.scanned)
+    first = table.whole_files.first_rows(reader.read(request.where), left, order, request.rows)
+    threshold = value_text(by.type.kind, first.threshold)
+    return wire.ChosenFirst(
+        bit_text(first.opened), None if threshold is None else wire.Value(threshold, str(by.type)), first.reason
+    )
+
+
+def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggregate) -> wire.Aggregated:
+    groups = list(map(reader.typed_term, request.groups))
+    values = [_read(reader, value) for value in request.values]
+    left, p = _rows_left(table, request.scanned), reader.read(request.where)
+    partials = table.whole_files.aggregates(p, left, groups, values)
+    kinds = [term.type.kind for term in groups] + [a.of.type.kind if isinstance(a, Extreme) else INT for a in values]
+    rows = [(*group, *of_group) for group, of_group in partials.rows.items()]
+    return wire.Aggregated(bit_text(partials.opened), [list(map(value_text, kinds, row)) for row in rows])
+
+
+def _read(reader: ConditionReader, value: wire.Count | wire.Extreme) -> Aggregate:
+    where = TRUE if value.where is None else reader.read(value.where)
+    match value:
+        case wire.Count(of):
+            return Count(None if of is None else reader.typed_term(of), where)
+        case wire.Extreme(of, greatest):
+            return Extreme(reader.typed_term(of), greatest, where)
+    assert_never(value)
+
+
+def _rows_left(table: OpenedTable, scanned: wire.ScannedRows) -> Ints:
+    read_once = np.frombuffer(scanned.read_once.encode(), np.uint8) == ord("1")
+    return table.whole_files.rows_left(read_once, dict(zip(scanned.deleted_in, scanned.deleted, strict=True)))
