@@ -61,20 +61,21 @@ def test_killed_at_random_moments(things: str, tmp_path: Path) -> None:
         spark_driver_memory="2g",
         spark_eventLog_enabled="false",
         spark_hedgerow_timeout="1s",
-        spark_hedgerow_startTimeout="10s",
+        spark_hedgerow_startTimeout="300s",  # of the first start, before the clients begin
         spark_hedgerow_longestPause="1s",
     )
     queries = [f"SELECT {SUMS} {where.format(t=f'parquet.`{things}`')}" for where in WHERE]
     seen, over = Seen(), Event()
     with door.started("spark-submit", *THRIFT, *thrift_address(port), port=port) as server, jdbc(port) as connect:
         expected = answers(connect(), queries)
+        assert ask(connect(), queries[0]) == expected[0]
         with ThreadPoolExecutor(CLIENTS) as pool:
             clients = [
                 pool.submit(client, connect(), queries, expected, random.Random(f"{seed} {n}"), seen, over)
                 for n in range(CLIENTS)
             ]
             try:
-                kills = kill(server.pid, random.Random(seed), clients)
+                kills = kill(server.pid, random.Random(seed), clients, seen)
             finally:
                 over.set()
             for done in clients:
@@ -109,11 +110,14 @@ def client(
             seen.deciding.append(float(seconds))
 
 
-def kill(server: int, rng: random.Random, clients: list[Any]) -> int:
-    """Kill the server's Python again and again; every fifth time it hangs for some seconds before."""
+def kill(server: int, rng: random.Random, clients: list[Any], seen: Seen) -> int:
+    """Kill the server's Python again and again: while it starts, or once it has answered; some hang for a while before."""
     kills, deadline = 0, time.monotonic() + 60 * (KILLS + 5)
     while kills < KILLS and time.monotonic() < deadline and not any(one.done() for one in clients):
-        time.sleep(rng.choice((0.05, 0.5, 2, 10)) * rng.random())
+        before, must_answer = seen.pruned, rng.random() < 2 / 3
+        while must_answer and seen.pruned == before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(rng.choice((0.01, 0.5, 3)) * rng.random())
         for helper in helpers(server):
             if kills % 5 == 4:
                 os.kill(helper, signal.SIGSTOP)

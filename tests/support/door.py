@@ -36,6 +36,7 @@ _OWN = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.rolling.enabled": "false",
+    "spark.eventLog.compress": "false",  # so that it can be read while the program runs
     "spark.hedgerow.startTimeout": "300s",  # other programs may keep this machine busy
     "spark.hedgerow.timeout": "120s",
 }

@@ -47,9 +47,9 @@ def listening(process: int) -> list[tuple[str, int]]:
 def py4j_answer(port: int, secret: str | None) -> str:
     """What a gateway answers to a program that looks up the package `java`; empty if it closes the connection."""
     command = "r\nu\njava\nrj\ne\n"
-    with socket.create_connection(("127.0.0.1", port), timeout=3) as connection, suppress(OSError):
+    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as connection, suppress(OSError):
         if secret is not None:
-            connection.sendall(f"A\n{secret}\ne\n".encode())
+            connection.sendall(f"A\n{secret}\n".encode())
             connection.recv(100)
         connection.sendall(command.encode())
         return connection.recv(100).decode(errors="replace")

@@ -90,6 +90,8 @@ for call in (
     lambda: hr.apply(spark, source, table.layout, path + "-again"),
     lambda: table.append(spark.read.parquet(source)),
     lambda: table.verify(),
+    lambda: hr.attach(spark),
+    lambda: hr.last_query(spark),
     lambda: hr.table(spark, path + "-nowhere"),
 ):
     try:
@@ -122,3 +124,4 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     for error in found["errors"]:
         assert error and "\n" not in error, found["errors"]
     assert "classic Spark session" in found["errors"][0]
+    assert sum("lacks Hedgerow's extension" in error for error in found["errors"]) == 2
