@@ -33,6 +33,5 @@ def test_with_comet() -> None:
     report = compared("--seed", seed, "--comparisons", "40000")
     scans = re.search(r"'comet': (\d+), 'spark': (\d+)", report)
     assert scans and int(scans[1]) > 0, "no scan was Comet's"
-    # A comparison is vacuous where no file is skipped.
-    compared_by = re.findall(r"^\w+ +attach +parquet +[\d,]+ +([\d.]+)%", report, re.MULTILINE)
-    assert compared_by and min(map(float, compared_by)) < 100, "no file was skipped"
+    (vacuous,) = re.findall(r"^all +[\d,]+ +([\d.]+)%", report, re.MULTILINE)  # of comparisons, no file is skipped
+    assert float(vacuous) < 80
