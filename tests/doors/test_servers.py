@@ -14,6 +14,8 @@ from tests.support.other_process import run
 from tests.support.processes import LOOPBACK, helpers, listening, py4j_answer, variables
 from tests.support.things_table import FILES
 
+pytestmark = pytest.mark.long  # a server takes half a minute to start on a busy machine
+
 
 @dataclass(frozen=True)
 class Server:
