@@ -89,7 +89,7 @@ record MoreThanWhere(
     /** Returns the scan of a chain; null if all its files must be read, or its index cannot be used. */
     private Asked asked(Chain chain, QueryPlan query) {
         LogicalRelation relation = chain.relation();
-        Scan scan = scans.apply(relation);
+        Scan scan = query.scan(relation, scans);
         boolean isFit = scan != null
             && Scala.list(relation.output()).stream().allMatch(Scala::isData)
             && query.placesMatter() == null

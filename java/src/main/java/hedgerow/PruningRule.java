@@ -138,17 +138,16 @@ public final class PruningRule extends Rule<LogicalPlan> {
     }
 
     /** Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none. */
-    private LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) throws IOException {
+    private LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) {
         if (relation.relation() instanceof HadoopFsRelation files && files.location() instanceof FileLists.Decided list) {
             query.note(list.report());
             return relation;
         }
-        ScannedFiles files = scannedFiles(relation);
-        if (files == null) {
+        if (scannedFiles(relation) == null) {
             return relation;
         }
         query.note(null);
-        Scan scan = Scan.of(relation, files);
+        Scan scan = query.scan(relation, this::scan);
         if (scan == null) {
             return relation;
         }
@@ -174,6 +173,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             ScannedFiles files = isDecided ? null : scannedFiles(relation);
             return files == null ? null : Scan.of(relation, files);
         } catch (IOException error) {
+            LOG.info("Hedgerow leaves a scan as it is: " + error);
             return null;
         }
     }

@@ -5,7 +5,9 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -30,6 +32,7 @@ final class QueryPlan {
     private final Answers answers;
     private final List<Wire.ScanReport> reports = new ArrayList<>();
     private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final Map<LogicalRelation, Scan> scans = new IdentityHashMap<>();
     private boolean readsFiles;
     private Project above;
     private JoinEdges edges;
@@ -88,6 +91,11 @@ final class QueryPlan {
     /** Returns the decisions for the query's scans; null if it reads no files. */
     Wire.ScanReport[] reports() {
         return readsFiles ? reports.toArray(new Wire.ScanReport[0]) : null;
+    }
+
+    /** Returns what `find` returns for a relation; asks once, for the answer takes a listing of a folder. */
+    Scan scan(LogicalRelation relation, Function<LogicalRelation, Scan> find) {
+        return scans.computeIfAbsent(relation, find);
     }
 
     JoinEdges edges() {

@@ -1,0 +1,30 @@
+"""The page on dashboards runs, and prints what it shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hedgerow
+
+if TYPE_CHECKING:
+    import pytest
+    from pyspark.sql import SparkSession
+
+PAGE = (Path(__file__).parents[2] / "docs/guide/dashboards.md").read_text()
+
+
+def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    compared = 0
+    try:
+        for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
+            exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
+            printed = capsys.readouterr().out
+            if shown:
+                assert printed == shown, program
+                compared += 1
+    finally:
+        hedgerow.detach(spark)
+    assert compared == 6
