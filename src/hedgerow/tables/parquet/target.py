@@ -21,6 +21,7 @@ from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
 from hedgerow.spark.storage.footers import UNREADABLE, footers_of
 from hedgerow.tables.known_files import SIDE, TRIAL
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
+from hedgerow.tables.parquet.runs import DRAFT
 from hedgerow.tables.state import PART_FILE, STATE_FILE, newest_state
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
 _PARTITION = re.compile(r"[^.=][^=]*=.+")
 _SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
-_WORK = re.compile(rf"append-[0-9a-f]{{8}}|{TRIAL}")  # drafts and trials of runs that were killed
+_WORK = re.compile(rf"{DRAFT}|{TRIAL}")  # drafts and trials of runs that were killed
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,
     "log": re.compile(rf"[0-9a-f]{{32}}\.parquet({PARTIAL})?"),
