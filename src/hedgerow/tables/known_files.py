@@ -19,6 +19,7 @@ LOG = f"{SIDE}/log"  # the log of the table's queries; also tables that Hedgerow
 DECISIONS = f"{SIDE}/decisions"  # the autopilot's
 REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
 TRIAL = r"calibrate-[0-9a-f]{8}"  # the names of folders inside of SIDE for rewrites that are only timed
+CLAIM = r"run-(\d{1,9})"  # the names of files inside of SIDE by which runs take a place in an object store
 _COLUMN = "column:"
 
 

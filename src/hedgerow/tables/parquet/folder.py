@@ -166,9 +166,9 @@ def bring_back(spark: SparkSession, path: str) -> bool:
 
 
 def is_half_done(spark: SparkSession, path: str) -> bool:
-    """True if a write began here and did not end: the layout is written first, and the state last."""
+    """True if a write began here and did not end: the claim and the layout are written first, and the state last."""
     names = side_of(spark, path).sizes()
-    return any(n.startswith("layout-") for n in names) and not any(n.startswith("state-") for n in names)
+    return any(n.startswith(("run-", "layout-")) for n in names) and not any(n.startswith("state-") for n in names)
 
 
 def _why_not(spark: SparkSession, path: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
 from hedgerow.spark.storage.footers import UNREADABLE, footers_of
-from hedgerow.tables.known_files import SIDE, TRIAL
+from hedgerow.tables.known_files import CLAIM, SIDE, TRIAL
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
 from hedgerow.tables.parquet.runs import DRAFT
 from hedgerow.tables.state import PART_FILE, STATE_FILE, newest_state
@@ -31,7 +31,7 @@ _DELTA = "_delta_log"
 _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
 _PARTITION = re.compile(r"[^.=][^=]*=.+")
-_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
+_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|{CLAIM}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
 _WORK = re.compile(rf"{DRAFT}|{TRIAL}")  # drafts and trials of runs that were killed
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,
