@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -202,9 +203,32 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
+def _parsed(sql: str, dialect: str) -> list[exp.Expr | None]:
+    """Parse statements; paths into variants, `j:a.b[0]`, become calls of `variant_get`.
+
+    sqlglot reads such paths only in the dialect of Databricks."""
+    try:
+        return sqlglot.parse(sql, read=dialect)
+    except ParseError:
+        if dialect != "spark" or ":" not in sql:
+            raise
+        with suppress(ParseError):
+            nodes = sqlglot.parse(sql, read="databricks")
+            if any(node and node.find(exp.JSONExtract) for node in nodes):
+                return [node and node.transform(_open_variant_path) for node in nodes]
+        raise
+
+
+def _open_variant_path(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.JSONExtract) or not node.args.get("variant_extract"):
+        return node
+    value = node.this.transform(_open_variant_path)
+    return exp.func("variant_get", value, node.expression, exp.Literal.string("variant"), dialect="spark")
+
+
 def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
     try:
-        nodes = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
+        nodes = [n for n in _parsed(sql, dialect) if n is not None and not isinstance(n, exp.Semicolon)]
         return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}
