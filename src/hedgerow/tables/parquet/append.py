@@ -37,6 +37,11 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
 
     Without rows, nothing is changed. `copy_of`: the state of the table whose replica this is; afterwards the replica
     must have exactly the rows of that state."""
+    if hiding := folder.partitions():
+        raise HedgerowError(
+            f"nothing can be appended to {folder.path}: others made the folder {hiding[0]} in it, beside which Spark "
+            "does not read the table's own files; move it out"
+        )
     _delete_killed(folder)
     draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/append-{new_run()}", folder.fields)
     names, old = tuple[str, ...](), part.entry
