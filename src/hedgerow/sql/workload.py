@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokens import TokenType
 
 from hedgerow.core.errors import SchemaError, WorkloadError, meant
 from hedgerow.core.predicates.nodes import conjunction
@@ -24,6 +25,7 @@ from hedgerow.sql.relations import Base, Builder
 from hedgerow.sql.to_sql import to_sql
 
 Schemas = Mapping[str, Any]
+_NOT_NEWLINE = re.compile(r"[^\n]")
 _CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
 
 
@@ -46,7 +48,7 @@ class Workload(core.Workload):
         dialect: str = "spark",
         views: Mapping[str, str] | None = None,
     ) -> Workload:
-        """Read statements; one string may hold several, split by semicolons.
+        """Read statements; one string may hold several, split by semicolons. Those that cannot be parsed are left out.
 
         `schemas` maps table names to Arrow schemas or `{"column": "type"}`; without it, names that could mean two
         tables are left out until `bind`. `views` maps names to the queries behind them.
@@ -61,20 +63,25 @@ class Workload(core.Workload):
         parsed_views = _parsed_views(views or {}, dialect)
         queries: list[Query] = []
         skipped: list[str] = []
+        unparsed: list[WorkloadError] = []
         for number, sql in enumerate(texts, 1):
             origin = "the text of the queries" if isinstance(statements, str) else f"statement {number}"
-            for node in _parse_statements(sql, dialect, origin):
+            for node in _statements(sql, dialect, origin):
                 name = f"q{len(queries) + len(skipped) + 1}"
-                query = _query_of(node)
-                if query is None:
+                query = None if isinstance(node, WorkloadError) else _query_of(node)
+                if isinstance(node, WorkloadError):
+                    unparsed.append(node)
+                    skipped.append(f"query {name} is left out: {node}")
+                elif query is None:
                     skipped.append(f"query {name} is left out: {node.key.upper()} has no SELECT that reads a table")
-                    continue
-                try:
-                    scans = scans_of(query, by_name, parsed_views)
-                except SchemaError as error:
-                    skipped.append(f"query {name} is left out: {error}")
-                    continue
-                queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
+                else:
+                    try:
+                        scans = scans_of(query, by_name, parsed_views)
+                        queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
+                    except SchemaError as error:
+                        skipped.append(f"query {name} is left out: {error}")
+        if unparsed and not queries:
+            raise unparsed[0]
         workload = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
         return core.Workload.bind(workload, dict(by_name.values())) if by_name else workload
 
@@ -200,6 +207,30 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Query):
         return node.expression
     return None
+
+
+def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | WorkloadError]:
+    """Yield the statements of a text; in place of one that cannot be parsed, the error with its line."""
+    try:
+        yield from _parse_statements(sql, dialect, origin)
+    except WorkloadError as error:
+        pieces = _pieces(sql, dialect)
+        if len(pieces) < 2:
+            yield error
+        else:
+            for piece in pieces:
+                yield from _statements(piece, dialect, origin)
+
+
+def _pieces(sql: str, dialect: str) -> list[str]:
+    """Return the statements of a text, blanks in place of all before them, so that errors name the line of the text."""
+    try:
+        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == TokenType.SEMICOLON]
+    except TokenError:
+        return []
+    starts, ends = [0, *(t.end + 1 for t in semicolons)], [*(t.start for t in semicolons), len(sql)]
+    pieces = zip(starts, ends, strict=True)
+    return [_NOT_NEWLINE.sub(" ", sql[:start]) + sql[start:end] for start, end in pieces if sql[start:end].strip()]
 
 
 def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
