@@ -220,6 +220,17 @@ def test_a_table_of_another_name() -> None:
         assert predicate_text(query.predicate("lake")) == "b = 3"
 
 
+def test_every_spelling_of_a_table_gets_its_schema() -> None:
+    texts = [
+        "SELECT * FROM events WHERE B = 3",
+        "SELECT * FROM web.events WHERE B = 3",
+        "SELECT * FROM `web`.`events` e",
+    ]
+    workload = Workload.from_sql(texts).on("lake").bind({"lake": {"b": "bigint"}})
+    assert [query.tables() for query in workload] == [("lake",)] * 3
+    assert predicate_text(workload.queries[1].predicate("lake")) == "b = 3"
+
+
 @pytest.mark.parametrize(
     ("sql", "told"),
     [

@@ -100,9 +100,8 @@ class Workload(core.Workload):
         return cls.from_sql(content, schemas, dialect)
 
     def on(self, table: str) -> Workload:
-        old = {t.lower() for t in self.tables()}
-        workload = super().on(table)
-        return replace(workload, names={**self.names, min(old): table}) if len(old) == 1 else workload
+        names = dict.fromkeys(self.spellings(table), table)
+        return replace(super().on(table), names={**self.names, **names})
 
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
         """Read the SQL again with these schemas, then convert literals to the type that Spark compares.
