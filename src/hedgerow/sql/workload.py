@@ -11,7 +11,6 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
-from sqlglot.tokens import TokenType
 
 from hedgerow.core.errors import SchemaError, WorkloadError, meant
 from hedgerow.core.predicates.nodes import conjunction
@@ -162,7 +161,8 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
         if e.base is base and not base.whole
     ]
     reads = None if base.reads is None else tuple(sorted(base.reads))
-    return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)))
+    top = None if base.whole else base.top
+    return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)), top)
 
 
 def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
@@ -224,7 +224,7 @@ def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | Work
 def _pieces(sql: str, dialect: str) -> list[str]:
     """Return the statements of a text, blanks in place of all before them, so that errors name the line of the text."""
     try:
-        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == TokenType.SEMICOLON]
+        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == sqlglot.TokenType.SEMICOLON]
     except TokenError:
         return []
     starts, ends = [0, *(t.end + 1 for t in semicolons)], [*(t.start for t in semicolons), len(sql)]
