@@ -10,7 +10,7 @@ import random
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -18,10 +18,21 @@ from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
+from hedgerow.core.predicates.nodes import (
+    TRUE,
+    Column,
+    Compare,
+    In,
+    Like,
+    Opaque,
+    Predicate,
+    Prefix,
+    children,
+    disjunction,
+)
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.schema import Schema, Session, as_schema
+from hedgerow.core.predicates.schema import Schema, Session, as_schema, path_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
@@ -37,6 +48,15 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """The first `rows` rows in the order of a column; ORDER BY with LIMIT needs no others."""
+
+    column: Column
+    descending: bool
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """One use of a base table in a query; rows on which `predicate` is not TRUE do not change the result."""
 
@@ -44,6 +64,7 @@ class Scan:
     predicate: Predicate = TRUE
     columns: tuple[str, ...] | None = None  # the columns that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
+    top: Top | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +128,45 @@ class Workload:
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
-    def on(self: W, table: str) -> W:
-        """Return the queries that read the table. If the workload has a single table, it is renamed to this one."""
-        tables = {t.lower() for t in self.tables()}
-        old = next(iter(tables)) if len(tables) == 1 else table.lower()
-        if old not in tables:
+    def only_table(self) -> str | None:
+        """Return the table that all queries read, in its longest spelling; None if they read several.
+
+        >>> Workload((*Workload.of("events", [TRUE]), *Workload.of("web.events", [TRUE]))).only_table()
+        'web.events'
+        """
+        longest = max(self.tables(), key=len, default=None)
+        return longest if longest and all(is_spelling(t, longest) for t in self.tables()) else None
+
+    def spellings(self, table: str) -> set[str]:
+        """Return the names, in lower case, by which the queries call a table: `events`, `web.events`, ...
+
+        If they read a single table, it may have any name. WorkloadError if they do not read it, or if the name may mean
+        two tables.
+        """
+        tables, only = {t.lower() for t in self.tables()}, self.only_table()
+        names = {t for t in tables if is_spelling(t, table)} or (tables if only else set())
+        longest = max(names, key=len, default="")
+        if not names:
             named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
-            raise WorkloadError(f"the workload reads {named}, but not {table}")
-        return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
+            raise WorkloadError(f"the workload reads {named}, but not {table}: name the queries' table with table=")
+        if any(not is_spelling(t, longest) for t in names):
+            if table.lower() in names and "." in table:
+                return {table.lower()}
+            raise WorkloadError(f"{table} may be {' or '.join(sorted(names - {table.lower()}))}: name one with table=")
+        return names
+
+    def on(self: W, table: str) -> W:
+        """Return the queries that read the table, which is called `table` in them; the others are `skipped`."""
+        names = self.spellings(table)
+        queries = [q for q in self if any(map(q.reads, names))]
+        others = [
+            f"query {q.id} is left out: it reads {', '.join(q.tables()) or 'no table'}, not {table}"
+            for q in self
+            if not any(map(q.reads, names))
+        ]
+        return replace(
+            self, queries=tuple(_renamed(q, names, table) for q in queries), skipped=(*self.skipped, *others)
+        )
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Return the queries with names in the schema's letter case, and literals in the type that Spark compares."""
@@ -161,7 +213,7 @@ class Workload:
         """Combine queries that need the same rows and columns into one with the sum of their weights."""
         merged: dict[Any, Query] = {}
         for q in self:
-            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
+            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.top) for s in q.scans)
             old = merged.get(key)
             merged[key] = replace(old, weight=old.weight + q.weight) if old else q
         return replace(self, queries=tuple(merged.values()))
@@ -211,12 +263,31 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
             continue
         names = {name.lower(): name for name in schema}
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
-        scans.append(replace(scan, predicate=normalise(bind(scan.predicate, schema, session)), columns=reads))
+        predicate = normalise(bind(scan.predicate, schema, session))
+        top = scan.top and replace(scan.top, column=_as_in(schema, scan.top.column))
+        scans.append(replace(scan, predicate=predicate, columns=reads, top=top))
     return replace(query, scans=tuple(scans))
 
 
-def _renamed(query: Query, old: str, new: str) -> Query:
-    scans = (replace(s, table=new) if s.table.lower() == old else s for s in query.scans)
+def _as_in(schema: Schema, column: Column) -> Column:
+    """Return the column in the schema's letter case."""
+    names = {name.lower(): name for name in schema}
+    return Column(path_of(names.get(term_text(column).lower(), term_text(column))))
+
+
+def is_spelling(name: str, other: str) -> bool:
+    """True if two names may mean one table: one is the other without its catalog or schema.
+
+    >>> is_spelling("web.events", "EVENTS"), is_spelling("web.events", "hr.events")
+    (True, False)
+    """
+    a, b = (text.lower().split(".") for text in (name, other))
+    shorter = min(len(a), len(b))
+    return a[-shorter:] == b[-shorter:]
+
+
+def _renamed(query: Query, old: Collection[str], new: str) -> Query:
+    scans = (replace(s, table=new) if s.table.lower() in old else s for s in query.scans)
     return replace(query, scans=tuple(scans))
 
 
@@ -227,6 +298,7 @@ def _query_out(q: Query) -> dict[str, Any]:
             "predicate": encode(s.predicate),
             "columns": s.columns,
             "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
+            "top": s.top and {"column": s.top.column.path, "descending": s.top.descending, "rows": s.top.rows},
         }
         for s in q.scans
     ]
@@ -240,6 +312,10 @@ def _query_out(q: Query) -> dict[str, Any]:
     }
 
 
+def _top_in(value: Mapping[str, Any] | None) -> Top | None:
+    return None if value is None else Top(Column(tuple(value["column"])), bool(value["descending"]), int(value["rows"]))
+
+
 def _query_in(number: int, line: str) -> Query:
     try:
         value = json.loads(line)
@@ -249,6 +325,7 @@ def _query_in(number: int, line: str) -> Query:
                 decode_predicate(s["predicate"]),
                 None if s["columns"] is None else tuple(s["columns"]),
                 tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
+                _top_in(s.get("top")),
             )
             for s in value["scans"]
         )

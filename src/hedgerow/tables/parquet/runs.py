@@ -1,4 +1,4 @@
-"""Names the runs that write, `<machine>-<process>-<id>`, and recognises those that were killed."""
+"""Names the runs that write, `<machine>-<process>-<id>`, and recognises killed ones."""
 
 from __future__ import annotations
 
