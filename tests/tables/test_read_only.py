@@ -118,7 +118,14 @@ def test_an_old_table_that_cannot_be_deleted(delta: SparkSession, tmp_path: Path
     things, sources = tmp_path / "things", [str(tmp_path / f"source{i}") for i in range(3)]
     for i, source in enumerate(sources):
         delta.range(i * 100, i * 100 + 50).selectExpr("id", "id % 7 AS v").coalesce(1).write.parquet(source)
-    learned = hr.learn(delta, sources[0], hr.Workload.from_sql("SELECT * FROM t WHERE v = 3"), "range", 10, table="t")
+    learned = hr.learn(
+        delta,
+        sources[0],
+        hr.Workload.from_sql("SELECT * FROM t WHERE v = 3"),
+        "range",
+        hr.LearnOptions(block_rows=10),
+        table="t",
+    )
     learned.save(tmp_path / "layout.json")
     hr.apply(delta, sources[0], learned, str(things))
     allow(things, stat.S_IRUSR | stat.S_IXUSR)

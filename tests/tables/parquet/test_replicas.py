@@ -13,6 +13,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables import managed
+from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet import append, write
 from tests.support.answers import answer, answers
@@ -70,11 +71,11 @@ def test_routed_queries(events: World) -> None:
 def test_reads(events: World) -> None:
     asked = conditions(3, 8)
     events.check_reads(asked)
-    taken = [events.table.opening(about(c, events.table.schema)) for c in asked]
+    own, copies = events.table.indexed(), Copies.of(events.table)
+    taken = [copies.cheapest(about(c, events.table.schema), None) for c in asked]
     for c, found in zip(asked, taken, strict=True):
-        own = events.table.index.choose_files(about(c, events.table.schema), copies=False).opened
-        sizes = [t.known.bytes_read(None, o) for t, o in ((found.table, found.opened), (events.table, own))]
-        assert sizes[0] <= sizes[1], c
+        opened = own.choose(about(c, events.table.schema)).opened
+        assert found.known.bytes_read(None, found.opened) <= own.files.bytes_read(None, opened), c
     assert any(found.table.path.endswith(INSIDE) for found in taken)
 
 
