@@ -108,7 +108,7 @@ def test_without_any_jar(tmp_path: Path) -> None:
 LATE = """
 import json, sys
 import hedgerow as hr
-from hedgerow.spark.session import local_session
+from hedgerow.spark.start.session import local_session
 earlier = local_session("1g", "local[1]")
 for stopped in (False, True):
     if stopped:
