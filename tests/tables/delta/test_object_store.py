@@ -34,7 +34,7 @@ rows(0, 100_000).repartition(10).write.format("delta").save(path)
 before = now()
 workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(0, 70, 2)])
 learned = counted("learn", lambda: hr.learn(spark, path, workload, "qdtree", hr.LearnOptions(block_rows=2500), table="t"))
-counted("apply", lambda: hr.apply(spark, path, learned, table="t"))
+counted("apply", lambda: hr.apply(spark, path, learned))
 table = counted("table", lambda: hr.table(spark, path))
 found["files"] = len(table.files())
 found["same after apply"] = now() == before
@@ -53,7 +53,7 @@ found["attached is the same"] = [counted("attached first", query) == plain, coun
 [scan] = hr.last_query(spark)
 found["opened"] = scan.files_opened
 hr.detach(spark)
-hr.apply(spark, path, learned, table="t", where=hr.table(spark, path).describe()["unknown_files"])
+hr.apply(spark, path, learned, where=hr.table(spark, path).describe()["unknown_files"])
 found["same after new files"] = now() == before
 counted("rollback", hr.table(spark, path).rollback)
 found["same after rollback"] = now() == before
