@@ -23,10 +23,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.V1WriteCommand;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -124,8 +126,13 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     private static boolean isLeftAlone(LogicalPlan plan) {
         // Subqueries are handled with the query that contains them.
-        return !SessionSettings.isOn("hedgerow.enabled") || plan instanceof Subquery || plan instanceof Command
-            || plan.isStreaming() || Delta.IS_THERE && DeltaFiles.inTransaction();
+        return !SessionSettings.isOn("hedgerow.enabled") || plan instanceof Subquery || plan.isStreaming()
+            || plan instanceof Command && !writesQuery(plan);
+    }
+
+    /** Returns whether it writes the answer of a query, as INSERT and CREATE TABLE AS SELECT do. */
+    private static boolean writesQuery(LogicalPlan plan) {
+        return plan instanceof V1WriteCommand || plan instanceof V2WriteCommand;
     }
 
     private LogicalPlan prunedOrNot(LogicalRelation relation, Expression condition, QueryPlan query) {
@@ -163,7 +170,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private ScannedFiles scannedFiles(LogicalRelation relation) {
         boolean isOurs = relation.relation() instanceof HadoopFsRelation files
             && (isAttached || Scala.map(files.options()).containsKey(MARK));
-        return isOurs ? ScannedFiles.of(relation) : null;
+        ScannedFiles files = isOurs ? ScannedFiles.of(relation) : null;
+        return files == null || Delta.IS_THERE && DeltaFiles.isBeingChanged(files.root()) ? null : files;
     }
 
     private Scan scan(LogicalRelation relation) {
