@@ -95,7 +95,7 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
         less = "no file is skipped" if differs[0] == "reading" else "a part of the index is of use"
         yield Finding("settings", differs[1], f"{less}: change it back, or apply the layout again")
     for draft in facts.get("drafts", ()):
-        yield Finding("draft", draft, "an append is at work, or was killed before it ended: then delete that folder")
+        yield Finding("draft", draft, "an append is at work, or was killed: then the next append deletes that folder")
     for replica in facts.get("replicas", ()):
         behind = None if replica["up_to_date"] else "it is not read: call refresh_replicas() on the table"
         yield Finding("replica", replica["name"], behind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,29 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
+def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
+    """Parse statements; paths into variants, `j:a.b[0]`, become calls of `variant_get`.
+
+    sqlglot reads such paths only in the dialect of Databricks."""
+    try:
+        return sqlglot.parse(sql, read=dialect)
+    except ParseError:
+        if dialect != "spark" or ":" not in sql:
+            raise
+        with suppress(ParseError):
+            nodes = sqlglot.parse(sql, read="databricks")
+            if any(node and node.find(exp.JSONExtract) for node in nodes):
+                return [node and node.transform(_open_variant_path) for node in nodes]
+        raise
+
+
+def _open_variant_path(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.JSONExtract) or not node.args.get("variant_extract"):
+        return node
+    value = node.this.transform(_open_variant_path)
+    return exp.func("variant_get", value, node.expression, exp.Literal.string("variant"), dialect="spark")
+
+
 def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | WorkloadError]:
     """Yield the statements of a text; in place of one that cannot be parsed, the error with its line."""
     try:
@@ -234,7 +258,7 @@ def _pieces(sql: str, dialect: str) -> list[str]:
 
 def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
     try:
-        nodes = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
+        nodes = [n for n in _parse(sql, dialect) if n is not None and not isinstance(n, exp.Semicolon)]
         return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}

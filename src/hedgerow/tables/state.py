@@ -26,6 +26,7 @@ _MAX_KEPT_STATES = 10  # readers may still use an older state
 _DAY_SECONDS = 24 * 3600
 STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
 PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?"
+_LEFT = re.compile(rf"{PART_FILE}|(?:auto\.lock|rewrite_cost\.json){PARTIAL}")
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _clean(side: Folder, number: int, state: TableState) -> None:
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
         else:  # left by a killed run; a run may still list a younger file, or a reader use it
-            is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
+            is_old = bool(_LEFT.fullmatch(name)) and name not in used and side.age(name) > _DAY_SECONDS
         if is_old:
             with suppress(HedgerowError):  # the state is written, and the next one tries again
                 side.delete(name)

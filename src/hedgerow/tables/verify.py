@@ -44,11 +44,16 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
 
 
 def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
-    """Return a sentence for each file that is missing or that Hedgerow did not write."""
+    """Return a sentence for each file that is missing or not visible, or that Hedgerow did not write."""
     files, listed = snapshot.files, table.written
     foreign = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
     missing = [n for n in listed if n not in files.place]
-    return [*(f"the file {n} is not Hedgerow's" for n in foreign), *(f"the file {n} is missing" for n in missing)]
+    folders = table.format.partitions() if isinstance(table.format, ParquetFolder) else []
+    return [
+        *(f"the folder {n} hides its files from Spark" for n in folders),
+        *(f"the file {n} is not Hedgerow's" for n in foreign),
+        *(f"the file {n} is missing" for n in missing),
+    ]
 
 
 def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:

@@ -28,9 +28,10 @@ from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.parquet.exchange import exchange
-from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done
+from hedgerow.tables.parquet.folder import ParquetFolder
+from hedgerow.tables.parquet.in_place import claimed
 from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
-from hedgerow.tables.parquet.target import check_target
+from hedgerow.tables.parquet.target import Contents, check_target
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, write_first_state
@@ -82,22 +83,27 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     spark = opened.frame.sparkSession
     others = {name: source.roots for name, source in plan.joins.others.items()}
     target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
-    around, partial = new_partial(target)
-    place = target if Folder(spark, target).is_store else f"{around}/{partial}"
-    if place == target:
-        Folder(spark, place).delete()
-    else:
-        delete_left_behind(spark, target)
     try:
-        files = _write_table(opened, plan, place, copy_of)
-        if place != target:
-            exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
+        if Folder(spark, target).is_store:
+            with claimed(Folder(spark, target), before):
+                _write_table(opened, plan, target, copy_of)
+        else:
+            _write_beside(opened, plan, target, before, copy_of)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
-    finally:
-        if place != target or is_half_done(spark, target):
-            Folder(spark, place).delete()
     spark.catalog.refreshByPath(to)  # as Spark's own writes do; else a cached frame keeps the old rows
+
+
+def _write_beside(opened: Source, plan: Plan, target: str, before: Contents, copy_of: TableState | None) -> None:
+    """Write the table beside its place, and exchange the two when it is complete."""
+    spark = opened.frame.sparkSession
+    around, partial = new_partial(target)
+    delete_left_behind(spark, target)
+    try:
+        files = _write_table(opened, plan, f"{around}/{partial}", copy_of)
+        exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
+    finally:
+        Folder(spark, around).delete(partial)
 
 
 def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> KnownFiles:
