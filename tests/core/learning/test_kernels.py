@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from hedgerow.core.learning.cells.kernels import join, move
 from hedgerow.core.learning.trees.greedy import OpenNode
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, select_rows, shortened, skipped
+from hedgerow.core.learning.trees.kernels import (
+    CutRule,
+    best_cut,
+    count,
+    open_queries,
+    pack,
+    select_rows,
+    shortened,
+    skipped,
+)
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
@@ -132,7 +141,7 @@ def test_best_cut(random: Random) -> None:
         shared = random.choice((0.0, least / 2))
         node = OpenNode(pack(truth[cuts]), rows, cuts, some, other, queries, asked, ~asked)
         for near in (False, True):
-            args = node, count(node.bits), queries, clauses.arrays, least, shared, eps, near
+            args = node, count(node.bits), queries, clauses.arrays, CutRule(least, shared, eps), near
             best, most = best_cut(*args, slice(0, len(cuts)))
             middle = random.randint(0, len(cuts))
             assert (best, most) == max(
@@ -155,7 +164,8 @@ def test_nearer_is_a_gain_only_if_asked_for() -> None:
     node = OpenNode(pack(truth), 100, np.arange(2), yes, yes, every, yes, ~yes)
 
     def best(least: int, shared: float, near: bool) -> int:
-        return best_cut(node, truth.sum(1), every, clauses.arrays, least, shared, -1.0, near, slice(0, 2))[0]
+        rule = CutRule(least, shared, -1.0)
+        return best_cut(node, truth.sum(1), every, clauses.arrays, rule, near, slice(0, 2))[0]
 
     assert best(1, 0.0, False) == -1
     assert best(1, 0.0, True) in (0, 1)
