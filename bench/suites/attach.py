@@ -67,7 +67,7 @@ def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
     """Write a managed table of tiny files without Spark, which would take an hour, and return its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex
     from hedgerow.spark.compute.checksum import Checksum
-    from hedgerow.spark.optimizer.rule import settings
+    from hedgerow.spark.optimizer.jvm_facts import settings
     from hedgerow.spark.storage.folder import Folder
     from hedgerow.spark.write.writing import Writing
     from hedgerow.tables.entry import Entry

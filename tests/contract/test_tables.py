@@ -22,7 +22,7 @@ from hedgerow.core.predicates.nodes import Predicate, col
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats
 from hedgerow.spark.compute.checksum import checksum
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing

@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.pilot import autopilot, look, search
 from hedgerow.pilot.decision import Decision, Figures
-from hedgerow.pilot.decisions import note
+from hedgerow.pilot.decision_notes import note
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.settings import AutopilotSettings
