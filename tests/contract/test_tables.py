@@ -180,6 +180,8 @@ def measures(c: Case) -> None:
     assert t.verify().keys() >= {"rows", "files", "files_with_statistics_checked"} and t.verify()["rows"] == ROWS
     (done,) = t.history()
     assert done["operation"] == "apply" and done["time"] and done["version"] is not None
+    if c.is_delta:
+        assert 0 < done["rows_read"] < 1 and t.describe()["layout_files_left"] == len(t.files())
 
 
 def appends(c: Case) -> None:
