@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.cells.kernels import join, move
+from hedgerow.core.learning.cells.kernels import emit, join, move
 from hedgerow.core.learning.trees.greedy import OpenNode
 from hedgerow.core.learning.trees.kernels import (
     CutRule,
@@ -238,6 +238,26 @@ def test_move_never_costs(random: Random) -> None:
     assert moved == 0 or after < before
     assert blocks[0] == pytest.approx(now)
     for b in range(m):
+        assert blocks[1][b].tolist() == cells[1][of == b].any(0).tolist()
+        assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
+
+
+@given(random=randoms)
+def test_new_blocks_never_cost(random: Random) -> None:
+    clauses = some_clauses(random, 4, random.randint(1, 8))
+    n, m, least = random.randint(4, 30), random.randint(1, 3), random.choice((10.0, 30.0))
+    cells = some_cells(random, clauses, n)
+    of = np.array([*range(m), *(random.randrange(m) for _ in range(n - m))])
+    old, sizes = of.copy(), np.bincount(of, cells[0], m)
+    shapes = (m + 3,), (m + 3, cells[1].shape[1]), (m + 3, cells[2].shape[1]), (m + 3,)
+    blocks = tuple(np.zeros(s, t) for s, t in zip(shapes, (float, bool, bool, float), strict=True))
+    used = emit(cells, of, blocks, clauses.arrays, least, n)
+    now = np.bincount(of, cells[0], used)
+    assert set(of.tolist()) == set(range(used))
+    assert (now[:m] >= np.minimum(sizes, least) - 1e-9).all() and (now[m:] >= least).all()
+    assert total(clauses, cells, of) < total(clauses, cells, old) or (used == m and (of == old).all())
+    assert blocks[0][:used] == pytest.approx(now)
+    for b in range(used):
         assert blocks[1][b].tolist() == cells[1][of == b].any(0).tolist()
         assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
 
