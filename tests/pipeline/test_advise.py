@@ -28,7 +28,7 @@ LEARNERS = ("qdtree", "range", "sop_zorder")
 
 @pytest.fixture(scope="module")
 def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), rows=8_000)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_estimates_from_a_tenth_of_the_rows(
 
 
 def test_a_plan_is_refused_once_the_table_has_changed(spark: SparkSession, workload: Workload, tmp_path: Path) -> None:
-    place = write_events(spark, str(tmp_path / "events.parquet"))
+    place = write_events(spark, str(tmp_path / "events.parquet"), rows=1_000)
     (option,) = advise(spark, place, workload, ["range"], options=LearnOptions(block_rows=BLOCK_ROWS)).proposals
     assert option.learned
     apply(spark, place, option.learned, str(tmp_path / "written"))

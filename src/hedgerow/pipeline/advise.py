@@ -25,7 +25,7 @@ from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.proposals import ADVISED, BUDGET, Proposal, learners_to_try, proposals
 from hedgerow.pipeline.table_problem import TableProblem
-from hedgerow.spark.optimizer.rule import state_of
+from hedgerow.spark.optimizer.jvm_facts import state_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.folder import Folder

@@ -16,7 +16,7 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import state_of
+from hedgerow.spark.optimizer.jvm_facts import state_of
 from hedgerow.spark.start.session import in_own_session, is_remote
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source

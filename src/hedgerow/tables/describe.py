@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.stored import StoredTable
 

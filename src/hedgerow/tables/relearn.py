@@ -15,7 +15,7 @@ from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.storage.source import open_source

@@ -24,7 +24,7 @@ from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
 from hedgerow.spark.storage.delta_log import Conflict, Snapshot, delta_log, type_text

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, total

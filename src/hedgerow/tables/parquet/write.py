@@ -16,7 +16,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
