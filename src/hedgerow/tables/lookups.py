@@ -25,10 +25,10 @@ from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import Shape, best_shape
-from hedgerow.spark.compute.build_filter import CountedValues, build_filter, count_values
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.filter_files import FilterFiles
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values
 from hedgerow.tables.known_files import KnownFiles, file_names
 
 if TYPE_CHECKING:
@@ -211,10 +211,11 @@ class StoredFilter:
         known = [h for h in hashes if h is not None]
         if len(known) < len(hashes):
             return all_files
+        failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
         remembered = {h: bits for h in known if (bits := self._remembered.get(h)) is not None}
         try:
             bits_of = {**remembered, **self._read([h for h in known if h not in remembered])}
-        except (HedgerowError, *spark_errors()):
+        except failures:
             return all_files
         held = np.bitwise_or.reduce([bits_of[h] for h in known])
         return np.unpackbits(held, count=len(self.names)).view(bool)

@@ -14,10 +14,10 @@ from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
-from hedgerow.spark.compute.build_filter import is_intact
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.write.build_filter import is_intact
 from hedgerow.spark.write.copies import copied
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at

@@ -1,4 +1,4 @@
-"""Reads the filters of look-ups: a few row groups of the Parquet files that `compute/build_filter` wrote."""
+"""Reads the filters of look-ups: a few row groups of the Parquet files that `write/build_filter` wrote."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def build_filter(frame: DataFrame, column: str, shape: Shape, folder: Folder, na
         sealed = f.concat("words", f.concat(f.lit(f"{name}:"), f.col("block").cast("string")).cast("binary"))
         data = f.concat("words", f.unhex(f.sha2(sealed, 256))).alias("data")
         placed = divided(packed.select("block", data), files, place).sortWithinPartitions("block")
-        options = {"compression": "zstd", "parquet.enable.dictionary": "false", "parquet.block.row.count.limit": rows}
-        placed.write.options(**commit_options(spark, path), **options).parquet(path)
+        options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
+        placed.write.options(**commit_options(spark, path), **options).parquet(path, compression="zstd")
     sizes = {n: b for n, b in folder.sizes(name).items() if n.startswith("part-")}
     written = tuple(sorted(sizes.items()))
     return FilterFiles(folder, name, written, shape, per_file)
