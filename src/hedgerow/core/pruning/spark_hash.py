@@ -55,8 +55,8 @@ def _bytes_of(type_: Type, value: Value) -> bytes:
 def _without_point(value: Decimal, scale: int) -> int:
     """Return the value times 10 ** scale; ValueError if that is no whole number."""
     sign, digits, exponent = value.as_tuple()
-    number, shift = int("".join(map(str, digits))), int(exponent) + scale
-    number, rest = divmod(number * 10 ** max(shift, 0), int(10 ** max(-shift, 0)))
+    shift = int(exponent) + scale
+    number, rest = divmod(int("".join(map(str, digits))) * int(10 ** max(shift, 0)), int(10 ** max(-shift, 0)))
     if rest:
         raise ValueError(f"{value} has more than {scale} digits after the point")
     return -number if sign else number
