@@ -115,11 +115,13 @@ def files_let_pass(
                 case _:
                     continue
             type_ = schema.get(term_text(column), Type(OTHER))
-            for literal in literals:
-                counts = passed.setdefault(column, []) if is_hashable(type_) and literal.kind == type_.kind else None
-                if counts is not None and len(counts) < _MAX_TRIED:
+            if term_text(column) not in stats.terms or not is_hashable(type_):
+                continue  # without a term, the value may depend on the session: a timestamp in the name of a folder
+            counts = passed.setdefault(column, [])
+            for literal in literals[: _MAX_TRIED - len(counts)]:
+                if literal.kind == type_.kind:
                     counts.append(int(may_match(Compare(column, "=", literal), stats).sum()))
-    return passed
+    return {column: counts for column, counts in passed.items() if counts}
 
 
 def same_columns(lookups: Iterable[Lookup]) -> dict[Column, Sequence[int]]:

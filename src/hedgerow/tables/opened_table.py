@@ -142,7 +142,8 @@ class OpenedTable:
     def _need_filters(self, condition: RowCondition, opened: Sequence[Bools]) -> bool:
         """True if some file would be opened without the filters for look-ups."""
         for part, bits in zip(self.parts, opened, strict=True):
-            p, stats = condition.fitting(part.joined), part.index.blocks
+            stats = part.index.blocks
+            p = condition.fitting(part.joined) if stats.filters else TRUE
             if not stats.filters.keys().isdisjoint(map(term_text, terms_of(p))):
                 plain = BlockIndex(replace(stats, filters={}), part.index.cells)
                 if (plain.choose_files(p, copies=False).opened > bits).any():

@@ -143,7 +143,8 @@ def _clean(side: Folder, number: int, state: TableState) -> None:
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
         else:  # left by a killed run; a run may still list a younger file, or a reader use it
-            is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
+            written = f"{name}/_SUCCESS" if re.fullmatch(FOLDER, name) else name  # a store's folders have no age
+            is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(written) > _DAY_SECONDS
         if is_old:
             with suppress(HedgerowError):  # the state is written, and the next one tries again
                 side.delete(name)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _FILE, _VALUE = helper_name("file"), helper_name("value")
-_MAX_FILE_BYTES, _ROW_GROUP_BYTES = 64 << 20, 128 << 10
+_MAX_FILE_BYTES, _ROW_GROUP_BYTES = 64 << 20, 64 << 10
 
 
 @dataclass(frozen=True)
