@@ -46,7 +46,7 @@ def value(column: str, seed: int = 1) -> str:
 LITERALS: dict[str, list[str]] = {}
 
 
-@pytest.fixture(scope="module", params=["parquet", "delta"])
+@pytest.fixture(scope="module", params=["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def kind(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     if request.param == "delta":
         request.getfixturevalue("delta")
@@ -235,7 +235,7 @@ def test_deletes_and_rollback(attached: SparkSession, kind: str, own: ManagedTab
 
 
 def test_other_layouts_and_relearning(attached: SparkSession, kind: str, own: ManagedTable) -> None:
-    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE num = 5", "SELECT * FROM t WHERE user = 'user 7'"])
+    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE num = 500003", "SELECT * FROM t WHERE user = 'user 7'"])
     options = hr.LearnOptions(block_rows=ROWS // FILES)
     learned = hr.learn(attached, own.path, workload, "range", options, columns=["id"], table="t")
     to = {} if kind == "delta" else {"to": f"{own.path}-2"}

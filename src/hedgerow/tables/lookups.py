@@ -153,10 +153,11 @@ def build_lookups(
         values = counted.distinct[names[column]]
         shape = best_shape(values, left)
         if shape is None:
-            advise(
-                f"look-ups of {names[column]} get no filter: {share:.1%} of the table's bytes are too few for its "
-                "values. WriteOptions(lookup_share=...) sets another share"
-            )
+            if wanted[column]:
+                advise(
+                    f"look-ups of {names[column]} get no filter: {share:.1%} of the table's bytes are too few for its "
+                    "values. WriteOptions(lookup_share=...) sets another share"
+                )
             continue
         name = f"lookup-{uuid4().hex[:12]}"
         built = build_filter(frame, names[column], shape, side, name, shape.stored_bytes(values))
