@@ -203,7 +203,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return shortened(scan, table, FileChoice.NONE, query);
+            return shortened(scan, table, FileChoice.NONE, Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
@@ -213,7 +213,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = answers.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            return shortened(scan, table, table.index().where(chosen.bits()), query);
+            return shortened(scan, table, table.index().where(chosen.bits()), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
             return instead(scan, condition, table, files, query);
@@ -228,8 +228,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return leftAlone(scan, refused.reason(), query);
     }
 
-    private static LogicalPlan shortened(Scan scan, OpenedTables.Table table, FileChoice choice, QueryPlan query) {
-        Wire.ScanReport report = scan.report(table.name(), choice, Wire.ScanReport.WHERE);
+    private static LogicalPlan shortened(
+            Scan scan, OpenedTables.Table table, FileChoice choice, String means, QueryPlan query) {
+        Wire.ScanReport report = scan.report(table.name(), choice, means);
         query.note(report);
         return choice.skipsAny(scan.listed()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
     }
