@@ -66,3 +66,11 @@ def test_a_merge_of_our_rows(attached: SparkSession, delta: SparkSession, query:
     with turned_off(attached):
         expected = changed("off")
     assert changed("on") == expected
+
+
+def test_a_query_with_skipping_off_has_no_report(attached: SparkSession, query: str) -> None:
+    attached.sql(query).collect()
+    assert [scan.files_opened for scan in hr.last_query(attached)] == [1]
+    with turned_off(attached):
+        attached.sql(query).collect()
+        assert hr.last_query(attached) == []

@@ -98,6 +98,10 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return plan; // the optimizer calls the rule again until nothing changes
         }
         try {
+            if (!SessionSettings.isOn("hedgerow.enabled")) {
+                last = readsFiles(plan) ? new Wire.ScanReport[0] : last;
+                return plan;
+            }
             if (isLeftAlone(plan)) {
                 return plan;
             }
@@ -126,8 +130,14 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     private static boolean isLeftAlone(LogicalPlan plan) {
         // Subqueries are handled with the query that contains them.
-        return !SessionSettings.isOn("hedgerow.enabled") || plan instanceof Subquery || plan.isStreaming()
-            || plan instanceof Command && !writesQuery(plan);
+        return plan instanceof Subquery || plan.isStreaming() || plan instanceof Command && !writesQuery(plan);
+    }
+
+    private static boolean readsFiles(LogicalPlan plan) {
+        boolean[] found = {false};
+        Scala.forEach(plan, node -> found[0] |= node instanceof LogicalRelation relation
+            && relation.relation() instanceof HadoopFsRelation);
+        return found[0];
     }
 
     /** Returns whether it writes the answer of a query, as INSERT and CREATE TABLE AS SELECT do. */
