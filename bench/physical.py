@@ -32,6 +32,7 @@ from bench.second_engine import comparable, seconds_in_duckdb
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from hedgerow.pipeline.learned import Learned
     from hedgerow.sql.workload import Workload
 
 TURNS = 3
@@ -47,7 +48,8 @@ class Physical:
 
     Queries call the table `name`. `timed` has the template and the text of each timed query. `fields` and `params` are
     added to every line. `files`: how many each written table has, if not as many as the form says. `clustered_by`: the
-    columns that an expert would choose for Delta; by default those that most queries filter on.
+    columns that an expert would choose for Delta; by default those that most queries filter on. `lookup_share`: see
+    `WriteOptions`.
     """
 
     suite: str
@@ -60,6 +62,7 @@ class Physical:
     params: Mapping[str, Any] = field(default_factory=dict)
     files: int | None = None
     clustered_by: Sequence[str] = ()
+    lookup_share: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -140,32 +143,40 @@ def filtered_most(workload: Workload, table: str) -> list[str]:
     return sorted(counts, key=lambda c: (-counts[c], c))
 
 
-def measured(
-    spark: SparkSession, data: Physical, case: Case, options: Options, folder: Path, peers: Sequence[Way]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Written:
+    """The learned layout, written as Parquet and as Delta, and the seconds of each step."""
+
+    layout: Learned
+    files: int
+    messages: Sequence[str]
+    block_rows: int
+    learn_seconds: float
+    apply_seconds: float
+    ways: Sequence[Way]
+
+    @property
+    def seconds(self) -> float:
+        return self.learn_seconds + self.apply_seconds
+
+
+def written(spark: SparkSession, data: Physical, case: Case, options: Options, rows: int, folder: Path) -> Written:
+    """Learn a layout and write it in both formats."""
     import hedgerow
 
-    learner, params = case
-    progress(f"{data.suite}: {learner} {dict(params)}")
-    rows = ds.dataset(data.source).count_rows()
     block_rows = max(1, rows // files_of(data, options))
+    arguments = learn_arguments(case, block_rows=block_rows, seed=options.seed)
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as messages:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        layout = hedgerow.learn(
-            spark,
-            str(data.source),
-            data.learned,
-            table=data.name,
-            **learn_arguments(case, block_rows=block_rows, seed=options.seed),
-        )
-    for warning in messages:
-        progress(str(warning.message))
+        layout = hedgerow.learn(spark, str(data.source), data.learned, table=data.name, **arguments)
+    messages = [str(warning.message) for warning in caught]
+    for message in messages:
+        progress(message)
     learned_at = time.perf_counter()
-    path = str(folder / "learned")
+    path, on_delta = str(folder / "learned"), str(folder / "learned_delta")
     table = hedgerow.apply(spark, str(data.source), layout, path, overwrite=True)
-    applied_at = time.perf_counter()
-    on_delta = str(folder / "learned_delta")
+    apply_seconds = time.perf_counter() - learned_at
     spark.read.parquet(str(data.source)).write.format("delta").mode("overwrite").save(on_delta)
     delta_at = time.perf_counter()
     hedgerow.apply(spark, on_delta, layout)
@@ -174,58 +185,84 @@ def measured(
     def opened() -> DataFrame:
         return spark.read.parquet(path)
 
-    ways = [
-        *peers,
+    ways = (
         Way("unrouted", opened, spark.sql),
         Way("routed", opened, lambda sql: hedgerow.route(spark, sql)),
-        Way("attached", opened, spark.sql, applied_at - learned_at, attached=True),
+        Way("attached", opened, spark.sql, apply_seconds, attached=True),
         Way("attached, Delta", lambda: spark.read.format("delta").load(on_delta), spark.sql, delta_seconds, True),
-    ]
+    )
+    return Written(layout, len(table.files()), messages, block_rows, learned_at - start, apply_seconds, ways)
+
+
+def measured(
+    spark: SparkSession, data: Physical, case: Case, options: Options, folder: Path, peers: Sequence[Way]
+) -> dict[str, Any]:
+    """Write the learned layout, time the queries in every way, and return the line."""
+    learner, params = case
+    progress(f"{data.suite}: {learner} {dict(params)}")
+    rows = ds.dataset(data.source).count_rows()
+    own = written(spark, data, case, options, rows, folder)
+    ways = [*peers, *own.ways]
     files = {way.name: way.files() for way in ways}
-    sizes = {name: [file.stat().st_size for file in own] for name, own in files.items()}
     times = timed(spark, data, ways)
-    progress(f"{data.suite}: the same files in DuckDB")
-    texts = [text for _, text in data.timed]
-    second = {name: [str(file) for file in files[name]] for name in (*PEERS, "attached")}
-    in_duckdb = seconds_in_duckdb(data.name, texts, second, TURNS)
     middle = times.medians
     total = {name: sum(of) for name, of in middle.items()}
-    faster = {name: np.percentile(np.divide(middle["source"], of), QUANTILES) for name, of in middle.items()}
-    of_template: dict[str, list[int]] = {}
-    for i, (template, _) in enumerate(data.timed):
-        of_template.setdefault(template, []).append(i)
+    estimate = own.layout.estimate
     return line(
         suite=data.suite,
         learner=learner,
         params={"form": options.form, **data.params, **params},
         **data.fields,
         rows=rows,
-        blocks=len(table.files()),
-        block_rows=block_rows,
+        blocks=own.files,
+        block_rows=own.block_rows,
         queries=len(data.learned),
         queries_unseen=len(data.timed),
         ratio=round(total["attached"] / min(total[name] for name in PEERS), 3),
-        learn_seconds=round(learned_at - start, 1),
-        apply_seconds=round(applied_at - learned_at, 1),
+        learn_seconds=round(own.learn_seconds, 1),
+        apply_seconds=round(own.apply_seconds, 1),
         details={
-            "files": {name: len(own) for name, own in sizes.items()},
-            "megabytes": {name: round(sum(own) / 1e6) for name, own in sizes.items()},
+            **_sizes(files),
             "written_seconds": {way.name: round(way.seconds, 1) for way in ways if way.seconds},
             "seconds": {name: round(of, 2) for name, of in total.items()},
-            "duckdb_seconds": {name: round(of, 2) for name, of in in_duckdb.items()},
+            "duckdb_seconds": _in_duckdb(data, files),
             # After so many queries, learning and rewriting have paid off; None: never.
-            "break_even": _break_even(applied_at - start, total["source"] - total["attached"], len(data.timed)),
-            "estimated": None if layout.estimate is None else [layout.estimate.now, layout.estimate.then],
-            "advised_against": any("little is to be gained" in str(w.message) for w in messages),
-            "faster_than_source": {name: _digits(of) for name, of in faster.items()},
-            "decisions_ms": _digits(1000 * np.percentile(times.deciding, QUANTILES)),
-            "template_ms": {
-                template: {name: round(1000 * median(of[i] for i in own)) for name, of in middle.items()}
-                for template, own in of_template.items()
+            "break_even": _break_even(own.seconds, total["source"] - total["attached"], len(data.timed)),
+            "estimated": None if estimate is None else [estimate.now, estimate.then],
+            "advised_against": any("little is to be gained" in message for message in own.messages),
+            "faster_than_source": {
+                name: _digits(np.percentile(np.divide(middle["source"], of), QUANTILES)) for name, of in middle.items()
             },
+            "decisions_ms": _digits(1000 * np.percentile(times.deciding, QUANTILES)),
+            "template_ms": _by_template(data, middle),
         },
         seed=options.seed,
     )
+
+
+def _sizes(files: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, int]]:
+    """Return the number of files and the megabytes of each way's table."""
+    megabytes = {name: round(sum(file.stat().st_size for file in own) / 1e6) for name, own in files.items()}
+    return {"files": {name: len(own) for name, own in files.items()}, "megabytes": megabytes}
+
+
+def _in_duckdb(data: Physical, files: Mapping[str, Sequence[Path]]) -> dict[str, float]:
+    """Return the seconds of the queries over the same files in DuckDB."""
+    progress(f"{data.suite}: the same files in DuckDB")
+    names = {name: [str(file) for file in files[name]] for name in (*PEERS, "attached")}
+    seconds = seconds_in_duckdb(data.name, [text for _, text in data.timed], names, TURNS)
+    return {name: round(of, 2) for name, of in seconds.items()}
+
+
+def _by_template(data: Physical, seconds: Mapping[str, Sequence[float]]) -> dict[str, dict[str, int]]:
+    """Return for each template the median milliseconds of its queries, by way."""
+    queries: dict[str, list[int]] = {}
+    for i, (template, _) in enumerate(data.timed):
+        queries.setdefault(template, []).append(i)
+    return {
+        template: {name: round(1000 * median(of[i] for i in own)) for name, of in seconds.items()}
+        for template, own in queries.items()
+    }
 
 
 @dataclass(frozen=True)

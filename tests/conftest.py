@@ -63,8 +63,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
     if pytestconfig.getoption("markexpr") == "not long":
-        # Most code runs a few times only: it is not worth the second compiler, which took a quarter of all time.
-        own["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
+        # Most code runs a few times only, on a few rows: it is not worth a compiler's time.
+        own |= {
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        }
     session = start("4g", "local[2]", **own)
     yield session
     session.stop()

@@ -67,7 +67,7 @@ def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
     """Write a managed table of tiny files without Spark, which would take an hour, and return its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex
     from hedgerow.spark.compute.checksum import Checksum
-    from hedgerow.spark.optimizer.rule import settings
+    from hedgerow.spark.optimizer.jvm_facts import settings
     from hedgerow.spark.storage.folder import Folder
     from hedgerow.spark.write.writing import Writing
     from hedgerow.tables.entry import Entry
@@ -116,28 +116,35 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
     return TreeLayout((), ()), stats, files_known
 
 
-def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, form: str, seed: int) -> dict[str, Any]:
-    import hedgerow
-    from hedgerow.spark.optimizer.attach import rule_of
-
-    hedgerow.attach(spark)
+def _ways(spark: SparkSession, kind: str) -> dict[str, Callable[[], None]]:
+    """Return the ways to run a query by name, each with a function that sets the session up for it."""
+    from hedgerow.tables.attach import rule_of
 
     def attached(every: bool) -> None:
         spark.conf.set("hedgerow.enabled", "true")
         rule_of(spark).attached(every)
 
+    def detached() -> None:
+        spark.conf.set("hedgerow.enabled", "false")
+
+    def unskipped() -> None:
+        detached()
+        spark.conf.set("spark.databricks.delta.stats.skipping", "false")
+
     ways: dict[str, Callable[[], None]] = {
         "attached": lambda: attached(True),
         "routed": lambda: attached(False),
-        "detached": lambda: spark.conf.set("hedgerow.enabled", "false"),
+        "detached": detached,
     }
-    if kind == "delta":
+    return {**ways, "no_skipping": unskipped} if kind == "delta" else ways
 
-        def unskipped() -> None:
-            spark.conf.set("hedgerow.enabled", "false")
-            spark.conf.set("spark.databricks.delta.stats.skipping", "false")
 
-        ways["no_skipping"] = unskipped
+def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, form: str, seed: int) -> dict[str, Any]:
+    """Time a query in every way, and return the line."""
+    import hedgerow
+
+    hedgerow.attach(spark)
+    ways = _ways(spark, kind)
     plans: dict[str, list[float]] = {way: [] for way in ways}
     from_text: dict[str, list[float]] = {way: [] for way in ways}
     runs: dict[str, list[float]] = {way: [] for way in ways}
@@ -163,23 +170,26 @@ def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, 
             spark.conf.unset("spark.databricks.delta.stats.skipping")
     hedgerow.detach(spark)
     spark.conf.unset("hedgerow.enabled")
-
-    def middle(times: list[float]) -> float:
-        return statistics.median(times[1:])  # the first warms up
-
+    taken = {"plan": plans, "text_to_plan": from_text, "query": runs}
     return line(
         suite="attach",
         params={"form": form, "kind": kind, "query": query, "files": files},
         details={
             "files_opened": opened,
-            "decision_ms": round(1000 * middle(decisions), 1),
-            **{f"plan_ms_{way}": round(1000 * middle(times), 1) for way, times in plans.items()},
-            **{f"text_to_plan_ms_{way}": round(1000 * middle(times), 1) for way, times in from_text.items()},
-            **{f"query_ms_{way}": round(1000 * middle(times), 1) for way, times in runs.items()},
+            "decision_ms": round(1000 * _middle(decisions), 1),
+            **{
+                f"{name}_ms_{way}": round(1000 * _middle(times), 1)
+                for name, by_way in taken.items()
+                for way, times in by_way.items()
+            },
         },
         rows=files * ROWS_OF_A_FILE,
         blocks=files,
-        p50_ms=round(1000 * middle(runs["attached"]), 1),
-        ratio=round(middle(runs["attached"]) / middle(runs["detached"]), 3),
+        p50_ms=round(1000 * _middle(runs["attached"]), 1),
+        ratio=round(_middle(runs["attached"]) / _middle(runs["detached"]), 3),
         seed=seed,
     )
+
+
+def _middle(times: list[float]) -> float:
+    return statistics.median(times[1:])  # the first warms up

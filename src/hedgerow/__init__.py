@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hedgerow.picture.show import show as show
     from hedgerow.pilot.autopilot import autopilot as autopilot
     from hedgerow.pilot.calibrate import calibrate as calibrate
-    from hedgerow.pilot.decisions import decisions as decisions
+    from hedgerow.pilot.decision_notes import decisions as decisions
     from hedgerow.pilot.settings import AutopilotSettings as AutopilotSettings
     from hedgerow.pipeline.advice import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
@@ -69,7 +69,7 @@ _PUBLIC = {
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pilot.autopilot:autopilot",
     "calibrate": "hedgerow.pilot.calibrate:calibrate",
-    "decisions": "hedgerow.pilot.decisions:decisions",
+    "decisions": "hedgerow.pilot.decision_notes:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "doctor": "hedgerow.pipeline.doctor:doctor",
     "explain": "hedgerow.pipeline.explain:explain",

@@ -30,7 +30,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.errors import LayoutError
-from hedgerow.learners.zorder.range import Range
+from hedgerow.learners.curves.range import Range
 from hedgerow.learners.woodblock.woodblock import Woodblock
 
 sample = Sample.of_table(pa.table({"x": list(range(1000))}))

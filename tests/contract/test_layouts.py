@@ -16,11 +16,11 @@ from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.learners.curves.zorder_learned import ZOrderLearned
 from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.woodblock import Woodblock
-from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
 from tests.support.random_cases import LAYOUTS, Table, a_layout, a_predicate, a_table, bits, seeds, some_rows
 
 LEARNERS: dict[str, Learner] = {

@@ -22,7 +22,7 @@ from hedgerow.core.predicates.nodes import Predicate, col
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats
 from hedgerow.spark.compute.checksum import checksum
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
@@ -180,6 +180,8 @@ def measures(c: Case) -> None:
     assert t.verify().keys() >= {"rows", "files", "files_with_statistics_checked"} and t.verify()["rows"] == ROWS
     (done,) = t.history()
     assert done["operation"] == "apply" and done["time"] and done["version"] is not None
+    if c.is_delta:
+        assert 0 < done["rows_read"] < 1 and t.describe()["layout_files_left"] == len(t.files())
 
 
 def appends(c: Case) -> None:

@@ -38,6 +38,7 @@ println(spark.table("{table}").where($"number" < 20).select(lit("row"), $"id", $
 """
 
 
+@pytest.mark.long
 def test_spark_shell(things: str, tmp_path: Path) -> None:
     door, table = Door.made(tmp_path), f"parquet.`{things}`"
     snippet = SCALA.format(query=QUERY.format(table=table), report=REPORT, table=table)
@@ -80,6 +81,7 @@ public class Program {
 """
 
 
+@pytest.mark.long
 def test_spark_submit_of_java(things: str, tmp_path: Path) -> None:
     door, query = Door.made(tmp_path), QUERY.format(table=f"parquet.`{things}`")
     (tmp_path / "Program.java").write_text(JAVA)

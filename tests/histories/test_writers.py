@@ -115,7 +115,7 @@ def rows(spark: SparkSession, start: int, count: int) -> Any:
     return spark.range(start, start + count).selectExpr("id", "id % 7 AS v")
 
 
-@pytest.fixture(scope="module", params=["plain", "replica", "overlap"])
+@pytest.fixture(scope="module", params=["plain", "replica", pytest.param("overlap", marks=pytest.mark.long)])
 def template(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param)
     source, to = str(folder / "source"), str(folder / "table")
@@ -210,14 +210,14 @@ def copied(template: Path, tmp_path: Path, name: str) -> str:
 
 
 @pytest.mark.usefixtures("gates")
-@pytest.mark.parametrize("apart", [8, pytest.param(1, marks=pytest.mark.long)])
-def test_an_append_is_killed(spark: SparkSession, template: Path, tmp_path: Path, apart: int) -> None:
-    """At every step, or at some."""
+@pytest.mark.parametrize("times", [3, pytest.param(1000, marks=pytest.mark.long)])
+def test_an_append_is_killed(spark: SparkSession, template: Path, tmp_path: Path, times: int) -> None:
+    """At every step, or at some: the first and the last ones among them."""
     whole = append(spark, copied(template, tmp_path, "whole"), 1000)
     run([whole], lambda busy: busy[0])
     assert whole.error is None and whole.gates > 10
     seen = Counter[bool]()
-    for step in range(0, whole.gates, apart):
+    for step in range(0, whole.gates, max(1, (whole.gates - 1) // (times - 1))):
         path = copied(template, tmp_path, f"killed-{step}")
         writer = append(spark, path, 1000)
         writer.dies_at = step

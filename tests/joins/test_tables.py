@@ -100,9 +100,9 @@ def test_it_reads_less_than_tables_by_themselves(
     alone = hr.learn_tables(spark, sources, workload(Random(4)), "qdtree", hr.LearnOptions(block_rows=50))
     assert not alone.references
     asked = workload(Random(99))
-    hr.apply_tables(spark, sources, alone, str(tmp_path / "alone"))
+    by_itself = hr.apply(spark, sources["lines"], alone["lines"], str(tmp_path / "alone"))
     with_joins = hr.table(spark, kept["lines"]).score(asked).rows_read
-    assert with_joins < hr.table(spark, str(tmp_path / "alone" / "lines")).score(asked).rows_read
+    assert with_joins < by_itself.score(asked).rows_read
     estimated = hr.score_tables(spark, sources, asked, learned, exact=True)["lines"].rows_read
     assert estimated == pytest.approx(with_joins, abs=0.05)
     simple = hr.Workload.from_sql(["SELECT * FROM lines WHERE qty < 3"])  # the layout's own cuts are about other tables
@@ -244,6 +244,7 @@ def test_a_table_that_was_not_given_is_named(
         hr.learn(spark, str(tmp_path / "plain"), hr.Workload.from_sql([QUERY]))
 
 
+@pytest.mark.long
 def test_advice_on_each_table_of_queries_that_join(spark: SparkSession, sources: dict[str, str]) -> None:
     """Columns are found without the name of their table, and joins are told."""
     asked = [f"SELECT * FROM lines l JOIN orders o ON l.okey = o.okey WHERE status = 'F' AND qty < {n}" for n in (3, 9)]

@@ -47,7 +47,7 @@ class Outline(HTMLParser):
         self.text += data
 
 
-@pytest.fixture(scope="module", params=["parquet", "delta"])
+@pytest.fixture(scope="module", params=["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("shown")
     rows = spark.range(ROWS).selectExpr("id", "id % 7 AS v", "concat('<b>', id % 50) AS name")

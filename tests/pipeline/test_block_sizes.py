@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
-SEVERAL = ["qdtree", "auto", "hilbert", "bottom_up", pytest.param("zorder_learned", marks=pytest.mark.long)]
+LONG = pytest.mark.long
+SEVERAL = ["qdtree", "hilbert", *(pytest.param(name, marks=LONG) for name in ("auto", "bottom_up", "zorder_learned"))]
 
 
-@pytest.fixture(scope="module", params=["counts in memory", pytest.param("Spark counts", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=["counts in memory", pytest.param("Spark counts", marks=LONG)])
 def posed(request: pytest.FixtureRequest, spark: SparkSession, events: str) -> Iterator[TableProblem]:
     """Of a table so small that blocks of a few KB are usual."""
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 90)])
@@ -69,7 +70,7 @@ def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:
     assert LearnOptions(block_rows=77).sizes(posed.source) == [77]
 
 
-@pytest.mark.parametrize("learner", ["qdtree", "hilbert", "bottom_up"])
+@pytest.mark.parametrize("learner", ["qdtree", *(pytest.param(name, marks=LONG) for name in ("hilbert", "bottom_up"))])
 def test_a_problem_with_other_blocks_is_as_if_posed_so(posed: TableProblem, learner: str) -> None:
     """With the trial of queries held out, which the qdtree asks."""
     rows = posed.options.sizes(posed.source)[-1]

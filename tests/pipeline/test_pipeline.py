@@ -1,4 +1,4 @@
-"""From a Parquet directory to blocks and back: the rows are the source's, and only the promised files are opened."""
+"""Verbs from a Parquet directory on: sizes of blocks, estimates, routes after writes, files beside a table, refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import ROWS, conditions, write_events
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BLOCK_ROWS = 500
 LEARNERS = [
@@ -57,68 +57,10 @@ def managed(
     return apply(spark, source, learned, str(tmp_path_factory.mktemp(request.param) / "events"))
 
 
-def fingerprint(frame: DataFrame) -> tuple[int, Any]:
-    """Row count and an order-free checksum of all columns."""
-    row = frame.selectExpr(
-        "count(*) AS n", "sum(CAST(xxhash64(id, Number, odd, price, word, parts) AS DECIMAL(38))) AS s"
-    )
-    found = row.first()
-    assert found is not None
-    return found["n"], found["s"]
-
-
-def test_same_rows_and_schema(spark: SparkSession, source: str, managed: ManagedTable) -> None:
-    plain, written = spark.read.parquet(source), spark.read.parquet(managed.path)
-    assert written.schema == plain.schema
-    assert fingerprint(written) == fingerprint(plain)
-    flat = [plain.drop("tags"), written.drop("tags")]  # maps cannot be compared as sets
-    assert flat[0].exceptAll(flat[1]).isEmpty()
-    assert flat[1].exceptAll(flat[0]).isEmpty()
-
-
-def test_reads_are_exact_and_open_only_what_the_index_says(
-    spark: SparkSession, source: str, managed: ManagedTable
-) -> None:
-    plain = spark.read.parquet(source)
-    asked = conditions(2, 40)
-    columns = [f"count(CASE WHEN {c} THEN 1 END) AS c{i}" for i, c in enumerate(asked)]
-    expected = plain.selectExpr(*columns).first()
-    assert expected is not None
-    skipped = 0
-    for i, c in enumerate(asked):
-        frame = managed.read(where=c)
-        assert frame.count() == expected[f"c{i}"], c
-        files = managed.files(where=c)
-        assert sorted(n.rsplit("/", 1)[-1] for n in frame.inputFiles()) == files
-        skipped += len(managed.known) - len(files)
-    assert skipped > 0.1 * len(asked) * len(managed.known)
-
-
 def test_blocks_are_as_large_as_asked(managed: ManagedTable) -> None:
     blocks = managed.describe()["rows_per_block"]
     assert managed.known.rows.sum() == ROWS
     assert blocks["least"] >= 0.5 * BLOCK_ROWS
-
-
-def test_score_tells_what_is_opened(managed: ManagedTable, workload: Workload) -> None:
-    found = managed.score(workload)
-    assert 0 < found.rows_read < 1
-    assert len(found.queries) == len(workload)
-
-
-@pytest.mark.long
-def test_append_and_files_of_others(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:
-    learned = learn(spark, source, workload, options=LearnOptions(block_rows=BLOCK_ROWS, sample_rows=5_000))
-    table = apply(spark, source, learned, str(tmp_path / "events"))
-    more = spark.read.parquet(source).where("id < 1000").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
-    grown = table.append(more)
-    assert grown.read().count() == ROWS + 1000
-    assert grown.describe()["unknown_files"] == []
-    spark.read.parquet(source).where("id < 10").coalesce(1).write.mode("append").parquet(table.path)
-    again = open_table(spark, table.path)
-    assert len(again.describe()["unknown_files"]) == 1
-    assert again.read(where="id < 10").count() == 20
-    assert again.read(where="id = 1000005").count() == 1
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import Opaque
-from hedgerow.spark.optimizer.rule import steady
+from hedgerow.spark.optimizer.jvm_facts import steady
 from tests.support.answers import opened
 from tests.support.settings import set_to
 

@@ -88,7 +88,7 @@ DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 
 @pytest.fixture(
     scope="module",
-    params=["parquet", "delta", *(pytest.param(p, marks=pytest.mark.long) for p in ("overlap", "replica"))],
+    params=["parquet", *(pytest.param(p, marks=pytest.mark.long) for p in ("delta", "overlap", "replica"))],
 )
 def kind(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     if request.param == "delta":

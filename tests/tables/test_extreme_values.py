@@ -106,7 +106,7 @@ def that_run(frame: DataFrame, texts: list[str]) -> list[str]:
     ("format_", "learner", "ansi"),
     [
         ("parquet", "qdtree", "true"),
-        ("parquet", "zorder", "false"),
+        pytest.param("parquet", "zorder", "false", marks=pytest.mark.long),
         pytest.param("parquet", "qdtree", "false", marks=pytest.mark.long),
         pytest.param("parquet", "hilbert", "true", marks=pytest.mark.long),
         pytest.param("delta", "qdtree", "true", marks=pytest.mark.long),

@@ -33,8 +33,13 @@ if TYPE_CHECKING:
     from hedgerow.tables.managed import ManagedTable
 
 LONG = pytest.mark.long
-FIRST, *OTHERS = "a%20b", "x%2Fy %zz 100%", "p+q#r?s&t=u", "t[1]{2,3}*", "`ün ï' ;,\\n", "c:d; isDirectory=true"
-NAMES = [FIRST, *(pytest.param(name, marks=LONG) for name in OTHERS)]
+LIKE_URLS = "a%20b"
+OTHERS = "x%2Fy %zz 100%", "p+q#r?s&t=u", "t[1]{2,3}*", "`ün ï' ;,\\n", "c:d; isDirectory=true"
+PLACES = [
+    ("parquet", LIKE_URLS),
+    pytest.param("delta", LIKE_URLS, marks=LONG),
+    *(pytest.param(kind, name, marks=LONG) for kind in ("parquet", "delta") for name in OTHERS),
+]
 VALUES = ["a b", "a%20b", "x/y", "x%2Fy", "ü+#?", "k=v:[w]"]
 WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(6)])
 
@@ -82,8 +87,7 @@ def check(spark: SparkSession, table: ManagedTable, kind: str, path: str) -> Non
     assert {name for group in found.groups if group.opened for name in group.files} == set(opened)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("kind", "name"), PLACES)
 def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str, name: str) -> None:
     if kind == "delta":
         request.getfixturevalue("delta")
@@ -238,13 +242,24 @@ def test_in_an_object_store() -> None:
 # --- a rewrite that fails leaves no file -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["reading", "writing", "statistics", "comparing", "part", "list", "conflict"])
+@pytest.fixture(scope="module")
+def by_w(delta: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, hr.Learned]:
+    path = str(tmp_path_factory.mktemp("by_w") / LIKE_URLS)
+    rows(delta).repartition(4).write.format("delta").partitionBy("w").save(path)
+    return path, hr.learn(delta, path, WORKLOAD, "range", hr.LearnOptions(block_rows=20), columns=["v"], table="t")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        *("reading", "writing", "part", "conflict"),
+        *(pytest.param(where, marks=LONG) for where in ("statistics", "comparing", "list")),
+    ],
+)
 def test_a_failed_rewrite_leaves_no_file(
-    delta: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    delta: SparkSession, by_w: tuple[str, hr.Learned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    spark, path = delta, str(tmp_path / FIRST)
-    rows(spark).repartition(4).write.format("delta").partitionBy("w").save(path)
-    learned = hr.learn(spark, path, WORKLOAD, "range", hr.LearnOptions(block_rows=20), columns=["v"], table="t")
+    spark, learned, path = delta, by_w[1], str(shutil.copytree(by_w[0], tmp_path / LIKE_URLS))
     side, written = Path(path, "_hedgerow"), list[str]()
     give_up, commit, moved = Rewrite.give_up, Rewrite.commit, rewriting._in_files
 
@@ -282,4 +297,5 @@ def test_a_failed_rewrite_leaves_no_file(
     assert "\n" not in str(failed.value)
     assert data_files(path) == before and not list(Path(path).glob("hedgerow-*"))
     assert bool(written) == (where != "reading")
+    assert spark.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 1 + (where == "conflict")
     assert not list(side.glob("*.arrow")) or where == "conflict"

@@ -21,7 +21,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Stats, collect, repeat
 from hedgerow.spark.compute.checksum import checksum
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry, total

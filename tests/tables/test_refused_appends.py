@@ -47,7 +47,7 @@ def test_a_row_that_fails(delta: SparkSession, tmp_path: Path, format_: str) -> 
     assert table.append(more(delta)).verify()["rows"] == ROWS + 100
 
 
-@pytest.mark.parametrize("odd", [("number", "2000000"), ("id", "NULL")])
+@pytest.mark.parametrize("odd", [("number", "2000000"), pytest.param(("id", "NULL"), marks=pytest.mark.long)])
 def test_a_row_that_delta_refuses(delta: SparkSession, tmp_path: Path, odd: tuple[str, str]) -> None:
     path = write(delta, str(tmp_path / "things"))
     delta.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (number < 1000000)")

@@ -19,7 +19,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.facts import Branch, File, Picture, QueryReads
 from hedgerow.picture.page import page
-from hedgerow.pilot.decisions import decisions
+from hedgerow.pilot.decision_notes import decisions
 from hedgerow.pipeline.logged import logged
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.sample import draw

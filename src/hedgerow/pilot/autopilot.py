@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.decision import Decision, Outcome
-from hedgerow.pilot.decisions import decisions, note
+from hedgerow.pilot.decision_notes import decisions, note
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.look import Look, Request, look_at

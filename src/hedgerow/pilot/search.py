@@ -16,7 +16,7 @@ from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
 from hedgerow.pipeline.learn import learn_layout
 
-_WAITING = "what a rewrite would pay for was rewritten lately"
+_WAITING = "the files that a rewrite would pay for were rewritten lately"
 
 
 def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:

@@ -106,7 +106,7 @@ class Advice:
         )
 
     def save(self, path: str | Path) -> None:
-        """Save the best layout as a plan for `apply`, which refuses it once the table has changed."""
+        """Save the best layout as a plan for `apply`. It also fits the rows that the table gets later."""
         if self.best is None or self.best.learned is None:
             raise HedgerowError(f"there is no plan to save: {self.sentence}")
         self.best.learned.save(path)

@@ -25,7 +25,6 @@ from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.proposals import ADVISED, BUDGET, Proposal, learners_to_try, proposals
 from hedgerow.pipeline.table_problem import TableProblem
-from hedgerow.spark.optimizer.rule import state_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.folder import Folder
@@ -76,8 +75,6 @@ def advise(
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
     table_problem = in_best_blocks(table_problem, NamedLearner(DEFAULT), speed)
     ranked = proposals(table_problem, tried, speed, budget)
-    state = state_of(opened)
-    ranked = [_only_for(proposal, state) for proposal in ranked]
     best = ranked[0]
     rewrite, cost_basis = _rewrite_seconds(spark, source, opened, best, speed)
     return Advice(
@@ -159,14 +156,6 @@ def _check_columns(opened: Source, columns: Sequence[str]) -> None:
         if column.lower().strip("`") not in names and "." not in column:
             hint = meant(column, opened.schema) or f": it has {', '.join(opened.schema)}"
             raise SchemaError(f"{opened.name} has no column {column}{hint}")
-
-
-def _only_for(proposal: Proposal, state: str | None) -> Proposal:
-    """Return the proposal with a layout that `apply` refuses for any other state of the table."""
-    if proposal.learned is None or state is None:
-        return proposal
-    provenance = {**proposal.learned.provenance, "only_for": state}
-    return replace(proposal, learned=replace(proposal.learned, provenance=provenance))
 
 
 def _rewrite_seconds(

@@ -16,8 +16,7 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import state_of
-from hedgerow.spark.start.session import in_own_session, is_remote
+from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.spark.write.writing import Writing
@@ -59,7 +58,6 @@ def apply(
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     copied = _table_to_copy(spark, to) if replica is not None else None
     opened = open_source(spark, source, learned.table or None)
-    _check_unchanged(spark, opened, learned)
     plan = _plan(spark, opened, learned, options, where)
     if to is None:
         if not isinstance(source, str) or not is_delta(spark, source):
@@ -84,20 +82,15 @@ def _table_to_copy(spark: SparkSession, to: str | None) -> ManagedTable:
     return ManagedTable.open(spark, to)
 
 
-def _check_unchanged(spark: SparkSession, opened: Source, learned: Learned) -> None:
-    """HedgerowError if a saved advice is about another state of the table."""
-    state = learned.provenance.get("only_for")
-    if state is not None and not is_remote(spark) and state != state_of(opened):
-        raise HedgerowError(f"{opened.origin} has changed since this plan was made: advise again")
-
-
 def _plan(
     spark: SparkSession, opened: Source, learned: Learned, options: WriteOptions, where: str | Sequence[str] | None
 ) -> Plan:
     sort_by = options.sort_by
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
-    writing = Writing(options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet))
+    writing = Writing(
+        options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet), options.lookup_share
+    )
     items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, options.statistics)
     joins = _joins(spark, learned, opened, options)
     origin = {
@@ -106,7 +99,7 @@ def _plan(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where)
+    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where=where)
 
 
 def _joins(spark: SparkSession, learned: Learned, source: Source, options: WriteOptions) -> Joins:

@@ -12,14 +12,14 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.log import report
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
-from hedgerow.spark.optimizer.attach import is_attached
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import limits, trust_line, without_engines
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import has_delta
+from hedgerow.tables.attach import is_attached
 from hedgerow.tables.settings_fit import difference
 
 if TYPE_CHECKING:

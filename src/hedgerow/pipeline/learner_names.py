@@ -8,16 +8,16 @@ from typing import Any
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.problem import Learner
+from hedgerow.learners.curves.hilbert import Hilbert
+from hedgerow.learners.curves.range import Range
+from hedgerow.learners.curves.zorder import ZOrder
+from hedgerow.learners.curves.zorder_learned import ZOrderLearned
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
 from hedgerow.learners.random import Random
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder
 from hedgerow.learners.woodblock.woodblock import Woodblock
-from hedgerow.learners.zorder.hilbert import Hilbert
-from hedgerow.learners.zorder.range import Range
-from hedgerow.learners.zorder.zorder import ZOrder
-from hedgerow.learners.zorder.zorder_learned import ZOrderLearned
 from hedgerow.pipeline.learn_options import LearnOptions
 
 LEARNERS: dict[str, Callable[..., Learner]] = {

@@ -35,7 +35,7 @@ from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
-from hedgerow.spark.optimizer.rule import steady
+from hedgerow.spark.optimizer.jvm_facts import steady
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.managed import ManagedTable

@@ -211,15 +211,14 @@ class _Cte:
 Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
 
 
-_MAX_DEPTH, _MAX_BASES = 60, 5000  # the depth of nested views and CTEs; the number of base tables in one query
+_MAX_DEPTH, _MAX_BASES = 60, 5000  # the depth of nested CTEs; the number of base tables in one query
 
 
 class Builder:
     """A builder of relations. `bases` collects the occurrences of base tables; `seen` the ids of all table nodes."""
 
-    def __init__(self, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> None:
+    def __init__(self, schemas: Mapping[str, tuple[str, Schema]]) -> None:
         self.schemas = schemas  # lower-case name -> (name, schema)
-        self.views = views
         self.bases: list[Base] = []
         self.seen: set[int] = set()
         self.depth = 0
@@ -335,9 +334,6 @@ class Builder:
                 return Unknown()
             inlined = self._inline(cte.node, cte.env, names or cte.names, unknown_clauses)
             return _without_conditions(inlined) if cte.recursive else inlined
-        if name.lower() in self.views or (bare_name in self.views and not node.db):
-            view = self.views.get(name.lower()) or self.views[bare_name]
-            return self._inline(view, {}, names, unknown_clauses)
         named = self.schemas.get(name.lower()) or self.schemas.get(bare_name)
         columns = None if named is None else {name.lower(): name for name in (path_of(c)[0] for c in named[1])}
         base = Base(named[0] if named else name, columns, whole=unknown_clauses or bool(names), node=node)
@@ -348,9 +344,9 @@ class Builder:
         return base
 
     def _inline(self, node: exp.Expr, env: Env, names: tuple[str, ...], unknown_clauses: bool) -> Relation:
-        """Return the relation of a CTE or view, built again for each reference, because each may need other rows."""
+        """Return the relation of a CTE, built again for each reference, because each may need other rows."""
         if self.depth > _MAX_DEPTH or len(self.bases) > _MAX_BASES:
-            raise RecursionError("views or CTEs too deep or too many")
+            raise RecursionError("CTEs too deep or too many")
         self.depth += 1
         inlined = self.query(node, env, None, names)
         self.depth -= 1

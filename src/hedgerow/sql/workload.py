@@ -36,22 +36,17 @@ class Workload(core.Workload):
     `schemas` are the schemas known so far; `names` maps table names in the texts to the names that `on` gave them.
     """
 
-    views: Mapping[str, str] = field(default_factory=dict)
     schemas: Schemas = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_sql(
-        cls,
-        statements: str | Iterable[str],
-        schemas: Schemas | None = None,
-        dialect: str = "spark",
-        views: Mapping[str, str] | None = None,
+        cls, statements: str | Iterable[str], schemas: Schemas | None = None, dialect: str = "spark"
     ) -> Workload:
         """Read statements; one string may hold several, split by semicolons. Those that cannot be parsed are left out.
 
         `schemas` maps table names to Arrow schemas or `{"column": "type"}`; without it, names that could mean two
-        tables are left out until `bind`. `views` maps names to the queries behind them.
+        tables are left out until `bind`.
 
         >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
         >>> from hedgerow.core.predicates.sql_text import predicate_text
@@ -60,7 +55,6 @@ class Workload(core.Workload):
         """
         texts = [statements] if isinstance(statements, str) else list(statements)
         by_name = _schemas_by_name(schemas or {})
-        parsed_views = _parsed_views(views or {}, dialect)
         queries: list[Query] = []
         skipped: list[str] = []
         unparsed: list[WorkloadError] = []
@@ -76,13 +70,13 @@ class Workload(core.Workload):
                     skipped.append(f"query {name} is left out: {node.key.upper()} has no SELECT that reads a table")
                 else:
                     try:
-                        scans = scans_of(query, by_name, parsed_views)
+                        scans = scans_of(query, by_name)
                         queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
                     except SchemaError as error:
                         skipped.append(f"query {name} is left out: {error}")
         if unparsed and not queries:
             raise unparsed[0]
-        workload = cls(tuple(queries), tuple(skipped), dict(views or {}), dict(schemas or {}))
+        workload = cls(tuple(queries), tuple(skipped), dict(schemas or {}))
         return core.Workload.bind(workload, dict(by_name.values())) if by_name else workload
 
     @classmethod
@@ -113,41 +107,36 @@ class Workload(core.Workload):
         )
         by_name = _schemas_by_name(schemas)
         by_name |= {old: by_name[new.lower()] for old, new in self.names.items() if new.lower() in by_name}
-        views = _parsed_views(self.views, "spark")
         bound: list[Query] = []
         skipped = list(self.skipped)
         for query in self:
             try:
-                bound.append(_reread(query, by_name, views))
+                bound.append(_reread(query, by_name))
             except SchemaError as error:
                 skipped.append(f"query {query.id} is left out: {error}")
         workload = replace(self, queries=tuple(bound), skipped=tuple(skipped), schemas=schemas)
         return core.Workload.bind(workload, dict(by_name.values()), session)
 
 
-def scans_of(
-    node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
-) -> tuple[Scan, ...]:
+def scans_of(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> tuple[Scan, ...]:
     """Return one scan for every occurrence of a base table; parts that are not understood read their whole tables.
 
     Raise SchemaError if the query names a column that none of its tables has.
     """
     try:
-        builder, edges = _pushed_down(node, schemas, views)
+        builder, edges = _pushed_down(node, schemas)
         bases = builder.bases
         unseen = [t for t in node.find_all(exp.Table) if id(t) not in builder.seen]
     except (RecursionError, SqlglotError):
         bases, edges = [], []
-        unseen = [t for tree in (node, *views.values()) for t in tree.find_all(exp.Table)]
+        unseen = list(node.find_all(exp.Table))
     bases = bases + [_whole_table(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
     return tuple(_scan(base, bases, edges) for base in bases)
 
 
-def _pushed_down(
-    node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]
-) -> tuple[Builder, list[Edge]]:
+def _pushed_down(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> tuple[Builder, list[Edge]]:
     """Push every condition of a query down to its base tables; return these tables and the join edges."""
-    builder, pushdown = Builder(schemas, views), Pushdown()
+    builder, pushdown = Builder(schemas), Pushdown()
     pushdown.push(builder.query(node, {}, None), [])
     if pushdown.missing:
         columns = [name for base in builder.bases for name in (base.columns or {}).values()]
@@ -172,13 +161,9 @@ def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) ->
     return Base(named[0] if named else name, None, None, whole=True)
 
 
-def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]], views: Mapping[str, exp.Expr]) -> Query:
+def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]]) -> Query:
     node = _query_of(_parse_statements(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
-    return query if node is None else replace(query, scans=scans_of(node, schemas, views))
-
-
-def _parsed_views(views: Mapping[str, str], dialect: str) -> dict[str, exp.Expr]:
-    return {name.lower(): _parse_statements(sql, dialect, f"view {name}")[0] for name, sql in views.items()}
+    return query if node is None else replace(query, scans=scans_of(node, schemas))
 
 
 def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hedgerow.spark import wire
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import sentences
 from hedgerow.spark.start.jar import lists
 from hedgerow.tables.answers import Answers

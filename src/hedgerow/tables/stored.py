@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.tables.formats import Format, Snapshot, schema_at
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles

@@ -19,7 +19,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
-from hedgerow.spark.optimizer.rule import state_of
+from hedgerow.spark.optimizer.jvm_facts import state_of
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined_conditions import with_joined
 

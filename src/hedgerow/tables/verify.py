@@ -17,6 +17,7 @@ from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.write.build_filter import is_intact
 from hedgerow.spark.write.copies import copied
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
@@ -40,6 +41,8 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
     rows = _compare_rows(table, same, snapshot)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
+    damaged = [one.lookup.column for part in table.parts for one in part.filters if not is_intact(one.stored)]
+    _raise_first(table, [f"its filter for look-ups of {column} is damaged" for column in damaged])
     return {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
 
 

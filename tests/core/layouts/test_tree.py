@@ -1,4 +1,4 @@
-"""Trees of cuts: where rows go, and how leaves are described."""
+"""Trees of cuts: where rows go."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pytest
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import Node, TreeLayout
-from hedgerow.core.predicates.nodes import Compare, In, IsNull, Like, Predicate, Prefix, Term, col, lit
-from hedgerow.core.predicates.row_truth import truth
-from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.predicates.nodes import Compare, In, Like, Predicate, Term, col, lit
 from hedgerow.core.pruning.row_batch import Rows
 
 x, y = col("x"), col("y")
@@ -37,34 +35,16 @@ def test_null_goes_right() -> None:
     assert TREE.assign(rows).tolist() == [0, 3, 1, 2, 2]
 
 
-def test_a_block_with_several_leaves_is_described_as_one() -> None:
+def test_a_block_with_several_leaves() -> None:
     """Leaves x < 0 and 0 <= x < 100 in block 0; NULL and the rest in block 1."""
     tree = TreeLayout((Compare(x, "<", lit(0)), Compare(x, "<", lit(100))), ((0, ~0, 1), (1, ~0, ~1)))
     assert tree.blocks == 2
-    assert predicate_text(tree.describe(0)) == "x < 100"
+    assert tree.assign(Rows({x: pa.array([-5, 50, 100, None])})).tolist() == [0, 0, 1, 1]
 
 
 def test_nan_equals_nan_in_a_cut() -> None:
     tree = TreeLayout((In(x, (lit(1.0), lit(float("nan")))),), ((0, ~0, ~1),))
     assert tree.assign(Rows({x: pa.array([float("nan"), 2.0])})).tolist() == [0, 1]
-
-
-def test_describe() -> None:
-    assert predicate_text(TREE.describe(0)) == "x < 10 AND y IN (1, 2)"
-    assert predicate_text(TREE.describe(1)) == "(note LIKE '%red%') AND x < 10 AND (y IS NULL OR y NOT IN (1, 2))"
-    assert predicate_text(TREE.describe(2)) == "x >= 10 OR x IS NULL"
-
-
-def test_a_description_is_true_of_the_rows_that_are_in_the_block_and_only_of_them() -> None:
-    tree = TreeLayout(
-        (Compare(x, "<", lit(5)), Compare(x, "<", lit(9)), Prefix(y, "a"), IsNull(x)),
-        ((0, ~0, 1), (1, 2, 3), (2, ~1, ~2), (3, ~0, ~3)),
-    )
-    values = [(a, b) for a in (None, 1, 5, 8, 9, 20) for b in (None, "", "a", "ab", "b")]
-    rows = Rows({x: pa.array([a for a, _ in values]), y: pa.array([b for _, b in values])})
-    for (a, b), block in zip(values, tree.assign(rows).tolist(), strict=True):
-        inside = [truth(tree.describe(i), {"x": a, "y": b}) is True for i in range(tree.blocks)]
-        assert inside == [i == block for i in range(tree.blocks)], (a, b)
 
 
 def test_assign_sql() -> None:
@@ -77,7 +57,6 @@ def test_no_nodes_is_one_block() -> None:
     tree = TreeLayout((), ())
     assert (tree.blocks, tree.assign_sql()) == (1, "0")
     assert tree.assign(Rows({x: pa.array([1, 2])})).tolist() == [0, 0]
-    assert predicate_text(tree.describe(0)) == "TRUE"
 
 
 def test_what_only_spark_can_evaluate_is_said_to_be_missing() -> None:
@@ -106,7 +85,6 @@ def test_ten_thousand_leaves() -> None:
     assert tree.assign(Rows({x: pa.array([0, 9_999, 1234, None, -5])})).tolist() == [0, 9_999, 1234, 9_999, 0]
     assert tree.assign_sql().count("WHEN") == 9_999
     assert layout_from_json(layout_to_json(tree)) == tree
-    assert predicate_text(tree.describe(77)) == "x >= 77 AND x < 78"
 
 
 def test_a_tree_that_is_one_long_chain() -> None:
@@ -116,7 +94,6 @@ def test_a_tree_that_is_one_long_chain() -> None:
     tree = TreeLayout(cuts, tuple((i, ~i, i + 1 if i + 1 < n else ~n) for i in range(n)))
     assert tree.assign(Rows({x: pa.array([-1, 700, None])})).tolist() == [0, 701, n]
     assert tree.assign_sql().endswith(f"WHEN x < {n - 1} THEN {n - 1} ELSE {n} END")
-    assert predicate_text(tree.describe(700)) == "x >= 699 AND x < 700"
     assert layout_from_json(layout_to_json(tree)) == tree
 
 
@@ -135,9 +112,3 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
         assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
-
-
-def test_outline() -> None:
-    assert TREE.outline(0) == "x < 10\n  3 leaves\n  block 2"
-    assert TREE.outline().split("\n")[2:5] == ["    block 0", f"    {predicate_text(LIKE)}", "      block 1"]
-    assert TreeLayout((), ()).outline() == "block 0"

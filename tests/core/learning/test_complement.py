@@ -18,9 +18,9 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
+from hedgerow.learners.curves.range import Range
+from hedgerow.learners.curves.zorder import ZOrder
 from hedgerow.learners.qdtree.qdtree import QdTree
-from hedgerow.learners.zorder.range import Range
-from hedgerow.learners.zorder.zorder import ZOrder
 from tests.support.tree_problems import a_problem
 
 LEARNERS: list[Learner] = [QdTree(), Range(), ZOrder()]

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.cells.kernels import join, move
+from hedgerow.core.learning.cells.kernels import emit, join, move
 from hedgerow.core.learning.trees.greedy import OpenNode
-from hedgerow.core.learning.trees.kernels import best_cut, count, open_queries, pack, select_rows, shortened, skipped
+from hedgerow.core.learning.trees.kernels import (
+    CutRule,
+    best_cut,
+    count,
+    open_queries,
+    pack,
+    select_rows,
+    shortened,
+    skipped,
+)
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)
@@ -132,7 +141,7 @@ def test_best_cut(random: Random) -> None:
         shared = random.choice((0.0, least / 2))
         node = OpenNode(pack(truth[cuts]), rows, cuts, some, other, queries, asked, ~asked)
         for near in (False, True):
-            args = node, count(node.bits), queries, clauses.arrays, least, shared, eps, near
+            args = node, count(node.bits), queries, clauses.arrays, CutRule(least, shared, eps), near
             best, most = best_cut(*args, slice(0, len(cuts)))
             middle = random.randint(0, len(cuts))
             assert (best, most) == max(
@@ -155,7 +164,8 @@ def test_nearer_is_a_gain_only_if_asked_for() -> None:
     node = OpenNode(pack(truth), 100, np.arange(2), yes, yes, every, yes, ~yes)
 
     def best(least: int, shared: float, near: bool) -> int:
-        return best_cut(node, truth.sum(1), every, clauses.arrays, least, shared, -1.0, near, slice(0, 2))[0]
+        rule = CutRule(least, shared, -1.0)
+        return best_cut(node, truth.sum(1), every, clauses.arrays, rule, near, slice(0, 2))[0]
 
     assert best(1, 0.0, False) == -1
     assert best(1, 0.0, True) in (0, 1)
@@ -228,6 +238,26 @@ def test_move_never_costs(random: Random) -> None:
     assert moved == 0 or after < before
     assert blocks[0] == pytest.approx(now)
     for b in range(m):
+        assert blocks[1][b].tolist() == cells[1][of == b].any(0).tolist()
+        assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
+
+
+@given(random=randoms)
+def test_new_blocks_never_cost(random: Random) -> None:
+    clauses = some_clauses(random, 4, random.randint(1, 8))
+    n, m, least = random.randint(4, 30), random.randint(1, 3), random.choice((10.0, 30.0))
+    cells = some_cells(random, clauses, n)
+    of = np.array([*range(m), *(random.randrange(m) for _ in range(n - m))])
+    old, sizes = of.copy(), np.bincount(of, cells[0], m)
+    shapes = (m + 3,), (m + 3, cells[1].shape[1]), (m + 3, cells[2].shape[1]), (m + 3,)
+    blocks = tuple(np.zeros(s, t) for s, t in zip(shapes, (float, bool, bool, float), strict=True))
+    used = emit(cells, of, blocks, clauses.arrays, least, n)
+    now = np.bincount(of, cells[0], used)
+    assert set(of.tolist()) == set(range(used))
+    assert (now[:m] >= np.minimum(sizes, least) - 1e-9).all() and (now[m:] >= least).all()
+    assert total(clauses, cells, of) < total(clauses, cells, old) or (used == m and (of == old).all())
+    assert blocks[0][:used] == pytest.approx(now)
+    for b in range(used):
         assert blocks[1][b].tolist() == cells[1][of == b].any(0).tolist()
         assert blocks[3][b] == pytest.approx(weight(clauses, blocks[1][b]))
 

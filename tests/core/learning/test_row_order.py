@@ -13,7 +13,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.row_order import best_order, runs_in, work
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, Like, Predicate, col, lit
-from hedgerow.learners.zorder.zorder import ZOrder
+from hedgerow.learners.curves.zorder import ZOrder
 
 x, y, z, word = col("x"), col("y"), col("z"), col("word")
 R = np.random.default_rng(0)

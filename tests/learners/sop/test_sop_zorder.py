@@ -17,9 +17,9 @@ from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import And, Compare, Like, Opaque, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.workload.queries import Workload
+from hedgerow.learners.curves.zorder import ZOrder
 from hedgerow.learners.sop.bottom_up import BottomUp
 from hedgerow.learners.sop.sop_zorder import SopZOrder, ordered
-from hedgerow.learners.zorder.zorder import ZOrder
 
 ROWS = 4096
 NOTES = Like(col("note"), "%broken%")

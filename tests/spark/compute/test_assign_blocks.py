@@ -14,7 +14,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout
 from hedgerow.core.predicates.nodes import col
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.zorder.zorder_learned import interleaved
+from hedgerow.learners.curves.zorder_learned import interleaved
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learn_options import LearnOptions

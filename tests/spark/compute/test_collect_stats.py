@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.parquet(write_events(spark, str(tmp_path / "events"), rows=3_000))
     schema = schema_of(frame.schema)
-    asked = Workload.from_sql([f"SELECT * FROM events WHERE {c}" for c in conditions(9, 40)])
+    asked = Workload.from_sql([f"SELECT * FROM events WHERE {c}" for c in conditions(9, 24)])
     predicates = [q.predicate("events") for q in asked.bind({"events": schema})]
     features = {p for whole in predicates for p in (whole, *atoms_of(whole))}
     items = [*needed(predicates), *sorted(features, key=feature_text)]

@@ -117,16 +117,21 @@ def test_many_questions(attached: SparkSession, events: dict[str, str], name: st
             check_question(attached, question.sql, events[name])
 
 
-def test_reports(attached: SparkSession, events: dict[str, str]) -> None:
-    for name in (events["table"], events.get("delta", events["view"])):
-        sql = f"SELECT id FROM {name} WHERE number < 30 UNION ALL SELECT count(*) FROM {name} WHERE word LIKE '%c%'"
-        _, opened = both(attached, f"{sql} AND (SELECT max(number) FROM {name} WHERE id < 20) > 3")
-        reports = hr.last_query(attached)
-        assert sorted(r.files_opened for r in reports) == sorted(scan.files for scan in opened)
-        assert {r.table for r in reports} == {"events"}
-        assert all(r.files_opened <= r.files and r.bytes_opened <= r.bytes and 0 < r.seconds < 30 for r in reports)
-        assert min(r.files_opened for r in reports) < max(r.files for r in reports)
-        assert min(r.bytes_opened for r in reports) < max(r.bytes for r in reports)
+def check_reports(spark: SparkSession, name: str, table: str) -> None:
+    sql = f"SELECT id FROM {name} WHERE number < 30 UNION ALL SELECT count(*) FROM {name} WHERE word LIKE '%c%'"
+    _, opened = both(spark, f"{sql} AND (SELECT max(number) FROM {name} WHERE id < 20) > 3")
+    reports = hr.last_query(spark)
+    assert sorted(r.files_opened for r in reports) == sorted(scan.files for scan in opened)
+    assert {r.table for r in reports} == {table}
+    assert all(r.files_opened <= r.files and r.bytes_opened <= r.bytes and 0 < r.seconds < 30 for r in reports)
+    assert min(r.files_opened for r in reports) < max(r.files for r in reports)
+    assert min(r.bytes_opened for r in reports) < max(r.bytes for r in reports)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["table", "delta"])
+def test_reports_of_events(attached: SparkSession, events: dict[str, str], name: str) -> None:
+    check_reports(attached, events.get(name, events["view"]), "events")
 
 
 # --- sessions and switches ------------------------------------------------------------------------
@@ -148,6 +153,10 @@ def things(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
 
 def opened(spark: SparkSession, sql: str) -> int:
     return files(both(spark, sql)[1])
+
+
+def test_reports(attached: SparkSession, things: str) -> None:
+    check_reports(attached, f"parquet.`{things}`", "things")
 
 
 @pytest.mark.long

@@ -107,7 +107,7 @@ ORDINARY: dict[str, Query] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["parquet", "delta"])
+@pytest.fixture(scope="module", params=["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def table(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Any]:

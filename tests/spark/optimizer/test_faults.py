@@ -184,7 +184,7 @@ def parquet(spark: SparkSession, source: str, layout: Learned, tmp_path_factory:
     return Laid(table, f"parquet.`{table.path}`")
 
 
-@pytest.fixture(scope="module", params=["parquet", "delta"])
+@pytest.fixture(scope="module", params=["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def laid(
     spark: SparkSession,
     source: str,

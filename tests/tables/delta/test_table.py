@@ -25,21 +25,6 @@ def path(delta: SparkSession, tmp_path: Path) -> str:
     return write(delta, str(tmp_path / "things"), enableDeletionVectors="true", enableChangeDataFeed="true")
 
 
-def test_a_rewrite(delta: SparkSession, path: str) -> None:
-    before = answer(now(delta, path))
-    table = by_number(delta, path)
-    assert answer(now(delta, path)) == before
-    assert len(table.files()) == FILES
-    assert check(delta, table) > FILES
-    assert table.verify()["rows_compared"] == ROWS
-    [done] = table.history()
-    assert done["operation"] == "apply" and done["version"] == 1 and 0 < done["rows_read"] < 1
-    told = hr.table(delta, path).describe()
-    assert told["unknown_files"] == [] and told["layout_files_left"] == FILES and told["version"] == 1
-    found = table.score(hr.Workload.from_sql("SELECT * FROM things WHERE number < 10"))
-    assert found.rows_read == pytest.approx(1 / FILES)
-
-
 @pytest.mark.long
 def test_history_time_travel_and_change_feed(delta: SparkSession, path: str) -> None:
     delta.sql(f"DELETE FROM delta.`{path}` WHERE number < 30")
@@ -207,6 +192,7 @@ def test_files_of_others(delta: SparkSession, path: str) -> None:
     assert len(table.files(where="number < 5", version=1)) == 1, "the version before is as it was"
 
 
+@pytest.mark.long
 def test_files_of_others_in_the_newest_layout(delta: SparkSession, path: str) -> None:
     table = by_number(delta, path)
     more(delta, 0, 2000).coalesce(1).write.format("delta").mode("append").save(path)
@@ -225,17 +211,6 @@ def test_files_of_others_in_the_newest_layout(delta: SparkSession, path: str) ->
     assert answer(now(delta, again.rollback().path)) == before
     with pytest.raises(hr.HedgerowError, match="has no file x"):
         table.lay_out(["x.parquet"])
-
-
-def test_append(delta: SparkSession, path: str) -> None:
-    table = by_number(delta, path).append(more(delta))
-    assert table.describe()["unknown_files"] == []
-    assert len(table.files(where="number > 10000")) < len(table.files())
-    assert check(delta, table, [*ASKED, "number > 10050"]) > FILES
-    assert table.verify()["rows"] == ROWS + 100
-    assert [o["operation"] for o in table.history()] == ["append", "apply"]
-    with pytest.raises(hr.HedgerowError, match="nothing could be appended"):
-        table.append(delta.range(3).selectExpr("'x' AS number"))
 
 
 @pytest.mark.long
@@ -287,19 +262,6 @@ def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
     one_sentence(lambda: hr.table(delta, path), "no table that Hedgerow wrote")
     one_sentence(lambda: hr.apply(delta, now(delta, path), by_number(delta, path).layout), "name a place for")
     one_sentence(lambda: hr.table(delta, path).read(version=99), "version 99")
-
-
-def test_a_rewrite_that_fails_leaves_nothing(delta: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = data_files(path)
-
-    def broken(*_: object) -> None:
-        raise RuntimeError("the lights went out")
-
-    monkeypatch.setattr("hedgerow.tables.delta.rewrite.write_part", broken)
-    with pytest.raises(RuntimeError, match="the lights"):
-        by_number(delta, path)
-    assert data_files(path) == files
-    assert delta.sql(f"DESCRIBE HISTORY delta.`{path}`").count() == 1
 
 
 # --- while the rewrite runs -----------------------------------------------------------------------

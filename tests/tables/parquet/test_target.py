@@ -16,7 +16,7 @@ from hedgerow.cli import app as shared_by_commands
 from hedgerow.cli.commands import app
 from hedgerow.core.learning.seconds import RewriteCost
 from hedgerow.pilot.decision import Decision
-from hedgerow.pilot.decisions import note
+from hedgerow.pilot.decision_notes import note
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, save_cost
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.spark.storage.delta_log import has_delta

@@ -67,9 +67,6 @@ class OverlapLayout:
     def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
         return self.homes.assign_sql(write, let)
 
-    def describe(self, block: int) -> Predicate:
-        return self.homes.describe(block)
-
     def code(self, block: int, cell: int) -> int:
         """Return one number for the pair of a block and a cell that is copied to it."""
         return block * len(self.home) + cell

@@ -10,26 +10,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
-from hedgerow.core.predicates.nodes import TRUE, Opaque, Predicate, Term, columns_of, conjunction, disjunction
-from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
-from hedgerow.core.predicates.step_functions import (
-    Break,
-    Steps,
-    Stepwise,
-    and3,
-    combine,
-    predicate_from_steps,
-    stepwise,
-)
+from hedgerow.core.predicates.sql_text import feature_text, term_text
+from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import T_BIT, UNBOUNDED, UNKNOWN_NULLS, Bound, TermStats
@@ -129,59 +120,6 @@ class TreeLayout:
                 continue
             cut, left, right = self.nodes[node]
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
-
-    def describe(self, block: int) -> Predicate:
-        """Return a readable predicate that is TRUE on exactly the rows of the block.
-
-        >>> from hedgerow.core.predicates.nodes import Compare, col, lit
-        >>> x = col("x")
-        >>> tree = TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2)))
-        >>> predicate_text(tree.describe(2))
-        'x >= 5 AND x < 9'
-        """
-        return normalise(disjunction(*(self._of_path(path) for b, path in self.paths() if b == block)))
-
-    def outline(self, deepest: int = 4) -> str:
-        """Return the tree as indented text; a subtree below depth `deepest` is shown as its number of leaves.
-
-        >>> from hedgerow.core.predicates.nodes import Compare, col, lit
-        >>> x = col("x")
-        >>> print(TreeLayout((Compare(x, "<", lit(9)), Compare(x, "<", lit(5))), ((0, 1, ~0), (1, ~1, ~2))).outline())
-        x < 9
-          x < 5
-            block 1
-            block 2
-          block 0
-        """
-        leaves: dict[int, int] = {}
-        for node in reversed(self.top_down()):
-            leaves[node] = sum(1 if kid < 0 else leaves[kid] for kid in self.nodes[node][1:])
-        lines = []
-        todo = [(0 if self.nodes else ~0, 0)]
-        while todo:
-            node, depth = todo.pop()
-            if node < 0:
-                label = f"block {~node}"
-            elif depth > deepest:
-                label = f"{leaves[node]:,} leaves"
-            else:
-                cut, left, right = self.nodes[node]
-                label = predicate_text(self.cuts[cut])
-                todo += [(right, depth + 1), (left, depth + 1)]
-            lines.append("  " * depth + label)
-        return "\n".join(lines)
-
-    def _of_path(self, path: tuple[tuple[int, bool], ...]) -> Predicate:
-        parts = []
-        for s in allowed_by(self.cuts, path).values():
-            steps = replace(s.steps, on_null=s.steps.on_null or None)  # NULL instead of FALSE gives a shorter text
-            parts.append(predicate_from_steps(replace(s, steps=steps)) or TRUE)
-        for cut, left in path:
-            p = self.cuts[cut]
-            if stepwise(p) is None:  # NULL goes right too, so NOT (cut) alone would be too narrow
-                not_true = f"NOT coalesce({predicate_text(p)}, FALSE)"
-                parts.append(p if left else Opaque(not_true, tuple(sorted(columns_of(p), key=term_text))))
-        return conjunction(*parts)
 
     def to_dict(self) -> dict[str, Any]:
         return {"cuts": [encode(c) for c in self.cuts], "nodes": [list(n) for n in self.nodes]}

@@ -183,8 +183,8 @@ class Forest:
 
         def fill(nodes: slice) -> None:
             w = wave.of(nodes)
-            rows = ids, w.tree, w.start, w.end
-            divide(*rows, cut[nodes], self.by_cut, self.by_row, BYTE_TO_COUNTERS, w.counts, left[nodes], right[nodes])
+            bits, counts = (self.by_cut, self.by_row, BYTE_TO_COUNTERS), (w.counts, left[nodes], right[nodes])
+            divide(ids, (w.tree, w.start, w.end), cut[nodes], bits, counts)
 
         parallel_map_slices(fill, len(cut))
         middle = wave.start + wave.counts[np.arange(len(cut)), cut]
@@ -247,20 +247,14 @@ def update_queries(counts: Any, rows: Any, is_open: Any, skips: Any, clauses: An
 
 
 @compiled_loop(nogil=True)
-def divide(
-    ids: Any,
-    trees: Any,
-    starts: Any,
-    ends: Any,
-    cuts: Any,
-    by_cut: Any,
-    by_row: Any,
-    spread: Any,
-    counts: Any,
-    left: Any,
-    right: Any,
-) -> None:
-    """Move the rows on which a node's cut is TRUE to its front, and fill in the counts of both sides, zero at first."""
+def divide(ids: Any, nodes: Any, cuts: Any, bits: Any, tallies: Any) -> None:
+    """Move the rows on which a node's cut is TRUE to its front, and fill in the counts of both sides, zero at first.
+
+    `nodes`: the tree of each, and the start and the end of its rows. `bits`: the outcomes by cut and by row, and
+    `BYTE_TO_COUNTERS`. `tallies`: the counts of each node, of its left side and of its right side."""
+    trees, starts, ends = nodes
+    by_cut, by_row, spread = bits
+    counts, left, right = tallies
     for i in range(len(trees)):
         rows = ids[trees[i], starts[i] : ends[i]]
         middle = _partition(rows, by_cut[cuts[i]])

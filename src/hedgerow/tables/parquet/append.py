@@ -15,14 +15,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.lookups import same_columns
 from hedgerow.tables.parquet.folder import ParquetFolder, open_folder
 from hedgerow.tables.parquet.runs import DRAFT, new_run, was_killed
-from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, write_files
+from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, lookups_of, write_files
 from hedgerow.tables.part import Part, with_joined_appends, write_part
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
@@ -55,7 +56,8 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
         names = files.names if checksum.rows else ()
         if names:
             joined = to_store(joins, (*old.statistics, *part.layout.features))
-            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined)
+            lookups = lookups_of(draft, folder.side, files, same_columns(old.lookups), old.writing)
+            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined, lookups=lookups)
             _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)

@@ -20,6 +20,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
 from hedgerow.spark.storage.footers import UNREADABLE, footers_of
 from hedgerow.tables.known_files import CLAIM, PARTITION, SIDE, TRIAL
+from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
 from hedgerow.tables.parquet.runs import DRAFT
 from hedgerow.tables.state import PART_FILE, STATE_FILE, newest_state
@@ -31,7 +32,7 @@ _DELTA = "_delta_log"
 _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
 _SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|{CLAIM}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
-_WORK = re.compile(rf"{DRAFT}|{TRIAL}")  # drafts and trials of runs that were killed
+_OWN_FOLDERS = re.compile(rf"{DRAFT}|{TRIAL}|{FOLDER}")  # drafts and trials of killed runs, and filters
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,
     "log": re.compile(rf"[0-9a-f]{{32}}\.parquet({PARTIAL})?"),
@@ -96,7 +97,7 @@ def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
             yield f"the link {path}"
         elif size < 0 and (name == "replicas" or name in _IN_SIDE_FOLDERS):
             yield from _others_in_side_folder(folder, path, _IN_SIDE_FOLDERS.get(name))
-        elif not (_SIDE_FILE if size >= 0 else _WORK).fullmatch(name) and not _OF_SPARK.fullmatch(name):
+        elif not (_SIDE_FILE if size >= 0 else _OWN_FOLDERS).fullmatch(name) and not _OF_SPARK.fullmatch(name):
             yield path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.nodes import Column, Feature
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.optimizer.rule import settings
+from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
@@ -27,6 +27,7 @@ from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass
 from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.folder import ParquetFolder
 from hedgerow.tables.parquet.in_place import claimed
@@ -75,6 +76,15 @@ def _inspected(
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), rows
 
 
+def lookups_of(
+    folder: ParquetFolder, side: Folder, files: KnownFiles, wanted: Mapping[Column, Sequence[int]], writing: Writing
+) -> tuple[Lookup, ...]:
+    """Build the filters of files in a folder, in the side folder of their table."""
+    with step(folder.spark, "building filters for look-ups"):
+        frame, schema = folder.frame(files.names), schema_of_fields(folder.fields)
+        return build_lookups(side, frame, files, schema, wanted, writing.lookup_share)
+
+
 def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of: TableState | None = None) -> None:
     """Write the table beside its place and move it there when it is complete.
 
@@ -118,7 +128,9 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
     rows, index, files = write_files(folder, frame, plan.layout, plan.writing, plan.items, plan.joins)
     if copy_of is not None:
         check_same_rows(copy_of, rows)
-    entry = write_part(folder.side, replace(entry, checksum=rows), index, files)
+    wanted = files_let_pass(plan.predicates, index.blocks, entry.schema) if index.cells is None else {}
+    lookups = lookups_of(folder, folder.side, files, wanted, plan.writing)
+    entry = write_part(folder.side, replace(entry, checksum=rows, lookups=lookups), index, files)
     done = operation("apply", 1, entry, rows=rows.rows)
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)

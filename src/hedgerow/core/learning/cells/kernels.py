@@ -256,6 +256,67 @@ def _nearest(blocks: Any, k: int, size: Any, of: Any, listed: Any, clauses: Any)
 
 
 @compiled_loop()
+def _cheapest(cells: Any, giving: Any, near: Any, blocks: Any, new: int, listed: Any, clauses: Any) -> int:
+    """Return the cell of `near` that is cheapest to add to the block `new`, per row; -1 if no block can spare one.
+
+    `giving`: the block of each cell, the cells already in the new block, the rows that each block gave, and the rows
+    that it has to keep."""
+    size, _, _, cell_weight = cells
+    of, in_new, gave, least = giving
+    rows, _, _, weight = blocks
+    best, price = -1, np.inf
+    for x in near:
+        b = of[x]
+        if in_new[x] or rows[b] - gave[b] - size[x] < least:
+            continue
+        after = rows[new] + size[x]
+        base = rows[new] * weight[new] + size[x] * weight[b]
+        if (after * max(weight[new], cell_weight[x]) - base) / size[x] >= price:
+            continue
+        limit = (price * size[x] + base) / after
+        if _at_least(blocks, new, listed, x, clauses, limit) > limit:
+            continue
+        joined = _joined(blocks, new, cells, x, clauses, limit)
+        new_price = (after * joined - base) / size[x]
+        if new_price < price:
+            best, price = x, new_price
+    return best
+
+
+@compiled_loop()
+def _grown(seed: int, cells: Any, of: Any, blocks: Any, new: int, listed: Any, clauses: Any, least: float) -> Any:
+    """Fill the block `new` with `seed` and the cheapest cells of other blocks, which keep their rows for now.
+
+    Return its cells; none if there are too few, or if they do not cost less than where they are."""
+    size, cell_holds, _, _ = cells
+    rows, holds, _, weight = blocks
+    in_new, gave = np.zeros(len(size), np.bool_), np.zeros(len(rows))
+    added = np.empty(len(size), np.int64)
+    near: Any = added[:0]
+    n, worth = 0, 0.0
+    rows[new] = 0.0
+    holds[new] = False
+    weight[new] = 0.0
+    best = seed
+    while best >= 0:
+        rows[new] += size[best]
+        holds[new] |= cell_holds[best]
+        in_new[best] = True
+        gave[of[best]] += size[best]
+        worth += size[best] * weight[of[best]]
+        added[n] = best
+        n += 1
+        _look(blocks, new, clauses)
+        if rows[new] >= least:
+            break
+        if n == 1:
+            near = _nearest(blocks, new, size, of, listed, clauses)
+        best = _cheapest(cells, (of, in_new, gave, least), near, blocks, new, listed, clauses)
+    pays = best >= 0 and rows[new] * weight[new] < worth * (1 - LEAST_GAIN)
+    return added[:n] if pays else added[:0]
+
+
+@compiled_loop()
 def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: int) -> int:
     """Move cells from existing blocks into new blocks, where that makes queries read fewer rows.
 
@@ -275,55 +336,15 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
     regret = np.empty(n)
     for i in range(n):
         regret[i] = cell_weight[i] - weight[of[i]]
-    in_new, spared = np.zeros(n, np.bool_), np.zeros(len(rows))
-    added = np.empty(n, np.int64)
-    near: Any = added[:0]
     for seed in np.argsort(regret)[:tries]:
         if used == len(rows):
             break
         if members[of[seed]] < 2 or rows[of[seed]] - size[seed] < least:
             continue
-        # `used` is the number of the new block; the other blocks keep their rows until it proves cheaper.
-        in_new[:] = False
-        spared[:] = 0.0
-        m, worth = 0, 0.0
-        rows[used] = 0.0
-        holds[used] = False
-        weight[used] = 0.0
-        best = seed
-        while best >= 0:
-            rows[used] += size[best]
-            holds[used] |= cell_holds[best]
-            in_new[best] = True
-            spared[of[best]] += size[best]
-            worth += size[best] * weight[of[best]]
-            added[m] = best
-            m += 1
-            _look(blocks, used, clauses)
-            if rows[used] >= least:
-                break
-            if m == 1:
-                near = _nearest(blocks, used, size, of, listed, clauses)
-            best, price = -1, np.inf
-            for x in near:
-                b = of[x]
-                if in_new[x] or rows[b] - spared[b] - size[x] < least:
-                    continue
-                after = rows[used] + size[x]
-                base = rows[used] * weight[used] + size[x] * weight[b]
-                if (after * max(weight[used], cell_weight[x]) - base) / size[x] >= price:
-                    continue
-                limit = (price * size[x] + base) / after
-                if _at_least(blocks, used, listed, x, clauses, limit) > limit:
-                    continue
-                joined = _joined(blocks, used, cells, x, clauses, limit)
-                new_price = (after * joined - base) / size[x]
-                if new_price < price:
-                    best, price = x, new_price
-        if best < 0 or rows[used] * weight[used] >= worth * (1 - LEAST_GAIN):
+        added = _grown(seed, cells, of, blocks, used, listed, clauses, least)
+        if not len(added):
             continue
-        for at in range(m):
-            x = added[at]
+        for x in added:
             b = of[x]
             rows[b] -= size[x]
             members[b] -= 1
@@ -332,6 +353,6 @@ def emit(cells: Any, of: Any, blocks: Any, clauses: Any, least: float, tries: in
             holds[b] = counts[b] > 0
             _look(blocks, b, clauses)
             of[x] = used
-        members[used] = m
+        members[used] = len(added)
         used += 1
     return used

@@ -14,6 +14,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import (
+    CutRule,
     Words,
     best_cut,
     count,
@@ -66,7 +67,7 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
     With eps >= 0 a gain is divided by eps plus the split's entropy. With `by_cells` the leaves are joined later, so a
     node is cut even if no query gains yet.
     """
-    clauses = problem.clauses.arrays
+    clauses, rule = problem.clauses.arrays, CutRule(least, shared, eps)
     nodes: list[list[int]] = []
     leaves = 0
     todo = [(OpenNode.root(problem), NO_PARENT, 0)]
@@ -77,9 +78,9 @@ def greedy(problem: Problem, least: int, eps: float, by_cells: bool, shared: flo
             sizes = count(node.bits)
             short = shortened(node.queries, clauses, node.some, node.other)
             every = np.arange(len(node.queries))
-            best = _best(node, sizes, every, short, least, shared, eps, False)
+            best = _best(node, sizes, every, short, rule, False)
             if best == NO_CUT and by_cells:
-                best = _best(node, sizes, node.queries, clauses, least, shared, eps, True)
+                best = _best(node, sizes, node.queries, clauses, rule, True)
         if best == NO_CUT:
             child, leaves = ~leaves, leaves + 1
         else:

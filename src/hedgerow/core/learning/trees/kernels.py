@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,18 @@ from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 
 Words = npt.NDArray[np.uint64]
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class CutRule(NamedTuple):
+    """The cuts that are allowed, and the measure of their gain.
+
+    Both sides must have `least` rows, or one of them at most `shared`. With eps >= 0 the gain is divided by eps plus
+    the split's entropy in bits.
+    """
+
+    least: int
+    shared: float
+    eps: float
 
 
 def pack(truth: Bools) -> Words:
@@ -175,13 +187,12 @@ def fill_facts(node: Any, c: int, used: Any, sides: Any) -> None:
 
 @compiled_loop(nogil=True)
 def best_cut(
-    node: Any, sizes: Any, queries: Any, clauses: Any, least: int, shared: float, eps: float, near: bool, cuts: slice
+    node: Any, sizes: Any, queries: Any, clauses: Any, rule: Any, near: bool, cuts: slice
 ) -> tuple[int, float]:
     """Return the place of the cut with the largest gain among these `cuts`, and its gain; -1 if no cut gains.
 
-    `sizes` has the number of rows on which each cut is TRUE. Both sides must have `least` rows, or one of them at most
-    `shared`. With eps >= 0 the gain is divided by eps plus the split's entropy in bits. With `near`, a cut that removes
-    one side of an OR gains too.
+    `sizes` has the number of rows on which each cut is TRUE; `rule` is a `CutRule`. With `near`, a cut that removes one
+    side of an OR gains too.
     """
     n = node.rows
     ls, lo, rs, ro = node.some.copy(), node.other.copy(), node.some.copy(), node.other.copy()
@@ -191,11 +202,11 @@ def best_cut(
         left = sizes[c]
         right = n - left
         small = min(left, right)
-        if n - small < least or (small < least and not 0 < small <= shared):
+        if n - small < rule.least or (small < rule.least and not 0 < small <= rule.shared):
             continue
         fill_facts(node, c, node.used, (ls, lo, rs, ro))
         gain = left * skipped(queries, clauses, ls, lo, near) + right * skipped(queries, clauses, rs, ro, near) - before
-        gain = by_entropy(gain, left / n, eps)
+        gain = by_entropy(gain, left / n, rule.eps)
         if gain > best_gain:
             best, best_gain = c, gain
     return best, best_gain
@@ -215,5 +226,5 @@ def select_rows(bits: Any, rows: Any) -> Any:
 
 @compiled_loop()
 def by_entropy(gain: float, share: float, eps: float) -> float:
-    """Return the gain of a cut with this share of the rows on the left, divided as `best_cut` says."""
+    """Return the gain of a cut with this share of the rows on the left, divided as `CutRule` says."""
     return gain if eps < 0 else gain / (eps - share * np.log2(share) - (1 - share) * np.log2(1 - share))

@@ -24,11 +24,11 @@ from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.queries import Workload
-from hedgerow.learners.zorder.hilbert import Hilbert
-from hedgerow.learners.zorder.range import Range
-from hedgerow.learners.zorder.scan_cost import Zones
-from hedgerow.learners.zorder.zorder import ZOrder
-from hedgerow.learners.zorder.zorder_learned import ZOrderLearned, interleaved, rounded, shortened
+from hedgerow.learners.curves.hilbert import Hilbert
+from hedgerow.learners.curves.range import Range
+from hedgerow.learners.curves.scan_cost import Zones
+from hedgerow.learners.curves.zorder import ZOrder
+from hedgerow.learners.curves.zorder_learned import ZOrderLearned, interleaved, rounded, shortened
 
 x, y, z = col("x"), col("y"), col("z")
 GRID = pa.table({"x": [p[0] for p in product(range(8), repeat=2)], "y": [p[1] for p in product(range(8), repeat=2)]})

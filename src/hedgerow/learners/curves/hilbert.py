@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.learning.curve_order import curve_layout
 from hedgerow.core.learning.problem import Problem
-from hedgerow.learners.zorder.zorder import axes_of
+from hedgerow.learners.curves.zorder import axes_of
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from hedgerow.core.predicates.step_functions import Stepwise, stepwise
 from hedgerow.core.predicates.types import FLOAT
 from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, RankedColumn
-from hedgerow.learners.zorder.scan_kernels import scanned, zone_maps
+from hedgerow.learners.curves.scan_kernels import scanned, zone_maps
 
 Box = tuple[Stepwise, ...]
 Span = tuple[int, int]  # a range of codes, both ends included

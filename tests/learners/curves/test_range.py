@@ -16,7 +16,7 @@ from hedgerow.core.predicates.nodes import And, conjunction
 from hedgerow.core.predicates.step_functions import stepwise
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.zorder.range import selectivity
+from hedgerow.learners.curves.range import selectivity
 from tests.support.random_cases import a_predicate, a_table, bits
 
 

@@ -30,7 +30,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.learners.zorder.scan_cost import Zones
+from hedgerow.learners.curves.scan_cost import Zones
 from tests.support.random_cases import a_predicate, a_table, bits, seeds
 
 few, wide, real = col("few"), col("wide"), col("real")

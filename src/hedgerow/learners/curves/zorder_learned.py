@@ -29,10 +29,10 @@ from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, cur
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
-from hedgerow.learners.zorder.hilbert import Hilbert
-from hedgerow.learners.zorder.range import Range
-from hedgerow.learners.zorder.scan_cost import Zones
-from hedgerow.learners.zorder.zorder import ZOrder
+from hedgerow.learners.curves.hilbert import Hilbert
+from hedgerow.learners.curves.range import Range
+from hedgerow.learners.curves.scan_cost import Zones
+from hedgerow.learners.curves.zorder import ZOrder
 
 Search = Choice["order", "bayes"]
 Pattern = tuple[int, ...]
