@@ -16,7 +16,6 @@ from bench.suites import (
     attach,
     correlated_like,
     draws,
-    engines,
     errorlog,
     estimates,
     fig3,
@@ -32,6 +31,7 @@ from bench.suites import (
     replay,
     replay_physical,
     route_rows,
+    selective,
     several_trees,
     tpch_month,
     zcurves,
@@ -73,7 +73,10 @@ SUITES: dict[str, Suite] = {
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, which queries join", 10),
     "lineitem": Suite(lineitem.run, "TPC-H's lineitem, sixty million rows, and six kinds of queries", 3),
-    "engines": Suite(engines.run, "lineitem under Spark and under Comet: seconds on written tables", 40, "ratio"),
+    "engines": Suite(lineitem.engines, "lineitem under Spark and under Comet: seconds on written tables", 40, "ratio"),
+    "selective": Suite(
+        selective.run, "A web log and what dashboards ask: top-k, counts, sums, look-ups by id", 90, "ratio"
+    ),
     "replay": Suite(replay.run, "Days of inserts and scans", 3, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
@@ -115,6 +118,7 @@ WRITTEN: dict[str, Suite] = {
         ("zcurves", zcurves.physical, 20),
         ("correlated-like", correlated_like.physical, 20),
         ("lineitem", lineitem.physical, 60),
+        ("selective", selective.physical, 30),
         ("replay", replay_physical.run, 135),
         ("tpch", tpch_tables.physical, 45),
     )

@@ -202,8 +202,8 @@ def measured(
     own = written(spark, data, case, options, rows, folder)
     ways = [*peers, *own.ways]
     files = {way.name: way.files() for way in ways}
-    took, deciding = timed(spark, data, ways)
-    middle = {name: [median(turns[1:]) for turns in of] for name, of in took.items()}
+    times = timed(spark, data, ways)
+    middle = times.medians
     total = {name: sum(of) for name, of in middle.items()}
     estimate = own.layout.estimate
     return line(
@@ -231,7 +231,7 @@ def measured(
             "faster_than_source": {
                 name: _digits(np.percentile(np.divide(middle["source"], of), QUANTILES)) for name, of in middle.items()
             },
-            "decisions_ms": _digits(1000 * np.percentile(deciding, QUANTILES)),
+            "decisions_ms": _digits(1000 * np.percentile(times.deciding, QUANTILES)),
             "template_ms": _by_template(data, middle),
         },
         seed=options.seed,
@@ -263,15 +263,28 @@ def _by_template(data: Physical, seconds: Mapping[str, Sequence[float]]) -> dict
     }
 
 
-def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dict[str, list[list[float]]], list[float]]:
-    """Return the seconds of each turn by way and query, and the seconds of decisions in the attached session.
+@dataclass(frozen=True)
+class Times:
+    """The seconds of each turn by way and query, and what an attached session says: its decisions' seconds, and how
+    many files each query opens."""
 
-    The first turn is slower, because it compares the answers.
-    """
+    took: Mapping[str, list[list[float]]]
+    deciding: list[float] = field(default_factory=list)
+    opened: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def medians(self) -> dict[str, list[float]]:
+        """Without the first turn, which is slower, because it compares the answers."""
+        return {way: [median(own[1:]) for own in of] for way, of in self.took.items()}
+
+
+def timed(
+    spark: SparkSession, data: Physical, ways: Sequence[Way], before: Callable[[], object] = lambda: None
+) -> Times:
+    """Time the queries by each way; `before` is called ahead of each query, for caches that are to be cold."""
     import hedgerow
 
-    took: dict[str, list[list[float]]] = {way.name: [[] for _ in data.timed] for way in ways}
-    deciding: list[float] = []
+    times = Times({way.name: [[] for _ in data.timed] for way in ways})
     answers: dict[int, list[str]] = {}
     for turn in range(TURNS + 1):
         progress(f"{data.suite}: {len(data.timed)} queries, turn {turn} of {TURNS}")
@@ -281,16 +294,25 @@ def timed(spark: SparkSession, data: Physical, ways: Sequence[Way]) -> tuple[dic
                 hedgerow.attach(spark)
             for q, (_, sql) in enumerate(data.timed):
                 if not turn:
-                    rows = sorted(map(comparable, way.frame(sql).collect()))
-                    assert answers.setdefault(q, rows) == rows, f"{way.name} gives another answer: {sql}"
+                    answer = _answer(way.frame(sql), sql)
+                    assert answers.setdefault(q, answer) == answer, f"{way.name} gives another answer: {sql}"
+                before()
                 start = time.perf_counter()
                 way.frame(sql)._jdf.queryExecution().toRdd().count()
-                took[way.name][q].append(time.perf_counter() - start)
+                times.took[way.name][q].append(time.perf_counter() - start)
                 if way.attached and turn:
-                    deciding += [scan.seconds for scan in hedgerow.last_query(spark)]
+                    scans = hedgerow.last_query(spark)
+                    times.deciding.extend(scan.seconds for scan in scans)
+                    times.opened[q] = sum(scan.files_opened for scan in scans)
             if way.attached:
                 hedgerow.detach(spark)
-    return took, deciding
+    return times
+
+
+def _answer(query: DataFrame, sql: str) -> list[str]:
+    """Return the rows in an order of their own; LIMIT without an order may return any rows, so their number counts."""
+    rows = sorted(map(comparable, query.collect()))
+    return [str(len(rows))] if " LIMIT " in sql and " ORDER BY " not in sql else rows
 
 
 def _break_even(spent: float, saved: float, queries: int) -> int | None:

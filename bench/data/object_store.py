@@ -38,8 +38,8 @@ class ObjectStore:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def upload(self, folder: Path, to: str) -> None:
-        for file in sorted(folder.glob("*.parquet")):
-            self._client.put_object(Bucket=BUCKET, Key=f"{to}/{file.name}", Body=file.read_bytes())
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            self._client.put_object(Bucket=BUCKET, Key=f"{to}/{file.relative_to(folder)}", Body=file.read_bytes())
 
     def counted(self) -> Counter[str]:
         """Return the number of requests since the last call, by kind."""

@@ -17,6 +17,7 @@ from bench.physical import Physical
 from bench.physical import run as run_physical
 from bench.record import line, progress
 from bench.suites import tpch
+from bench.written import run as run_engines
 
 SCALE = {"quick": 0.2, "full": 10.0}
 LEARNED, UNSEEN = 120, 120
@@ -67,10 +68,15 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries on written tables, beside peers."""
 
-    yield from run_physical(described(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
+    yield from run_physical(_described(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
 
 
-def described(options: Options, suite: str = "engines") -> Physical:
+def engines(options: Options) -> Iterator[dict[str, Any]]:
+    """Time queries under Spark and under Comet."""
+    yield from run_engines(_described(options, "engines"), options)
+
+
+def _described(options: Options, suite: str) -> Physical:
     """Return the table with the queries to learn from and those to time."""
     import hedgerow as hr
 

@@ -220,11 +220,22 @@ def test_a_table_of_another_name() -> None:
         assert predicate_text(query.predicate("lake")) == "b = 3"
 
 
+def test_every_spelling_of_a_table_gets_its_schema() -> None:
+    texts = [
+        "SELECT * FROM events WHERE B = 3",
+        "SELECT * FROM web.events WHERE B = 3",
+        "SELECT * FROM `web`.`events` e",
+    ]
+    workload = Workload.from_sql(texts).on("lake").bind({"lake": {"b": "bigint"}})
+    assert [query.tables() for query in workload] == [("lake",)] * 3
+    assert predicate_text(workload.queries[1].predicate("lake")) == "b = 3"
+
+
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
         (
-            "SELECT * FROM t;\nSELEC * FRM t WHERE b",
+            "\nSELEC * FRM t WHERE b",
             "line 2, column 19: Invalid expression .* after 'SELEC \\* FRM t WHERE'",
         ),
         ("SELECT * FROM t WHERE b = = 3", "line 1, .* 'expression' missing for EQ, after 'SELECT .* b = ='"),
@@ -233,6 +244,20 @@ def test_a_table_of_another_name() -> None:
 def test_broken_text_is_told_with_its_place(sql: str, told: str) -> None:
     with pytest.raises(HedgerowError, match=told):
         Workload.from_sql(sql)
+
+
+def test_only_the_statement_that_cannot_be_parsed_is_left_out() -> None:
+    text = """SELECT * FROM t WHERE a = 'x;y'; -- one; two
+
+        SELEC * FRM t WHERE b;
+        SELECT * FROM t WHERE b = = 3;SELECT * FROM u;"""
+    workload = Workload.from_sql(text)
+    assert [query.tables() for query in workload] == [("t",), ("u",)]
+    first, second = workload.skipped
+    assert first.startswith("query q2 is left out: the text of the queries is not spark SQL: line 3, ")
+    assert second.startswith("query q3 is left out: the text of the queries is not spark SQL: line 4, ")
+    listed = Workload.from_sql(["SELECT * FROM t", "SELEC * FRM t WHERE b"])
+    assert len(listed) == 1 and "statement 2 is not spark SQL" in listed.skipped[0]
 
 
 def test_a_misspelt_column_is_told_with_the_one_meant() -> None:

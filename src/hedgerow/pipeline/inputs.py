@@ -25,8 +25,7 @@ def opened_with_queries(
     `table`: the table's name in the workload; None: the workload's only table."""
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
-    tables = workload.tables()
-    opened = open_source(spark, source, table or (tables[0] if len(tables) == 1 else None))
+    opened = open_source(spark, source, table or workload.only_table())
     bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")

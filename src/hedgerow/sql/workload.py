@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from hedgerow.core.errors import SchemaError, WorkloadError, meant
@@ -24,6 +24,7 @@ from hedgerow.sql.relations import Base, Builder
 from hedgerow.sql.to_sql import to_sql
 
 Schemas = Mapping[str, Any]
+_NOT_NEWLINE = re.compile(r"[^\n]")
 _CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
 
 
@@ -41,7 +42,7 @@ class Workload(core.Workload):
     def from_sql(
         cls, statements: str | Iterable[str], schemas: Schemas | None = None, dialect: str = "spark"
     ) -> Workload:
-        """Read statements; one string may hold several, split by semicolons.
+        """Read statements; one string may hold several, split by semicolons. Those that cannot be parsed are left out.
 
         `schemas` maps table names to Arrow schemas or `{"column": "type"}`; without it, names that could mean two
         tables are left out until `bind`.
@@ -55,20 +56,25 @@ class Workload(core.Workload):
         by_name = _schemas_by_name(schemas or {})
         queries: list[Query] = []
         skipped: list[str] = []
+        unparsed: list[WorkloadError] = []
         for number, sql in enumerate(texts, 1):
             origin = "the text of the queries" if isinstance(statements, str) else f"statement {number}"
-            for node in _parse_statements(sql, dialect, origin):
+            for node in _statements(sql, dialect, origin):
                 name = f"q{len(queries) + len(skipped) + 1}"
-                query = _query_of(node)
-                if query is None:
+                query = None if isinstance(node, WorkloadError) else _query_of(node)
+                if isinstance(node, WorkloadError):
+                    unparsed.append(node)
+                    skipped.append(f"query {name} is left out: {node}")
+                elif query is None:
                     skipped.append(f"query {name} is left out: {node.key.upper()} has no SELECT that reads a table")
-                    continue
-                try:
-                    scans = scans_of(query, by_name)
-                except SchemaError as error:
-                    skipped.append(f"query {name} is left out: {error}")
-                    continue
-                queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
+                else:
+                    try:
+                        scans = scans_of(query, by_name)
+                        queries.append(Query(name, scans, text=to_sql(node, dialect), dialect=dialect))
+                    except SchemaError as error:
+                        skipped.append(f"query {name} is left out: {error}")
+        if unparsed and not queries:
+            raise unparsed[0]
         workload = cls(tuple(queries), tuple(skipped), dict(schemas or {}))
         return core.Workload.bind(workload, dict(by_name.values())) if by_name else workload
 
@@ -87,9 +93,8 @@ class Workload(core.Workload):
         return cls.from_sql(content, schemas, dialect)
 
     def on(self, table: str) -> Workload:
-        old = {t.lower() for t in self.tables()}
-        workload = super().on(table)
-        return replace(workload, names={**self.names, min(old): table}) if len(old) == 1 else workload
+        names = dict.fromkeys(self.spellings(table), table)
+        return replace(super().on(table), names={**self.names, **names})
 
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
         """Read the SQL again with these schemas, then convert literals to the type that Spark compares.
@@ -185,6 +190,30 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     if isinstance(node, exp.Insert | exp.Create) and isinstance(node.expression, exp.Query):
         return node.expression
     return None
+
+
+def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | WorkloadError]:
+    """Yield the statements of a text; in place of one that cannot be parsed, the error with its line."""
+    try:
+        yield from _parse_statements(sql, dialect, origin)
+    except WorkloadError as error:
+        pieces = _pieces(sql, dialect)
+        if len(pieces) < 2:
+            yield error
+        else:
+            for piece in pieces:
+                yield from _statements(piece, dialect, origin)
+
+
+def _pieces(sql: str, dialect: str) -> list[str]:
+    """Return the statements of a text, blanks in place of all before them, so that errors name the line of the text."""
+    try:
+        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == TokenType.SEMICOLON]
+    except TokenError:
+        return []
+    starts, ends = [0, *(t.end + 1 for t in semicolons)], [*(t.start for t in semicolons), len(sql)]
+    pieces = zip(starts, ends, strict=True)
+    return [_NOT_NEWLINE.sub(" ", sql[:start]) + sql[start:end] for start, end in pieces if sql[start:end].strip()]
 
 
 def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:

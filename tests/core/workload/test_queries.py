@@ -130,6 +130,26 @@ def test_a_table_the_workload_does_not_read() -> None:
         Workload((join(),)).on("sales")
 
 
+def read_from(*names: str) -> Workload:
+    return Workload(tuple(Query(f"q{i}", (Scan(name, LESS),)) for i, name in enumerate(names)))
+
+
+@pytest.mark.parametrize("table", ["events", "web.events", "PROD.web.Events"])
+def test_one_table_may_be_spelt_with_its_schema_and_catalog_or_without(table: str) -> None:
+    workload = read_from("events", "web.events", "prod.web.EVENTS", "users").on(table)
+    assert [q.tables() for q in workload] == [(table,)] * 3
+    assert workload.skipped == (f"query q3 is left out: it reads users, not {table}",)
+    assert read_from("events", "web.events").only_table() == "web.events"
+
+
+def test_a_name_that_may_mean_two_tables_is_refused() -> None:
+    workload = read_from("web.events", "hr.events")
+    assert workload.only_table() is None
+    assert [q.id for q in workload.on("hr.events")] == ["q1"]
+    with pytest.raises(WorkloadError, match=r"^events may be hr\.events or web\.events: name one with table="):
+        workload.on("events")
+
+
 def test_bind_spells_names_as_the_schema_does_and_leaves_out_what_does_not_fit() -> None:
     queries = (
         Query("fits", (Scan("T", Compare(col("SHIPPED"), "<=", lit("1995-03-31")), ("shipped",)),)),

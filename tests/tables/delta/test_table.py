@@ -254,10 +254,6 @@ def one_sentence(call: Callable[[], object], words: str) -> None:
 
 @pytest.mark.long
 def test_refused(delta: SparkSession, path: str, tmp_path: Path) -> None:
-    clustered = str(tmp_path / "clustered")
-    delta.sql(f"CREATE TABLE delta.`{clustered}` (id BIGINT, number INT) USING delta CLUSTER BY (number)")
-    delta.range(ROWS).selectExpr("id", "CAST(id AS INT) AS number").write.format("delta").mode("append").save(clustered)
-    one_sentence(lambda: by_number(delta, clustered, ["number < 5"]), "liquid clustering")
     odd = write(delta, str(tmp_path / "odd"), feature__icebergCompatV1="supported", columnMapping__mode="name")
     one_sentence(lambda: by_number(delta, odd), "the Delta feature icebergCompatV1, which Hedgerow does not know")
     one_sentence(

@@ -10,7 +10,7 @@ import random
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -107,14 +107,45 @@ class Workload:
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
 
-    def on(self: W, table: str) -> W:
-        """Return the queries that read the table. If the workload has a single table, it is renamed to this one."""
-        tables = {t.lower() for t in self.tables()}
-        old = next(iter(tables)) if len(tables) == 1 else table.lower()
-        if old not in tables:
+    def only_table(self) -> str | None:
+        """Return the table that all queries read, in its longest spelling; None if they read several.
+
+        >>> Workload((*Workload.of("events", [TRUE]), *Workload.of("web.events", [TRUE]))).only_table()
+        'web.events'
+        """
+        longest = max(self.tables(), key=len, default=None)
+        return longest if longest and all(is_spelling(t, longest) for t in self.tables()) else None
+
+    def spellings(self, table: str) -> set[str]:
+        """Return the names, in lower case, by which the queries call a table: `events`, `web.events`, ...
+
+        If they read a single table, it may have any name. WorkloadError if they do not read it, or if the name may mean
+        two tables.
+        """
+        tables, only = {t.lower() for t in self.tables()}, self.only_table()
+        names = {t for t in tables if is_spelling(t, table)} or (tables if only else set())
+        longest = max(names, key=len, default="")
+        if not names:
             named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
-            raise WorkloadError(f"the workload reads {named}, but not {table}")
-        return replace(self, queries=tuple(_renamed(q, old, table) for q in self if q.reads(old)))
+            raise WorkloadError(f"the workload reads {named}, but not {table}: name the queries' table with table=")
+        if any(not is_spelling(t, longest) for t in names):
+            if table.lower() in names and "." in table:
+                return {table.lower()}
+            raise WorkloadError(f"{table} may be {' or '.join(sorted(names - {table.lower()}))}: name one with table=")
+        return names
+
+    def on(self: W, table: str) -> W:
+        """Return the queries that read the table, which is called `table` in them; the others are `skipped`."""
+        names = self.spellings(table)
+        queries = [q for q in self if any(map(q.reads, names))]
+        others = [
+            f"query {q.id} is left out: it reads {', '.join(q.tables()) or 'no table'}, not {table}"
+            for q in self
+            if not any(map(q.reads, names))
+        ]
+        return replace(
+            self, queries=tuple(_renamed(q, names, table) for q in queries), skipped=(*self.skipped, *others)
+        )
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:
         """Return the queries with names in the schema's letter case, and literals in the type that Spark compares."""
@@ -215,8 +246,19 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
     return replace(query, scans=tuple(scans))
 
 
-def _renamed(query: Query, old: str, new: str) -> Query:
-    scans = (replace(s, table=new) if s.table.lower() == old else s for s in query.scans)
+def is_spelling(name: str, other: str) -> bool:
+    """True if two names may mean one table: one is the other without its catalog or schema.
+
+    >>> is_spelling("web.events", "EVENTS"), is_spelling("web.events", "hr.events")
+    (True, False)
+    """
+    a, b = (text.lower().split(".") for text in (name, other))
+    shorter = min(len(a), len(b))
+    return a[-shorter:] == b[-shorter:]
+
+
+def _renamed(query: Query, old: Collection[str], new: str) -> Query:
+    scans = (replace(s, table=new) if s.table.lower() in old else s for s in query.scans)
     return replace(query, scans=tuple(scans))
 
 

@@ -38,7 +38,7 @@ FEATURES = frozenset(
     """
     appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns timestampNtz
     deletionVectors rowTracking domainMetadata v2Checkpoint allowColumnDefaults inCommitTimestamp vacuumProtocolCheck
-    checkpointProtection typeWidening typeWidening-preview variantType variantType-preview
+    clustering checkpointProtection typeWidening typeWidening-preview variantType variantType-preview
     """.split()  # noqa: SIM905
 )
 _STATS_COLUMNS, _STATS_COUNT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
@@ -223,11 +223,6 @@ class Snapshot:
 
     def refuse(self) -> None:
         """Raise HedgerowError if the table has a feature that a rewrite could harm."""
-        if "clustering" in self.features:
-            raise HedgerowError(
-                f"{self.log.path} uses liquid clustering, which would undo any other layout: "
-                "ALTER TABLE ... CLUSTER BY NONE does not suffice, drop the feature or copy the table"
-            )
         unknown = sorted(self.features - FEATURES)
         if unknown:
             raise HedgerowError(f"{self.log.path} has the Delta feature {unknown[0]}, which Hedgerow does not know")

@@ -55,7 +55,8 @@ class Rewrite:
         with self._in_own_folder():
             some = self.snapshot.log.jvm.scala.Option.apply(self._options(options))
             actions = self.java.writeFiles(frame._jdf, some, True, utils.toSeq([]))
-        return Written(self.snapshot, [self._without_data_change(actions.apply(i)) for i in range(actions.size())])
+        written = [_json_of(actions.apply(i)) | self._own for i in range(actions.size())]
+        return self._of_same_rows(written)
 
     def write_new(self, frame: DataFrame, options: Mapping[str, str]) -> Any:
         """Write new rows as Delta's writer does, with its checks and generated columns; return the data to commit."""
@@ -73,12 +74,15 @@ class Rewrite:
         """Commit new rows and return the new version, None if there are none; Conflict if others changed the table."""
         jvm = self.snapshot.log.jvm
         none = jvm.scala.Option.empty()
-        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
+        utils = jvm.org.apache.spark.api.python.PythonUtils
+        mode, nothing = jvm.org.apache.spark.sql.SaveMode.Append, utils.toSeq([])
         write = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
             mode, jvm.scala.Option.apply(nothing), none, none, none, none, none, none, none
         )
+        changes = [data.actions().apply(i) for i in range(data.actions().size())]
+        marked = [self._action(_json_of(c) | self._own) if _is_add(c) else c for c in changes]
         with self._committing():
-            version = self.java.commitIfNeeded(data.actions(), write, data.stringTags())
+            version = self.java.commitIfNeeded(utils.toSeq(marked), write, data.stringTags())
         log = self.snapshot.log
         log.spark.catalog.refreshByPath(log.path)  # frames that were cached before lack the new rows
         return int(version.get()) if version.isDefined() else None
@@ -112,13 +116,20 @@ class Rewrite:
                 raise
             raise conflict from error
 
-    def _without_data_change(self, add: Any) -> tuple[dict[str, Any], Any]:
-        """Return the action as JSON and in Java, without the mark of new data that `writeFiles` gives it.
+    @property
+    def _own(self) -> dict[str, str]:
+        """The fields that mark a file as ours in a liquid table, where OPTIMIZE leaves other providers' files alone."""
+        return {"clusteringProvider": "hedgerow"} if "clustering" in self.snapshot.features else {}
+
+    def _of_same_rows(self, adds: Sequence[dict[str, Any]]) -> Written:
+        """Return the files without the mark of new data that `writeFiles` gives them.
 
         With the mark, every append would conflict, and the change feed would show all rows."""
-        add_json = {**json.loads(add.json())["add"], "dataChange": False}
-        action = self.snapshot.log.jvm.org.apache.spark.sql.delta.actions.Action
-        return add_json, action.fromJson(json.dumps({"add": add_json}))
+        unchanged = [{**add, "dataChange": False} for add in adds]
+        return Written(self.snapshot, [(add, self._action(add)) for add in unchanged])
+
+    def _action(self, add: Mapping[str, Any]) -> Any:
+        return self.snapshot.log.jvm.org.apache.spark.sql.delta.actions.Action.fromJson(json.dumps({"add": add}))
 
     def give_up(self) -> None:
         """Wait for tasks that still write, and delete the written files; call it only before `commit`."""
@@ -132,7 +143,7 @@ class Rewrite:
     def bring_back(self, older: Snapshot, names: Sequence[str]) -> Written:
         """Return the files of an older version, ready to be committed again."""
         listed = older.adds(names)
-        return Written(self.snapshot, [self._without_data_change(listed.get(i)) for i in range(listed.size())])
+        return self._of_same_rows([_json_of(listed.get(i)) for i in range(listed.size())])
 
     def commit(self, added: Written, removed: Sequence[str], tags: Mapping[str, str]) -> int:
         """Commit the rewrite and return the new version; raise Conflict if another transaction came first."""
@@ -187,6 +198,14 @@ class Written:
     def frame(self) -> DataFrame:
         utils = self.snapshot.log.jvm.org.apache.spark.api.python.PythonUtils
         return self.snapshot.frame_of(utils.toSeq([java for _, java in self.actions]), "batch")
+
+
+def _is_add(action: Any) -> bool:
+    return bool(action.getClass().getSimpleName() == "AddFile")
+
+
+def _json_of(add: Any) -> dict[str, Any]:
+    return dict(json.loads(add.json())["add"])
 
 
 def _active_tasks(tracker: Any, tag: str) -> int:

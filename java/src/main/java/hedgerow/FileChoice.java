@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Stream;
 
 /** The files to skip: those of an index with a 0 at their place. All lie below one folder, so names suffice. */
 final class FileChoice {
@@ -43,16 +42,18 @@ final class FileChoice {
     }
 
     /** Returns which rows of the indexed files a scan reads. */
-    Wire.ScannedRows scanned(Stream<ScannedFiles.Entry> files) {
+    Wire.ScannedRows scanned(List<ScannedFiles.Entry> files) {
         int[] listed = new int[sizes.length];
         Map<Integer, Long> deleted = new TreeMap<>();
-        files.filter(file -> knows(file.name(), file.bytes())).forEach(file -> {
-            int place = places.get(file.name());
-            listed[place]++;
-            if (file.deleted() != 0) {
-                deleted.put(place, file.deleted());
+        for (ScannedFiles.Entry file : files) {
+            Integer place = placeOf(file.name(), file.bytes());
+            if (place != null) {
+                listed[place]++;
+                if (file.deleted() != 0) {
+                    deleted.put(place, file.deleted());
+                }
             }
-        });
+        }
         StringBuilder once = new StringBuilder(listed.length);
         for (int times : listed) {
             once.append(times == 1 ? '1' : '0');
@@ -66,18 +67,24 @@ final class FileChoice {
         return places.keySet().stream().filter(name -> !name.startsWith("_hedgerow/")).count();
     }
 
-    /** Returns whether the index has this file; a file of another size is another file. */
+    /** Returns whether the index has this file. */
     boolean knows(String name, long bytes) {
+        return placeOf(name, bytes) != null;
+    }
+
+    /** Returns the file's place in the index, or null; a file of another size is another file. */
+    private Integer placeOf(String name, long bytes) {
         Integer place = places.get(name);
-        return place != null && sizes[place] == bytes;
+        return place != null && sizes[place] == bytes ? place : null;
     }
 
     boolean skips(String name, long bytes) {
-        return knows(name, bytes) ? !bits.isEmpty() && bits.charAt(places.get(name)) == '0' : skipsUnknown;
+        Integer place = placeOf(name, bytes);
+        return place == null ? skipsUnknown : !bits.isEmpty() && bits.charAt(place) == '0';
     }
 
-    boolean skipsAny(ScannedFiles files) {
-        return files.files().anyMatch(file -> skips(file.name(), file.bytes()));
+    boolean skipsAny(List<ScannedFiles.Entry> files) {
+        return files.stream().anyMatch(file -> skips(file.name(), file.bytes()));
     }
 
     @Override

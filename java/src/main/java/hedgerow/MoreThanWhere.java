@@ -29,12 +29,12 @@ record MoreThanWhere(
         }
 
         Wire.ScannedRows scanned() {
-            return table.index().scanned(scan.files().files());
+            return table.index().scanned(scan.listed());
         }
 
         /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
         LogicalRelation without(FileChoice choice, String means, QueryPlan query) {
-            if (!choice.skipsAny(scan.files())) {
+            if (!choice.skipsAny(scan.listed())) {
                 return null;
             }
             Wire.ScanReport report = scan.report(table.name(), choice, means);
@@ -82,7 +82,7 @@ record MoreThanWhere(
         boolean isAnyKnown = !parts.get(values.size()).equals("0");
         FileChoice choice = asked.table.index().where(known.bits());
         LogicalRelation rest = isAnyKnown ? asked.without(choice, "aggregates", query) : null;
-        boolean isAllKnown = asked.scan.files().files().allMatch(file -> choice.skips(file.name(), file.bytes()));
+        boolean isAllKnown = asked.scan.listed().stream().allMatch(file -> choice.skips(file.name(), file.bytes()));
         return rest == null ? null : wanted.added(parts, isAllKnown ? null : rest);
     }
 

@@ -223,7 +223,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private static LogicalPlan shortened(Scan scan, OpenedTables.Table table, FileChoice choice, QueryPlan query) {
         Wire.ScanReport report = scan.report(table.name(), choice, Wire.ScanReport.WHERE);
         query.note(report);
-        return choice.skipsAny(scan.files()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
+        return choice.skipsAny(scan.listed()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
     }
 
     /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */
@@ -236,7 +236,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             bytes += files.sizes()[i];
         }
         Wire.ScanReport report = scan.report(table.name(),
-            ScannedFiles.Count.of(scan.files().files()), new ScannedFiles.Count(listed.size(), bytes),
+            scan.count(), new ScannedFiles.Count(listed.size(), bytes),
             Wire.ScanReport.WHERE);
         query.note(report);
         FileIndex location = new FileLists.Others(scan.files().location(), listed, report);

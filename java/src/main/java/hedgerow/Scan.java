@@ -11,8 +11,14 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.StructType;
 
-/** One scan of a managed table. `start`: nanoseconds. */
-record Scan(String root, Side side, LogicalRelation relation, ScannedFiles files, long start) {
+/**
+ * One scan of a managed table.
+ *
+ * @param listed what the scan reads if nothing is skipped: made once, because it takes a while for many files
+ * @param start nanoseconds
+ */
+record Scan(
+        String root, Side side, LogicalRelation relation, ScannedFiles files, List<ScannedFiles.Entry> listed, long start) {
     /** The folder `_hedgerow` of a managed table. */
     record Side(
         long state, // the number of the newest state
@@ -54,7 +60,7 @@ record Scan(String root, Side side, LogicalRelation relation, ScannedFiles files
         long start = System.nanoTime();
         String root = files.root();
         Side side = root == null ? null : Side.of(root, relationOf(relation));
-        return side == null ? null : new Scan(root, side, relation, files, start);
+        return side == null ? null : new Scan(root, side, relation, files, files.files().toList(), start);
     }
 
     private static HadoopFsRelation relationOf(LogicalRelation relation) {
@@ -90,7 +96,7 @@ record Scan(String root, Side side, LogicalRelation relation, ScannedFiles files
 
     /** Returns whether the index describes every file that the scan may read. */
     boolean isCovered(FileChoice index) {
-        return files.files().allMatch(file -> index.knows(file.name(), file.bytes()));
+        return listed.stream().allMatch(file -> index.knows(file.name(), file.bytes()));
     }
 
     /** Returns the decision to open these of the files that the scan lists. */
@@ -100,15 +106,18 @@ record Scan(String root, Side side, LogicalRelation relation, ScannedFiles files
 
     /** Returns the decision to skip these of the files that the scan lists. */
     Wire.ScanReport report(String table, FileChoice choice, String means) {
-        List<ScannedFiles.Entry> listed = files.files().toList();
-        return report(table, ScannedFiles.Count.of(listed.stream()), ScannedFiles.Count.of(
+        return report(table, count(), ScannedFiles.Count.of(
             listed.stream().filter(file -> !choice.skips(file.name(), file.bytes()))), means);
     }
 
     /** Returns the decision to open all files that the scan lists. */
     Wire.ScanReport leftAlone(String reason) {
-        ScannedFiles.Count listed = ScannedFiles.Count.of(files.files());
-        return report(root.substring(root.lastIndexOf('/') + 1), listed, listed, reason, Wire.ScanReport.WHERE);
+        return report(root.substring(root.lastIndexOf('/') + 1), count(), count(), reason, Wire.ScanReport.WHERE);
+    }
+
+    /** Returns the number of the files that the scan lists. */
+    ScannedFiles.Count count() {
+        return ScannedFiles.Count.of(listed.stream());
     }
 
     private Wire.ScanReport report(

@@ -1,8 +1,9 @@
-"""lineitem under Spark and under Comet, which is loaded where HEDGEROW_COMET_JAR names its jar.
+"""A table under Spark and under Comet, which is loaded where HEDGEROW_COMET_JAR names its jar.
 
 Under each engine, the same queries run on six tables of the same rows: the files as another writer made them, those
 written again by Spark in their order, a sort, Delta's ZORDER and liquid clustering, and ours, which is read with and
 without Hedgerow. The answers are equal. A line's ratio is that of ours, attached, to the best other table.
+`run_in_store` times the same tables in an object store.
 """
 
 from __future__ import annotations
@@ -20,30 +21,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset as ds
 
 from bench.comet import VARIABLE, comet_settings, on_class_path
+from bench.data.object_store import BUCKET, ObjectStore, settings
 from bench.options import Options, learn_arguments
 from bench.physical import PEERS, Physical, Way, peers_of, timed
 from bench.record import line, progress
-from bench.suites.lineitem import described
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Tables = Mapping[str, tuple[str, str]]  # name: format and place
 _MEMORY = "4g"
+_DELAY = 0.03  # seconds until the store answers
 
 
-def run(options: Options) -> Iterator[dict[str, Any]]:
+def run(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
+    """Measure on this machine's disk, under Spark and, where its jar is named, under Comet."""
     import hedgerow
 
-    data = described(options)
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     jar = os.environ.get(VARIABLE)
     # A JVM outlives its sessions, so the first one has the jar on its class path, too.
     spark = hedgerow.session(_MEMORY, "local[2]", **(on_class_path(jar) if jar else {}))
     try:
-        begun = time.perf_counter()
         tables = _written(spark, data, options, folder)
-        progress(f"{data.suite}: all tables are written after {time.perf_counter() - begun:.0f} s")
         yield _measured(spark, "spark", data, options, tables)
         if jar:
             spark.stop()
@@ -54,10 +54,34 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def run_in_store(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
+    """Measure in an object store that answers each request after 30 ms; nothing is cached between queries."""
+    import hedgerow
+
+    folder, store = Path(tempfile.mkdtemp(prefix="hedgerow-bench-")), ObjectStore()
+    spark = hedgerow.session(_MEMORY, "local[2]", **settings(store.url))
+    spark.sparkContext.setLogLevel("ERROR")
+    close = spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll  # type: ignore[union-attr]
+    try:
+        places: dict[str, str] = {}
+        tables = {}
+        for name, (kind, place) in _written(spark, data, options, folder).items():
+            if place not in places:
+                places[place] = f"s3a://{BUCKET}/{name}"
+                store.upload(Path(place), name)
+            tables[name] = kind, places[place]
+        store.delay = _DELAY
+        yield _measured(spark, "spark in a store", data, options, tables, close)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _written(spark: SparkSession, data: Physical, options: Options, folder: Path) -> Tables:
     """Write the tables; return their formats and places."""
     import hedgerow
 
+    begun = time.perf_counter()
     source, files = str(data.source), data.files or 1
     rows = ds.dataset(data.source).count_rows()
     list(peers_of(spark, data, files, folder))
@@ -68,20 +92,30 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     progress(f"{data.suite}: learning and writing ours")
     learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
     hedgerow.apply(spark, source, learned, ours)
+    progress(f"{data.suite}: all tables are written after {time.perf_counter() - begun:.0f} s")
     peers = {"source": source, **{name: str(folder / name) for name in PEERS[1:]}}
     formats = {"zorder": "delta", "clustering": "delta"}
     places = {**peers, "again": again, "ours": ours, "attached": ours}
     return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}
 
 
-def _measured(spark: SparkSession, engine: str, data: Physical, options: Options, tables: Tables) -> dict[str, Any]:
+def _measured(
+    spark: SparkSession,
+    engine: str,
+    data: Physical,
+    options: Options,
+    tables: Tables,
+    before: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
     def opened(kind: str, place: str) -> Callable[[], DataFrame]:
         return lambda: spark.read.format(kind).load(place)
 
     ways = [Way(name, opened(*of), spark.sql, attached=name == "attached") for name, of in tables.items()]
-    took, deciding = timed(spark, data, ways)
-    seconds = {name: sum(median(own[1:]) for own in of) for name, of in took.items()}
+    times = timed(spark, data, ways, before)
+    seconds = {name: sum(of) for name, of in times.medians.items()}
     peers = [name for name in tables if name not in ("ours", "attached")]
+    kinds = list(dict.fromkeys(kind for kind, _ in data.timed))
+    by_kind = {kind: [q for q, (own, _) in enumerate(data.timed) if own == kind] for kind in kinds}
     return line(
         suite=data.suite,
         learner="qdtree",
@@ -93,28 +127,18 @@ def _measured(spark: SparkSession, engine: str, data: Physical, options: Options
         ratio=round(seconds["attached"] / min(seconds[name] for name in peers), 3),
         details={
             "seconds": {name: round(of, 2) for name, of in seconds.items()},
-            "files": {way.name: len(way.files()) for way in ways},
-            "files_opened": _opened(spark, data, ways),
+            "files": {way.name: len(way.table().inputFiles()) for way in ways},
+            "files_opened": sum(times.opened.values()),
             "comet_scans": {way.name: sum(map(partial(_by_comet, data, way), data.timed)) for way in ways},
-            "decisions_ms": round(1000 * median(deciding), 1),
+            "decisions_ms": round(1000 * median(times.deciding), 1),
+            "kind_ms": {
+                kind: {name: round(1000 * sum(of[q] for q in own)) for name, of in times.medians.items()}
+                for kind, own in by_kind.items()
+            },
+            "kind_files": {kind: sum(times.opened[q] for q in own) for kind, own in by_kind.items()},
         },
         seed=options.seed,
     )
-
-
-def _opened(spark: SparkSession, data: Physical, ways: list[Way]) -> int:
-    """Return how many files all queries open in the attached session, together."""
-    import hedgerow
-
-    (way,) = (way for way in ways if way.attached)
-    way.table().createOrReplaceTempView(data.name)
-    hedgerow.attach(spark)
-    opened = 0
-    for _, sql in data.timed:
-        way.frame(sql).collect()
-        opened += sum(scan.files_opened for scan in hedgerow.last_query(spark))
-    hedgerow.detach(spark)
-    return opened
 
 
 def _by_comet(data: Physical, way: Way, query: tuple[str, str]) -> int:

@@ -1,0 +1,48 @@
+"""A web server's log and the queries of dashboards and support people: seconds and files beside the other layouts.
+
+Questions are learned from, and others of the same kinds are timed. `--physical` puts the same tables into an object
+store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bench.data.web_log import KINDS, questions, web_log
+from bench.options import Options
+from bench.physical import Physical
+from bench.written import run as run_on_disk
+from bench.written import run_in_store
+
+ROWS_PER_SF = 6_000_000  # as lineitem's
+SCALE = {"quick": 0.05, "full": 10.0}
+LEARNED = 120
+TIMED = {"quick": 1, "full": 2}  # of each kind
+FILE_BYTES, BYTES_PER_ROW = 8_000_000, 42
+MIN_FILES = 20
+SORTED_BY, CLUSTERED_BY = "ts", ("ts", "user_id")
+
+
+def run(options: Options) -> Iterator[dict[str, Any]]:
+    yield from run_on_disk(_described(options, "selective"), options)
+
+
+def physical(options: Options) -> Iterator[dict[str, Any]]:
+    """Time the queries in an object store."""
+    yield from run_in_store(_described(options, "selective-physical"), options)
+
+
+def _described(options: Options, suite: str) -> Physical:
+    import hedgerow as hr
+
+    rows = round((options.sf or SCALE[options.form]) * ROWS_PER_SF)
+    learned = questions(LEARNED, rows, options.seed)
+    # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
+    timed = questions(TIMED[options.form] * len(KINDS), rows, ~options.seed)
+    return Physical(
+        *(suite, "log", web_log(rows), hr.Workload.from_sql([text for _, text in learned]), timed, SORTED_BY),
+        fields={"sf": rows / ROWS_PER_SF},
+        files=max(MIN_FILES, rows * BYTES_PER_ROW // FILE_BYTES),
+        clustered_by=CLUSTERED_BY,
+    )
