@@ -48,7 +48,8 @@ class Physical:
 
     Queries call the table `name`. `timed` has the template and the text of each timed query. `fields` and `params` are
     added to every line. `files`: how many each written table has, if not as many as the form says. `clustered_by`: the
-    columns that an expert would choose for Delta; by default those that most queries filter on.
+    columns that an expert would choose for Delta; by default those that most queries filter on. `lookup_share`: see
+    `WriteOptions`.
     """
 
     suite: str
@@ -61,6 +62,7 @@ class Physical:
     params: Mapping[str, Any] = field(default_factory=dict)
     files: int | None = None
     clustered_by: Sequence[str] = ()
+    lookup_share: float = 0.01
 
 
 @dataclass(frozen=True)

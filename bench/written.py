@@ -91,7 +91,7 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     arguments = learn_arguments(("qdtree", {}), block_rows=rows // files, seed=options.seed)
     progress(f"{data.suite}: learning and writing ours")
     learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
-    hedgerow.apply(spark, source, learned, ours)
+    hedgerow.apply(spark, source, learned, ours, hedgerow.WriteOptions(lookup_share=data.lookup_share))
     progress(f"{data.suite}: all tables are written after {time.perf_counter() - begun:.0f} s")
     peers = {"source": source, **{name: str(folder / name) for name in PEERS[1:]}}
     formats = {"zorder": "delta", "clustering": "delta"}

@@ -118,7 +118,7 @@ def _written(path: str, files: int) -> tuple[Any, Any, Any]:
 
 def _ways(spark: SparkSession, kind: str) -> dict[str, Callable[[], None]]:
     """Return the ways to run a query by name, each with a function that sets the session up for it."""
-    from hedgerow.spark.optimizer.attach import rule_of
+    from hedgerow.tables.attach import rule_of
 
     def attached(every: bool) -> None:
         spark.conf.set("hedgerow.enabled", "true")

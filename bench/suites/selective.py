@@ -21,6 +21,7 @@ LEARNED = 120
 TIMED = {"quick": 1, "full": 2}  # of each kind
 FILE_BYTES, BYTES_PER_ROW = 8_000_000, 42
 MIN_FILES = 20
+LOOKUP_SHARE = 0.03  # the usual 0.01 of this narrow table would leave 3 bits for an id
 SORTED_BY, CLUSTERED_BY = "ts", ("ts", "user_id")
 
 
@@ -45,4 +46,5 @@ def _described(options: Options, suite: str) -> Physical:
         fields={"sf": rows / ROWS_PER_SF},
         files=max(MIN_FILES, rows * BYTES_PER_ROW // FILE_BYTES),
         clustered_by=CLUSTERED_BY,
+        lookup_share=LOOKUP_SHARE,
     )

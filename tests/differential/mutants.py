@@ -29,6 +29,7 @@ from hedgerow.core.predicates.nodes import In, IsNull, Prefix
 from hedgerow.core.pruning import block_stats as stats
 from hedgerow.core.pruning import evaluator as outcomes
 from hedgerow.core.pruning import noted_conditions as features
+from hedgerow.core.pruning import spark_hash, value_filter
 from hedgerow.core.pruning import value_codes as ranks
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.spark.start import jar
@@ -55,6 +56,8 @@ WORLDS = (
     "any",
     "decimals",
     "zones",
+    "lookups",
+    "lookups",
 )
 
 
@@ -217,6 +220,10 @@ def _last_code(old: Any) -> Any:
     return code_of
 
 
+def _eight_bytes(stack: ExitStack) -> None:
+    stack.enter_context(patch.dict(spark_hash._NUMBER_BYTES, {"date": 8}))
+
+
 CORE = (
     Mutant("<= is read as <", _op("<=", "<")),
     Mutant(">= is read as >", _op(">=", ">")),
@@ -248,6 +255,10 @@ CORE = (
     Mutant("two columns: = is never TRUE where bounds differ", instead(outcomes, "_compare_spans", lambda old: lambda op, a, b, c, d: np.where((op == "=") & ((a != c) | (b != d)), F_BIT, old(op, a, b, c, d)).astype(np.uint8))),
     Mutant("files are in another order", _order),
     Mutant("what was noted under other settings counts", instead(session_fit, "difference", lambda old: lambda written, now: None)),
+    Mutant("a filter looks for one bit too many", on_class(value_filter.Shape, "masks", lambda old: lambda self, h: [mask | 1 for mask in old(self, h)])),
+    Mutant("a filter's block is the next one", on_class(value_filter.Shape, "block", lambda old: lambda self, h: (old(self, h) + (self.blocks > 1)) % self.blocks)),
+    Mutant("a filter's decimals lose their scale", instead(spark_hash, "_without_point", lambda old: lambda value, scale: old(value, 0) if value == value.to_integral_value() else old(value, scale))),
+    Mutant("a filter's dates have eight bytes", _eight_bytes),
     Mutant("joined steps keep the first part's NULL", instead(steps, "combine", lambda old: lambda f, a, b: replace(old(f, a, b), on_null=a.on_null if f is steps.or3 else old(f, a, b).on_null))),
 )  # fmt: skip
 

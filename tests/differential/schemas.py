@@ -200,6 +200,11 @@ def _with_many_values(column: Column) -> Column:
     return replace(column, pool=tuple(f"CAST({i} AS INT)" for i in range(90)), noise=1)
 
 
+def scattered(column: Column) -> Column:
+    """The column with all values that its kind has, so that most files let most values pass by their bounds."""
+    return replace(column, pool=column.kind.literals, noise=1)
+
+
 def a_column(random: Random, name: str, kind: Kind) -> Column:
     size = min(len(kind.literals), random.randint(3, 12))
     pool = tuple(random.sample(kind.literals, size))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.differential.conditions import ZONES, Maker, Source
 from tests.differential.schemas import KINDS as COLUMN_KINDS
-from tests.differential.schemas import Column, a_column, a_schema, quoted, rows_sql, table_ddl
+from tests.differential.schemas import Column, a_column, a_schema, quoted, rows_sql, scattered, table_ddl
 
 BOOLEANS = ("true", "false")
 # Settings under which expressions or texts may mean something else; the first value is Spark's default.
@@ -87,7 +87,7 @@ READER_OPTIONS = (
 )  # fmt: skip
 WORLD_KINDS = (
     *("views", "names", "queries", "sets", "history", "foreign", "cases"),
-    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta"),
+    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups"),
 )
 # What the layout of a kind of world surely knows: expressions whose values depend on the settings that the kind changes.
 KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -102,6 +102,7 @@ KIND_COLUMNS: dict[str, tuple[str, ...]] = {
     "decimals": ("DECIMAL(30,10)",),
     "views": ("ARRAY<INT>",),
     "texts": ("DOUBLE",),
+    "lookups": ("STRING", "BIGINT", "DECIMAL(30,10)", "DATE"),
     "sets": ("STRING", "INT", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP"),
 }
 
@@ -122,6 +123,7 @@ class Plan:
     folder: str = "t"
     history: tuple[str, ...] = ()  # lines of Python
     converted: bool = False
+    lookups: bool = False  # every column that is looked up has a filter, whatever it gains
 
     @property
     def read_format(self) -> str:
@@ -170,12 +172,14 @@ def some_settings(
 def a_plan(random: Random, number: str, kind: str) -> Plan:
     format_ = (
         "delta"
-        if kind in ("delta", "storing") or random.random() < {"names": 0.5, "any": 0.15, "texts": 0.15}.get(kind, 0)
+        if kind in ("delta", "storing")
+        or random.random() < {"names": 0.5, "any": 0.15, "texts": 0.15, "lookups": 0.4}.get(kind, 0)
         else "parquet"
     )
     columns = a_schema(random, format_ == "delta", {"names": 1.0, "any": 0.2}.get(kind, 0.05))
     for i, type_ in enumerate(KIND_COLUMNS.get(kind, ())):
-        columns += (a_column(random, f"z{i}", next(k for k in COLUMN_KINDS if k.type == type_)),)
+        column = a_column(random, f"z{i}", next(k for k in COLUMN_KINDS if k.type == type_))
+        columns += (scattered(column) if kind == "lookups" else column,)
     write = some_settings(random, 3, 0.7)
     write = {k: v for k, v in write.items() if k not in OTHER_GRAMMAR}
     if kind == "zones":
@@ -186,6 +190,8 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
     drawn = Maker(random, sources(columns))
     own = random.sample(KIND_TERMS.get(kind, ()), min(2, len(KIND_TERMS.get(kind, ()))))
     known = tuple((found, group) for template, group in own if (found := drawn.filled(template)))
+    if kind == "lookups":
+        known = tuple((c.quoted, c.kind.group) for c in columns[-4:]) * 2
     terms = known + tuple(drawn.any_term() for _ in range(random.randint(4, 8)))
     maker = replace(drawn, favourites=terms, favour=0.9)
     # The index knows the columns and expressions that the workload asks for: so every column is asked for.
@@ -200,11 +206,11 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
     plan = Plan(
         number, format_, columns, random.choice((150, 240, 300)), write, terms, workload,
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),
-        random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t",
+        random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t", lookups=kind == "lookups",
     )  # fmt: skip
     if kind == "foreign":
         return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
-    if random.random() < {"history": 1.0, "any": 0.2}.get(kind, 0.05):
+    if random.random() < {"history": 1.0, "any": 0.2, "lookups": 0.5}.get(kind, 0.05):
         plan = with_history(random, plan)
     return plan
 
@@ -412,6 +418,10 @@ place = tempfile.mkdtemp()
 '''
 
 
+# A filter of such small tables gains nothing, for the index lists all values of each file.
+GAINS = ("from unittest.mock import patch", 'gains = patch("hedgerow.tables.lookups._gain", lambda *_: 1.0); gains.start()', "gains.stop()")  # fmt: skip
+
+
 def configured(session: str, settings: Mapping[str, str]) -> list[str]:
     return [f"{session}.conf.set({key!r}, {value!r})" for key, value in settings.items()]
 
@@ -432,10 +442,12 @@ def made(plan: Plan) -> list[str]:
         f"options = hr.LearnOptions(block_rows={plan.block_rows}, recurrence=1.0)",
         f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t")',
     ]
-    if plan.format == "parquet":
-        lines += ['table = place + "/" + folder', "hr.apply(spark, source, learned, table)"]
+    to, how = (", table", ['table = place + "/" + folder']) if plan.format == "parquet" else ("", [])
+    if plan.lookups:
+        filters = "options=hr.WriteOptions(lookup_share=1.0)"
+        lines += [*how, *GAINS[:2], f"hr.apply(spark, source, learned{to}, {filters})", GAINS[2]]
     else:
-        lines += ["hr.apply(spark, source, learned)"]
+        lines += [*how, f"hr.apply(spark, source, learned{to})"]
     lines += [r'table_glob = re.sub(r"([\\{}\[\]*?])", r"\\\1", table)']
     return lines
 

@@ -65,9 +65,9 @@ def test_lost_files(attached: SparkSession, place: str) -> None:
 
 
 def test_an_append_that_was_killed(attached: SparkSession, place: str) -> None:
-    (Path(place) / "_hedgerow" / "append-12345678").mkdir()
+    (Path(place) / "_hedgerow" / "append-12345678-9-12345678").mkdir()
     (found,) = [f for f in hr.doctor(attached, place) if f.subject == "draft"]
-    assert found.fact == "_hedgerow/append-12345678" and "delete" in (found.advice or "")
+    assert found.fact == "_hedgerow/append-12345678-9-12345678" and "deletes" in (found.advice or "")
 
 
 def test_other_settings(attached: SparkSession, place: str) -> None:

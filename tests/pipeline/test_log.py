@@ -294,6 +294,7 @@ import hedgerow as hr
 conf = {{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:{place}"}}
 spark = hr.local_session("1g", "local[1]", **conf)
 spark.read.parquet({events!r}).createOrReplaceTempView("events")
+hr.learn(spark, {events!r}, hr.Workload.from_sql("SELECT * FROM events WHERE id < 5 AND word LIKE '%a%'"))  # not a user's
 for condition in {asked!r}:
     print(spark.sql("SELECT id FROM events WHERE " + condition).count())
 spark.stop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import hedgerow as hr
 from hedgerow import route
 from hedgerow.core.errors import HedgerowError, HedgerowWarning
 from hedgerow.pipeline import estimate_seconds
@@ -136,6 +137,23 @@ def test_a_query_asked_again_opens_just_the_files_with_its_rows(
     files = table.files(where=condition)
     assert sorted(files) == sorted(row["file"] for row in rows)
     assert 0 < len(files) < len(table.files(where="word < 'm'"))
+
+
+def test_the_newest_rows_are_learned_from(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    """ORDER BY with LIMIT has no condition, but rows in another order than by time would make it open every file."""
+    sql = "SELECT id, number FROM events ORDER BY number * 1 DESC, id LIMIT 5", "SELECT * FROM events WHERE id < 300"
+    newest = "SELECT id, number FROM events ORDER BY number DESC, id LIMIT 5"
+    learned = learn(spark, source, Workload.from_sql([newest, *sql]), options=LearnOptions(block_rows=200))
+    table = apply(spark, source, learned, str(tmp_path / "events"))
+    spark.read.parquet(table.path).createOrReplaceTempView("events")
+    expected = spark.sql(newest).collect()
+    hr.attach(spark)
+    try:
+        assert spark.sql(newest).collect() == expected
+        [scan] = hr.last_query(spark)
+    finally:
+        hr.detach(spark)
+    assert scan.means == "top-k" and scan.files_opened < scan.files / 2
 
 
 def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: Workload, tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
-"""An append that is refused while it writes, or has no rows, leaves the table as it was, file by file."""
+"""An append that is refused while it writes, has no rows or is killed leaves the table as it was, file by file."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import hedgerow as hr
+from hedgerow.tables.parquet.runs import new_run
 from tests.support.answers import answer
 from tests.support.delta_tables import by_number, more, now, write
 from tests.support.folder_contents import contents
@@ -52,3 +57,20 @@ def test_a_row_that_delta_refuses(delta: SparkSession, tmp_path: Path, odd: tupl
     with pytest.raises(hr.HedgerowError, match="nothing could be appended"):
         table.append(last_row_as(delta, *odd))
     assert answer(now(delta, path)) == before and contents(Path(path)) == files
+
+
+def test_killed_appends(spark: SparkSession, tmp_path: Path) -> None:
+    """The next append deletes what they left, but not the files of runs that work."""
+    table = by_id(spark, write_things(spark, str(tmp_path / "source")), str(tmp_path / "things"), ["number < 100"])
+    side, works = Path(table.path, "_hedgerow"), new_run()
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    killed = works.replace(f"-{os.getpid()}-", f"-{int(ended.stdout)}-")
+    for run in (works, killed):
+        (side / f"append-{run}").mkdir()
+        shutil.copy(Path(table.path, table.files()[0]), side / f"append-{run}" / "part-0-left.parquet")
+    for name in ("auto.lock.12345678.partial", "auto.lock.23456789.partial"):
+        (side / name).touch()
+    os.utime(side / "auto.lock.12345678.partial", (0, 0))
+    assert table.append(more(spark)).verify()["rows"] == ROWS + 100
+    left = {path.name for path in side.iterdir() if path.name.startswith(("append-", "auto.lock"))}
+    assert left == {f"append-{works}", "auto.lock.23456789.partial"}

@@ -155,12 +155,17 @@ class WriteFlags:
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None
     statistics: Annotated[int, typer.Option(min=0, help="Expressions and conditions that the index holds.")] = 300
+    lookup_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the table's bytes for filters of look-ups; 0: none.")
+    ] = 0.01
 
     def options(self) -> WriteOptions:
         from hedgerow.pipeline.write_options import WriteOptions
 
         parquet = {"compression": self.compression} if self.compression else {}
-        return WriteOptions(self.max_block_rows, self.sort_by or None, parquet, self.statistics, self.retries)
+        return WriteOptions(
+            self.max_block_rows, self.sort_by or None, parquet, self.statistics, self.retries, self.lookup_share
+        )
 
 
 @dataclass(frozen=True)

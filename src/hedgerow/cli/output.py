@@ -107,9 +107,15 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         "last write": f"{left:,} of its {facts['layout_files']:,} files are left" if left is not None else None,
         "statistics": ", ".join(facts["statistics"]) or None,
         "conditions": f"{facts['features']:,}" if facts["features"] else None,
+        "look-ups": ", ".join(map(_lookup, facts.get("lookups", ()))) or None,
         "replicas": ", ".join(map(_replica, facts.get("replicas", ()))) or None,
         "settings": "not those it was written under: a part of the index is of use" if facts["steady_only"] else None,
     }
+
+
+def _lookup(facts: Mapping[str, Any]) -> str:
+    damaged = "; damaged, so not read" if facts["damaged"] else ""
+    return f"{facts['column']} ({_size(facts['bytes'])} for {facts['files']:,} files{damaged})"
 
 
 def _replica(facts: Mapping[str, Any]) -> str:

@@ -97,7 +97,9 @@ def _plan(
     sort_by = options.sort_by
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
-    writing = Writing(options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet))
+    writing = Writing(
+        options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet), options.lookup_share
+    )
     items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, options.statistics)
     joins = _joins(spark, learned, opened, options)
     origin = {
@@ -106,7 +108,7 @@ def _plan(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where)
+    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where=where)
 
 
 def _joins(spark: SparkSession, learned: Learned, source: Source, options: WriteOptions) -> Joins:

@@ -12,7 +12,6 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.log import report
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
-from hedgerow.spark.optimizer.attach import is_attached
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import limits, trust_line, without_engines
 from hedgerow.spark.start.delta_jars import NO_DELTA
@@ -20,6 +19,7 @@ from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import has_delta
+from hedgerow.tables.attach import is_attached
 from hedgerow.tables.settings_fit import difference
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
         less = "no file is skipped" if differs[0] == "reading" else "a part of the index is of use"
         yield Finding("settings", differs[1], f"{less}: change it back, or apply the layout again")
     for draft in facts.get("drafts", ()):
-        yield Finding("draft", draft, "an append is at work, or was killed before it ended: then delete that folder")
+        yield Finding("draft", draft, "an append is at work, or was killed: then the next append deletes that folder")
     for replica in facts.get("replicas", ()):
         behind = None if replica["up_to_date"] else "it is not read: call refresh_replicas() on the table"
         yield Finding("replica", replica["name"], behind)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import advise
-from hedgerow.spark.optimizer import attach as session
 from hedgerow.spark.optimizer import server
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import sentences
 from hedgerow.spark.start.session import is_remote
+from hedgerow.tables import attach as session
 from hedgerow.tables.connect_pruning import route_remotely
 
 if TYPE_CHECKING:

@@ -22,6 +22,8 @@ class WriteOptions:
         statistics: the number of expressions (their bounds) and conditions (their outcomes) that the index describes
             beside plain columns: first the layout's own, then those that occur in most queries.
         retries: in place, how often to start again if others changed those files meanwhile.
+        lookup_share: the share of the table's bytes that filters for look-ups may add: they tell which files may hold
+            a value, of columns that the workload compares by `=` and IN and whose bounds let most files pass. 0: none.
         other_tables: the places, by name, of the tables to which the layout's foreign keys lead.
     """
 
@@ -30,9 +32,12 @@ class WriteOptions:
     parquet: Mapping[str, str] = field(default_factory=dict)
     statistics: int = MAX_DESCRIBED_ITEMS
     retries: int = 0
+    lookup_share: float = 0.01
     other_tables: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         at_least_one("max_block_rows", self.max_block_rows)
         if self.statistics < 0:
             raise LayoutError(f"statistics has to be at least 0, not {self.statistics}")
+        if not 0 <= self.lookup_share <= 1:
+            raise LayoutError(f"lookup_share is a share from 0 to 1, not {self.lookup_share}")

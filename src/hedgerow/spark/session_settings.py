@@ -15,6 +15,7 @@ from hedgerow.spark.extensions import ENGINES, HARMLESS_CODE, Engine
 from hedgerow.spark.judged import NAMESPACES, ONLY_WITH_FIELD_IDS, is_in, kind_of_setting
 
 TRUSTED = "spark.hedgerow.trusted"
+LOOKUPS = "hedgerow.lookups"  # the one setting of Hedgerow's own on which answers of Python depend
 _CODE = {"spark.sql.extensions": "extension", "spark.plugins": "plugin"}  # the settings that load code
 _ENGINE = "engine"  # no setting of Spark: the engines that are loaded into it
 _EFFECTS = {"meaning": "only conditions on plain columns skip files", "reading": "no file is skipped"}
@@ -35,7 +36,7 @@ class Limit:
 
 def is_harmless_setting(key: str) -> bool:
     """True if a session may set it to anything without another answer, as long as no column has a field id."""
-    return key in ONLY_WITH_FIELD_IDS or (key != TRUSTED and kind_of_setting(key) == "harmless")
+    return key in ONLY_WITH_FIELD_IDS or (key not in (TRUSTED, LOOKUPS) and kind_of_setting(key) == "harmless")
 
 
 def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:

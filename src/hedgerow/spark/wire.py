@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 2  # raised with every change of a class
+VERSION = 3  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +295,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The files to open: a 1 or a 0 for each file of `Opened`."""
+    """The files to open: a 1 or a 0 for each file of `Opened`. `means`: see `ScanReport`."""
 
     bits: str
+    means: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +367,8 @@ class TableVersion:
 class ScanReport:
     """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    `reason`: why the index was not used; None if it was. `means`: "where", or how fewer files were needed than by
-    WHERE: "top-k", "limit" or "aggregates".
+    `reason`: why the index was not used; None if it was. `means`: "where", "look-up" if filters of look-ups skipped
+    more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates".
     """
 
     table: str
@@ -418,8 +419,8 @@ _CLASSES = {name: value for name, value in vars().items() if hasattr(value, "__d
 def write(message: Any) -> str:
     """Return a message as JSON.
 
-    >>> write(Chosen("01"))
-    '{"is": "Chosen", "bits": "01"}'
+    >>> write(ChosenAny("01"))
+    '{"is": "ChosenAny", "bits": "01"}'
     """
     return json.dumps(message, default=_members)
 

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from hedgerow.core.predicates.schema import Schema, path_of
+from hedgerow.core.workload.queries import Top
 
 # --- relations ------------------------------------------------------------------------------------
 
@@ -31,6 +32,7 @@ class Base:
     columns: dict[str, str] | None
     reads: set[str] | None = field(default_factory=set)  # None: all
     filters: list[exp.Expr] = field(default_factory=list)
+    top: Top | None = None  # the first rows of an order, if the query needs no others
     whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood
     node: exp.Table | None = None
 

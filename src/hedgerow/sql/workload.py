@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,8 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
         if e.base is base and not base.whole
     ]
     reads = None if base.reads is None else tuple(sorted(base.reads))
-    return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)))
+    top = None if base.whole else base.top
+    return Scan(base.table, normalise(conjunction(*predicates(base))), reads, tuple(dict.fromkeys(joins)), top)
 
 
 def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:
@@ -192,6 +194,29 @@ def _query_of(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
+def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
+    """Parse statements; paths into variants, `j:a.b[0]`, become calls of `variant_get`.
+
+    sqlglot reads such paths only in the dialect of Databricks."""
+    try:
+        return sqlglot.parse(sql, read=dialect)
+    except ParseError:
+        if dialect != "spark" or ":" not in sql:
+            raise
+        with suppress(ParseError):
+            nodes = sqlglot.parse(sql, read="databricks")
+            if any(node and node.find(exp.JSONExtract) for node in nodes):
+                return [node and node.transform(_open_variant_path) for node in nodes]
+        raise
+
+
+def _open_variant_path(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.JSONExtract) or not node.args.get("variant_extract"):
+        return node
+    value = node.this.transform(_open_variant_path)
+    return exp.func("variant_get", value, node.expression, exp.Literal.string("variant"), dialect="spark")
+
+
 def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | WorkloadError]:
     """Yield the statements of a text; in place of one that cannot be parsed, the error with its line."""
     try:
@@ -208,7 +233,7 @@ def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | Work
 def _pieces(sql: str, dialect: str) -> list[str]:
     """Return the statements of a text, blanks in place of all before them, so that errors name the line of the text."""
     try:
-        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == TokenType.SEMICOLON]
+        semicolons = [t for t in sqlglot.tokenize(sql, read=dialect) if t.token_type == sqlglot.TokenType.SEMICOLON]
     except TokenError:
         return []
     starts, ends = [0, *(t.end + 1 for t in semicolons)], [*(t.start for t in semicolons), len(sql)]
@@ -218,7 +243,7 @@ def _pieces(sql: str, dialect: str) -> list[str]:
 
 def _parse_statements(sql: str, dialect: str, origin: str) -> list[exp.Expr]:
     try:
-        nodes = [n for n in sqlglot.parse(sql, read=dialect) if n is not None and not isinstance(n, exp.Semicolon)]
+        nodes = [n for n in _parse(sql, dialect) if n is not None and not isinstance(n, exp.Semicolon)]
         return [node.transform(_open_negation) for node in nodes]
     except ParseError as error:
         at = error.errors[0] if error.errors else {}

@@ -38,8 +38,19 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
         **_still_in_place(table, indexed),
         "statistics": sorted({name for stats in stored for name in stats.terms}),
         "features": len({name for stats in stored for name in stats.conditions}),
+        "lookups": _lookups(table),
         "steady_only": any(now != part.entry.settings for part in table.parts),
     }
+
+
+def _lookups(table: StoredTable) -> list[dict[str, Any]]:
+    """Return the facts of the filters for look-ups; those whose files are not as they were written are damaged."""
+    listed = table.format.side
+    return [
+        {**lookup.facts(), "damaged": dict(lookup.files).items() - listed.sizes(lookup.name).items() != set()}
+        for part in table.parts
+        for lookup in part.entry.lookups
+    ]
 
 
 def _rows_of_blocks(table: StoredTable, indexed: IndexedFiles) -> Counter[tuple[str, int, str]]:

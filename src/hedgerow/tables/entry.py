@@ -15,6 +15,7 @@ from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.writing import Writing
+from hedgerow.tables.lookups import Lookup
 from hedgerow.tables.stored_joins import StoredJoin
 
 Fields = tuple[Mapping[str, Any], ...]
@@ -38,6 +39,7 @@ class Entry:
         origin: the origin of the rows and the layout, for people: `source`, `learner`, `seed` and others.
         writes: the ids of the writes whose files the part has, in the order of its list, with their numbers of files.
             Appends may be joined to one part.
+        lookups: the filters for look-ups of values.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Entry:
     seals: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
     writes: tuple[tuple[str, int], ...] = ()
+    lookups: tuple[Lookup, ...] = ()
 
     @property
     def files(self) -> int:
@@ -66,6 +69,11 @@ class Entry:
     def names(self) -> tuple[str, str, str]:
         """The names of its index, its list of files and its layout in the side folder."""
         return f"index-{self.index}.arrow", f"files-{self.id}.arrow", f"layout-{self.layout}.json"
+
+    @property
+    def files_used(self) -> tuple[str, ...]:
+        """The names of all its files and folders in the side folder."""
+        return *self.names, *(lookup.name for lookup in self.lookups)
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -84,6 +92,7 @@ class Entry:
             "statistics": list(map(encode, self.statistics)),
             "checksum": None if self.checksum is None else asdict(self.checksum),
             "joined": [j.to_dict() for j in self.joined],
+            "lookups": list(map(asdict, self.lookups)),
         }
         return {name: nested.get(name, getattr(self, name)) for name in Entry.__dataclass_fields__}
 
@@ -98,6 +107,7 @@ class Entry:
             "checksum": None if checksum is None else Checksum(**checksum),
             "joined": tuple(map(StoredJoin.from_dict, stored["joined"])),
             "writes": tuple((str(write), int(files)) for write, files in stored["writes"]),
+            "lookups": tuple(map(Lookup.from_dict, stored["lookups"])),
         }
         column_identities(read["fields"])  # raises an error if a field is damaged
         return Entry(**{**stored, **read})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ LOG = f"{SIDE}/log"  # the log of the table's queries; also tables that Hedgerow
 DECISIONS = f"{SIDE}/decisions"  # the autopilot's
 REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
 TRIAL = r"calibrate-[0-9a-f]{8}"  # the names of folders inside of SIDE for rewrites that are only timed
+CLAIM = r"run-(\d{1,9})"  # the names of files inside of SIDE by which runs take a place in an object store
+PARTITION = re.compile(r"[^.=][^=]*=.+")  # the names of folders `column=value`; a managed table has none
 _COLUMN = "column:"
 
 

@@ -12,10 +12,10 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.score import QueryScore, Score
-from hedgerow.spark.optimizer.attach import routed
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.paths import input_files
+from hedgerow.tables.attach import routed
 from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.connect_pruning import files_remotely, read_remotely
 from hedgerow.tables.delta import rewrite as delta

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import values_in
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
+from hedgerow.core.predicates.nodes import (
+    TRUE,
+    And,
+    Column,
+    Compare,
+    Feature,
+    Predicate,
+    conjunction,
+    disjunction,
+    lit,
+    terms_of,
+)
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
@@ -123,7 +135,20 @@ class OpenedTable:
             copy = self._instead(self.stored, condition, request.columns)
             if copy is not None:
                 return copy
-        return wire.Chosen(bit_text(np.concatenate([*self._opened(condition), NO_BOOLS])))
+        opened = self._opened(condition)
+        means = "look-up" if self._need_filters(condition, opened) else "where"
+        return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means)
+
+    def _need_filters(self, condition: RowCondition, opened: Sequence[Bools]) -> bool:
+        """True if some file would be opened without the filters for look-ups."""
+        for part, bits in zip(self.parts, opened, strict=True):
+            stats = part.index.blocks
+            p = condition.fitting(part.joined) if stats.filters else TRUE
+            if not stats.filters.keys().isdisjoint(map(term_text, terms_of(p))):
+                plain = BlockIndex(replace(stats, filters={}), part.index.cells)
+                if (plain.choose_files(p, copies=False).opened > bits).any():
+                    return True
+        return False
 
     def _instead(
         self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None

@@ -21,10 +21,12 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
+from hedgerow.spark.session_settings import LOOKUPS
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.lookups import JoinedFilter, StoredFilter, shifted
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.state import TableState
@@ -51,6 +53,14 @@ class Part:
     @cached_property
     def stored_index(self) -> BlockIndex:
         return index_of_bytes(self._read(self.entry.names[0]), f"the index of {self.side.root}")
+
+    @cached_property
+    def filters(self) -> tuple[StoredFilter, ...]:
+        """The filters of its columns for look-ups; each is read when it is needed."""
+        return tuple(
+            StoredFilter(one, one.files_in(self.side), self.known.names[one.first : one.first + one.count])
+            for one in self.entry.lookups
+        )
 
     @cached_property
     def layout(self) -> Layout:
@@ -122,12 +132,29 @@ def join_parts(
     return [
         JoinedParts(
             KnownFiles.concat([part.known for part, _ in group]),
-            concat_indexes([index for _, index in group]),
+            _with_filters(concat_indexes([index for _, index in group]), [part for part, _ in group], now, columns),
             group[0][0].entry.joined,
             np.concatenate([np.full(len(part.known), part.reads_alike(now)) for part, _ in group]),
         )
         for group in groups.values()
     ]
+
+
+def _with_filters(
+    index: BlockIndex, parts: Sequence[Part], now: Mapping[str, str], columns: Mapping[str, str]
+) -> BlockIndex:
+    """Return the index of these parts with the filters that hold under these settings and for these columns."""
+    filters, start = dict[str, JoinedFilter](), 0
+    is_off = now.get(LOOKUPS, "true").lower() == "false" or is_remote(parts[0].side.spark)
+    for part in parts if not is_off and index.cells is None else ():
+        own = part.filters if part.reads_alike(now) else ()
+        for one in own:
+            top = quote_name(one.lookup.path[0])
+            if top in part.columns and columns.get(top) == part.columns[top]:
+                joined = filters.setdefault(one.lookup.column, JoinedFilter(len(index.blocks), []))
+                joined.sections.append((start + one.lookup.first, one))
+        start += len(part.known)
+    return BlockIndex(replace(index.blocks, filters=filters), index.cells) if filters else index
 
 
 def _load(parts: Sequence[Part]) -> None:
@@ -179,7 +206,8 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
         if any(part.stored_index.cells is not None for part in both):
             return state
         checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
-        entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes))
+        lookups = (*older.lookups, *shifted(newest.lookups, older.files))
+        entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes), lookups=lookups)
         index = concat_indexes([part.stored_index for part in both])
         newest = write_part(side, entry, index, KnownFiles.concat([part.known for part in both]))
     return replace(state, parts=(*parts, newest))
@@ -188,7 +216,7 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
 def _can_join(older: Entry, newer: Entry) -> bool:
     def described(entry: Entry) -> Entry:
         """Return the entry without its own files and rows."""
-        return replace(entry, id="", index="", checksum=None, seals={}, writes=())
+        return replace(entry, id="", index="", checksum=None, seals={}, writes=(), lookups=())
 
     alike = older.was_appended and newer.was_appended and described(older) == described(newer)
     return alike and older.files < 2 * newer.files and (older.checksum is None) == (newer.checksum is None)

@@ -23,6 +23,7 @@ from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
 from hedgerow.tables.items_to_index import items_of_new_queries, without_words
 from hedgerow.tables.known_files import file_names
+from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass, same_columns
 from hedgerow.tables.part import Part, write_index
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
@@ -52,11 +53,15 @@ def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> 
         items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit)
         return items, stale(entry.joined, joins)
 
-    _describe(table, table.parts, items_of, "relearn")
+    _describe(table, table.parts, items_of, "relearn", predicates)
 
 
-def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb: str) -> None:
+def _describe(
+    table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb: str, predicates: Sequence[Predicate] = ()
+) -> None:
     """Give each part an index of these items; statistics of items with lost joined rows are collected again.
+
+    Columns that the predicates look up get filters if they have none.
 
     `items_of`: returns the items for a part, and the names of joined rows whose statistics are lost."""
     snapshot, side, kind = table.format.snapshot(), table.format.side, table.format.kind
@@ -69,7 +74,8 @@ def _describe(table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb
         with step(table.spark, "collecting statistics"):
             index = _described(table, part, snapshot, at, joins, items, lost, verb)
         joined = to_store(joins, (*items, *part.layout.features))
-        entries[part.id] = write_index(part, index, statistics=tuple(items), joined=joined)
+        lookups = (*part.entry.lookups, *_new_lookups(table, part, snapshot, at, index, predicates))
+        entries[part.id] = write_index(part, index, statistics=tuple(items), joined=joined, lookups=lookups)
     if not entries:
         return
     old = {part.id: part.entry.index for part in parts}
@@ -131,6 +137,21 @@ def _described(
         of_footers = known_terms(at.footers(sizes, searched, searched), schema_at(at), searched)
         stats = collect_files(at.frame(names), missing, schema_at(at), file_names(names), of_footers, joins)
     return with_columns(index, _spread(stats, places, len(files)))
+
+
+def _new_lookups(
+    table: StoredTable, part: Part, snapshot: Snapshot, at: Snapshot, index: BlockIndex, predicates: Sequence[Predicate]
+) -> tuple[Lookup, ...]:
+    """Build the filters that a part lacks; none if some of its files cannot be read as they were written."""
+    wanted = files_let_pass(predicates, index.blocks, part.own_schema)
+    for column in same_columns(part.entry.lookups):
+        wanted.pop(column, None)
+    files = part.known.sizes_by_name
+    are_there = all(at.files.untouched(*f) and snapshot.files.place_of(*f) is not None for f in files.items())
+    if not (wanted and are_there and dict(at.columns) == part.columns and part.reads_alike(settings(table.spark))):
+        return ()
+    share = part.entry.writing.lookup_share
+    return build_lookups(table.format.side, at.frame(list(files)), part.known, part.own_schema, wanted, share)
 
 
 def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.predicates.nodes import Feature, Predicate
+from hedgerow.core.predicates.nodes import Column, Feature, Predicate
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry, Fields
@@ -24,6 +24,7 @@ class Plan:
         items: the expressions and conditions that the index describes.
         origin: see `Entry`.
         joins: the rows of other tables that the layout and the index use.
+        lookups: columns that get filters for look-ups, beside those that the predicates look up.
         where: the files to rewrite in place, as a condition on partitions or as names; None: all files.
     """
 
@@ -34,6 +35,7 @@ class Plan:
     origin: Mapping[str, Any]
     writing: Writing
     joins: Joins = NO_JOINS
+    lookups: Sequence[Column] = ()
     where: str | Sequence[str] | None = None
 
     def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Feature]) -> Entry:

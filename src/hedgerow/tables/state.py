@@ -2,6 +2,7 @@
 
     state-3.json                                             the newest state, with the names of the other files
     files-<id>.arrow  index-<id>.arrow  layout-<id>.json     a part: the files of one write
+    lookup-<id>/                                             a filter of one of its columns
 
 A state is written after all files that it names, and only if no other writer took its number. So a table is in the old
 state or in the new one at any time, also after a run was killed.
@@ -19,13 +20,15 @@ from typing import Any, Literal
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
+from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.sealed import sealed, unsealed
 
 Kind = Literal["parquet", "delta"]
 _MAX_KEPT_STATES = 10  # readers may still use an older state
 _DAY_SECONDS = 24 * 3600
 STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
-PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?"
+PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?|{FOLDER}"
+_LEFT = re.compile(rf"{PART_FILE}|(?:auto\.lock|rewrite_cost\.json){PARTIAL}")
 
 
 @dataclass(frozen=True)
@@ -135,13 +138,14 @@ def _check_follows(side: Folder, number: int, before: bytes) -> None:
 
 def _clean(side: Folder, number: int, state: TableState) -> None:
     """Delete old states, and files that belong to no part."""
-    used = {name for entry in state.parts for name in entry.names}
+    used = {name for entry in state.parts for name in entry.files_used}
     for name in side.sizes():
         match = re.fullmatch(STATE_FILE, name)
         if match:
             is_old = int(match[1]) <= number - _MAX_KEPT_STATES
         else:  # left by a killed run; a run may still list a younger file, or a reader use it
-            is_old = bool(re.fullmatch(PART_FILE, name)) and name not in used and side.age(name) > _DAY_SECONDS
+            written = f"{name}/_SUCCESS" if re.fullmatch(FOLDER, name) else name  # a store's folders have no age
+            is_old = bool(_LEFT.fullmatch(name)) and name not in used and side.age(written) > _DAY_SECONDS
         if is_old:
             with suppress(HedgerowError):  # the state is written, and the next one tries again
                 side.delete(name)

@@ -17,6 +17,7 @@ from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.write.build_filter import is_intact
 from hedgerow.spark.write.copies import copied
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
@@ -40,15 +41,22 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
     rows = _compare_rows(table, same, snapshot)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
+    damaged = [one.lookup.column for part in table.parts for one in part.filters if not is_intact(one.stored)]
+    _raise_first(table, [f"its filter for look-ups of {column} is damaged" for column in damaged])
     return {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
 
 
 def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
-    """Return a sentence for each file that is missing or that Hedgerow did not write."""
+    """Return a sentence for each file that is missing or not visible, or that Hedgerow did not write."""
     files, listed = snapshot.files, table.written
     foreign = [n for n, size in zip(files.names, files.sizes.tolist(), strict=True) if listed.get(n) != size]
     missing = [n for n in listed if n not in files.place]
-    return [*(f"the file {n} is not Hedgerow's" for n in foreign), *(f"the file {n} is missing" for n in missing)]
+    folders = table.format.partitions() if isinstance(table.format, ParquetFolder) else []
+    return [
+        *(f"the folder {n} hides its files from Spark" for n in folders),
+        *(f"the file {n} is not Hedgerow's" for n in foreign),
+        *(f"the file {n} is missing" for n in missing),
+    ]
 
 
 def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:

@@ -48,12 +48,12 @@ counted("apply", lambda: hr.apply(spark, "s3a://lake/source", learned, to))
 table = counted("table", lambda: hr.table(spark, to))
 found["files"] = len(table.known)
 found["same"] = answer(table.read()) == answer(spark.read.parquet("s3a://lake/source"))
-found["left"] = [n for n in table.side.sizes() if n.startswith("append-")]
+found["left"] = [n for n in table.format.side.sizes() if n.startswith("append-")]
 table = counted("append", lambda: table.append(rows(100_000, 700)))
 found["new files"] = len(table.known) - found["files"]
 counted("verify", table.verify)
 found["rows"] = table.verify()["rows"]
-found["left"] += [n for n in table.side.sizes() if n.startswith("append-")]
+found["left"] += [n for n in table.format.side.sizes() if n.startswith("append-")]
 one_sentence("overwrite", lambda: hr.apply(spark, "s3a://lake/source", learned, to, overwrite=True))
 one_sentence("occupied", lambda: hr.apply(spark, "s3a://lake/source", learned, to))
 spark.read.parquet(to).createOrReplaceTempView("t")
@@ -110,6 +110,69 @@ else:
     table.append(rows(len(held), 300))
 print("ended", flush=True)
 """
+
+# While a run writes a table, or a replica, another run begins to write the same one.
+TWO_RUNS = """
+import json, subprocess, sys
+import hedgerow as hr
+from bench.data.object_store import ObjectStore, settings
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.parquet import write
+from hedgerow.tables.parquet.runs import new_run
+from tests.support.answers import answer
+store = ObjectStore()
+own = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
+spark = hr.session("1g", "local[2]", **own, **settings(store.url))
+for i in range(2):
+    spark.range(i * 700, i * 700 + 700).selectExpr("id", "id % 7 AS v").write.parquet(f"s3a://lake/source{i}")
+workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(7)])
+learned = hr.learn(spark, "s3a://lake/source0", workload, "range", hr.LearnOptions(block_rows=100), columns=["v"], table="t")
+to, found = "s3a://lake/table", {}
+plain = write.write_first_state
+
+def interrupted(work, other):
+    told = []
+    def begin(*args):
+        write.write_first_state = plain
+        try:
+            told.append(other() and None)
+        except hr.HedgerowError as error:
+            told.append(str(error))
+        plain(*args)
+    write.write_first_state = begin
+    work()
+    return told[0]
+
+def facts():
+    table = hr.table(spark, to)
+    report = table.verify()
+    same = answer(table.read()) == answer(spark.read.parquet(to)) == answer(spark.read.parquet("s3a://lake/source0"))
+    left = [name for name in (*table.format.side.sizes(), *Folder(spark, to).sizes()) if name.startswith(("run-", "left"))]
+    return [same, report["unknown_files"], report["replicas"], left]
+
+def apply(source=0, **how):
+    return hr.apply(spark, f"s3a://lake/source{source}", learned, to, **how)
+
+ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True).stdout
+machine, _, run = new_run().split("-")
+side = Folder(spark, to + "/_hedgerow")
+side.write("run-1", f"{machine}-{int(ended)}-{run}".encode())
+Folder(spark, to).write("left.parquet", b"x")
+found["table"] = [interrupted(apply, lambda: apply(1)), *facts()]
+replica = lambda: hr.apply(spark, to, learned, to, replica="second", overwrite=True)
+found["replica"] = [interrupted(replica, replica), *facts()]
+spark.stop()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.long
+def test_two_runs_in_one_place() -> None:
+    found = run(TWO_RUNS)
+    for name, replicas in {"table": {}, "replica": {"second": "as the table"}}.items():
+        refused, *facts = found[name]
+        assert refused and "another run writes to s3a://lake/table" in refused and "\n" not in refused, found
+        assert facts == [True, 0, replicas, []], found
 
 
 @pytest.mark.long

@@ -265,11 +265,14 @@ def test_a_killed_run(spark: SparkSession, source: str, table: ManagedTable, tmp
 
 
 @pytest.mark.long
-def test_a_run_killed_before_its_state(spark: SparkSession, source: str, table: ManagedTable, tmp_path: Path) -> None:
-    shutil.copytree(table.path, tmp_path / "things")
+def test_a_folder_without_its_state(spark: SparkSession, source: str, table: ManagedTable, tmp_path: Path) -> None:
+    """On a disk no killed run leaves one, because each writes beside the table; so only `overwrite` replaces it."""
+    things = str(tmp_path / "things")
+    shutil.copytree(table.path, things)
     next((tmp_path / "things" / "_hedgerow").glob("state-*.json")).unlink()
-    one_sentence(lambda: hr.table(spark, str(tmp_path / "things")), "killed or failed")
-    assert by_id(spark, source, str(tmp_path / "things"), ["number < 5"]).verify()["rows"] == ROWS
+    one_sentence(lambda: hr.table(spark, things), "killed or failed")
+    one_sentence(lambda: hr.apply(spark, source, table.layout, things), "is not empty")
+    assert hr.apply(spark, source, table.layout, things, overwrite=True).verify()["rows"] == ROWS  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -9,7 +9,7 @@ block 14          no row satisfies all parts at once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,15 +24,15 @@ from hedgerow.core.pruning.evaluator import may_match, must_match
 
 @dataclass(frozen=True)
 class Skipped:
-    """Blocks in which no row satisfies `never`; `values` is the range of its column there, as SQL."""
+    """Blocks in which no row satisfies `never`; `because` says how that is known, if one fact tells it."""
 
     never: Predicate
     blocks: Ints
-    values: str | None = None
+    because: str | None = None
 
     def __str__(self) -> str:
-        values = "" if self.values is None else f"; there, {self.values}"
-        return f"no row satisfies {predicate_text(self.never)}{values}"
+        because = "" if self.because is None else f"; {self.because}"
+        return f"no row satisfies {predicate_text(self.never)}{because}"
 
 
 def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
@@ -57,11 +57,11 @@ def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
 
 def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
     places = np.flatnonzero(blocks)
-    return Skipped(never, places, _values(index.blocks, never, places))
+    return Skipped(never, places, _fact(index.blocks, never, places))
 
 
-def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
-    """Return the range of a condition's only term in these blocks, if this range excludes the condition."""
+def _fact(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
+    """Return the range of the only term in these blocks, if it excludes the condition; or that a filter does."""
     terms = [t for t in terms_of(p) if term_text(t) in stats.terms]
     if len(terms) != 1:
         return None
@@ -69,7 +69,9 @@ def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     term = stats.terms[name]
     blocks = blocks[term.has_value[blocks]]
     if not len(blocks):
-        return f"{name} has no value"
+        return f"there, {name} has no value"
+    if name in stats.filters and may_match(p, replace(stats, filters={}))[blocks].any():
+        return f"the filters of {name} exclude it"
     low, high = int(term.low[blocks].min()), int(term.high[blocks].max())
     if low % 2 == 0 or high % 2 == 0:  # gaps between the listed values
         return None
@@ -78,7 +80,7 @@ def _values(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     if may_match(p, Stats(np.ones(1, np.int64), {name: span}, {}))[0]:
         return None  # the range of each block excludes it, but the range over all blocks does not
     texts = [literal_text(Literal(term.type.kind, term.values[code // 2])) for code in (low, high)]
-    return f"{name} is {texts[0]} to {texts[1]}"
+    return f"there, {name} is {texts[0]} to {texts[1]}"
 
 
 def all_match(index: BlockIndex, p: Predicate) -> Bools:

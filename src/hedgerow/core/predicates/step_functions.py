@@ -188,6 +188,13 @@ def true_within(a: Steps, b: Steps) -> bool:
     return True
 
 
+def true_points(steps: Steps) -> list[Value] | None:
+    """Return the only values on which the steps are TRUE; None if they are TRUE on a range."""
+    spans = zip((None, *steps.breaks), (*steps.breaks, None), steps.outcomes, strict=True)
+    points = [_point(start, end) for start, end, outcome in spans if outcome is True]
+    return None if None in points else [point[0] for point in points if point]
+
+
 def predicate_from_steps(s: Stepwise) -> Predicate | None:
     """Return the shortest predicate with these steps; None if some value maps to NULL, since no atom does that.
 

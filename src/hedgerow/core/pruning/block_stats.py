@@ -8,7 +8,7 @@ skip data.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ from hedgerow.core.pruning.value_codes import (
     rank_rows,
     recode_tables,
 )
+from hedgerow.core.pruning.value_filter import ValueFilter
 
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
@@ -157,11 +158,15 @@ class NotedCondition:
 
 @dataclass(frozen=True)
 class Stats:
-    """The statistics of n entries; the keys are the canonical texts of terms and conditions."""
+    """The statistics of n entries; the keys are the canonical texts of terms and conditions.
+
+    `filters`: the filters of look-ups, where an opened table has some. Statistics made from these have none.
+    """
 
     rows: Ints
     terms: Mapping[str, TermStats]
     conditions: Mapping[str, NotedCondition]
+    filters: Mapping[str, ValueFilter] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)

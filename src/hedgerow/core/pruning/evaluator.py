@@ -6,6 +6,7 @@ evidence can only remove bits, so the sources are intersected, and an unknown re
     bounds        x > 7          min------max             no TRUE
                                               7
     distinct set  x = 5          {3, 8}                   no TRUE, though 3 < 5 < 8
+    filter        x = 5          no row has 5's bits      no TRUE; see `value_filter`
     words         x LIKE '%a%'   no word has an a         no TRUE
     conditions    x < 5          "x < 10": never TRUE     no TRUE, since x < 5 implies x < 10
     structure     p AND q        sets combined value by value
@@ -41,7 +42,16 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.normal_form import grouped, normalise
 from hedgerow.core.predicates.row_truth import OPS
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.predicates.step_functions import Outcome, Steps, Stepwise, and3, combined_stepwise, or3, stepwise
+from hedgerow.core.predicates.step_functions import (
+    Outcome,
+    Steps,
+    Stepwise,
+    and3,
+    combined_stepwise,
+    or3,
+    stepwise,
+    true_points,
+)
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import ANY, BIT, F_BIT, HAS_SEVERAL, N_BIT, NOT_BITS, T_BIT, Stats, TermStats
 from hedgerow.core.pruning.distinct_sets import DistinctSets
@@ -108,7 +118,7 @@ def _outcomes(p: Predicate, stats: Stats, wanted: int) -> Bits:
         case Const(value):
             bits = np.full(len(stats), BIT[value], np.uint8)
         case Compare() | In() | Prefix() | IsNull():
-            bits = _by_steps(stepwise(p), stats)
+            bits = _by_steps(stepwise(p), stats, wanted)
         case CompareTerms():
             bits = _by_two_terms(p, stats)
         case Like():
@@ -127,7 +137,7 @@ def _together(kids: tuple[Predicate, ...], f: Connective, stats: Stats, wanted: 
         ANY if wanted & N_BIT else wanted
     )  # a NULL may come from any outcomes, TRUE only from TRUE, FALSE from FALSE
     parts = [
-        _outcomes(g[0], stats, wanted) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats)
+        _outcomes(g[0], stats, wanted) if len(g) == 1 else _by_steps(combined_stepwise(f, g), stats, wanted)
         for g in grouped(kids)
     ]
     bits = _combined(f, parts)
@@ -141,11 +151,11 @@ def _combined(f: Connective, parts: list[Bits]) -> Bits:
     return reduce(lambda a, b: table[a * 8 + b], parts)
 
 
-# --- bounds and distinct sets ---------------------------------------------------------------------
+# --- bounds, distinct sets and filters ------------------------------------------------------------
 
 
-def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
-    """Return the outcomes of a step function, by bounds, sets of values, NULLs and NaN; all where a term is unknown."""
+def _by_steps(function: Stepwise | None, stats: Stats, wanted: int) -> Bits:
+    """Return the outcomes of a step function, by all that is known of its term; all where the term is unknown."""
     if function is None or (term := _comparable(function.term, function.kind, stats)) is None:
         return np.full(len(stats), ANY, np.uint8)
     steps = function.steps
@@ -155,6 +165,8 @@ def _by_steps(function: Stepwise | None, stats: Stats) -> Bits:
         bits[~term.has_value] = 0
     if term.sets is not None:
         _narrow_by_sets(bits, steps, low, term.sets)
+    if wanted & T_BIT and stats.filters:
+        _narrow_by_filter(bits, function, stats)
     if term.may_null.any():
         bits[term.may_null] |= BIT[steps.on_null]
     if term.nan.any():
@@ -198,6 +210,13 @@ def _narrow_by_sets(bits: Bits, steps: Steps, low: Codes, sets: DistinctSets) ->
     # No set is empty here: undecided entries have values.
     bits_of_set = np.bitwise_or.reduceat(bit_of_step[_steps_passed(low, codes)], ends - sizes)
     bits[undecided] &= bits_of_set[(np.cumsum(is_needed) - 1)[sets.set_of[undecided]]]
+
+
+def _narrow_by_filter(bits: Bits, function: Stepwise, stats: Stats) -> None:
+    """Remove TRUE from `bits`, in place, where the function is TRUE only at values that the entry does not hold."""
+    value_filter, points = stats.filters.get(term_text(function.term)), true_points(function.steps)
+    if value_filter is not None and function.kind is not None and points and (bits & T_BIT).any():
+        bits[~value_filter.may_hold(function.kind, points)] &= F_BIT | N_BIT
 
 
 def _steps_passed(breaks: Codes, codes: Codes) -> npt.NDArray[np.intp]:

@@ -18,10 +18,21 @@ from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
+from hedgerow.core.predicates.nodes import (
+    TRUE,
+    Column,
+    Compare,
+    In,
+    Like,
+    Opaque,
+    Predicate,
+    Prefix,
+    children,
+    disjunction,
+)
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.schema import Schema, Session, as_schema
+from hedgerow.core.predicates.schema import Schema, Session, as_schema, path_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
@@ -37,6 +48,15 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """The first `rows` rows in the order of a column; ORDER BY with LIMIT needs no others."""
+
+    column: Column
+    descending: bool
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """One use of a base table in a query; rows on which `predicate` is not TRUE do not change the result."""
 
@@ -44,6 +64,7 @@ class Scan:
     predicate: Predicate = TRUE
     columns: tuple[str, ...] | None = None  # the columns that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
+    top: Top | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +213,7 @@ class Workload:
         """Combine queries that need the same rows and columns into one with the sum of their weights."""
         merged: dict[Any, Query] = {}
         for q in self:
-            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins) for s in q.scans)
+            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.top) for s in q.scans)
             old = merged.get(key)
             merged[key] = replace(old, weight=old.weight + q.weight) if old else q
         return replace(self, queries=tuple(merged.values()))
@@ -242,8 +263,16 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
             continue
         names = {name.lower(): name for name in schema}
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
-        scans.append(replace(scan, predicate=normalise(bind(scan.predicate, schema, session)), columns=reads))
+        predicate = normalise(bind(scan.predicate, schema, session))
+        top = scan.top and replace(scan.top, column=_as_in(schema, scan.top.column))
+        scans.append(replace(scan, predicate=predicate, columns=reads, top=top))
     return replace(query, scans=tuple(scans))
+
+
+def _as_in(schema: Schema, column: Column) -> Column:
+    """Return the column in the schema's letter case."""
+    names = {name.lower(): name for name in schema}
+    return Column(path_of(names.get(term_text(column).lower(), term_text(column))))
 
 
 def is_spelling(name: str, other: str) -> bool:
@@ -269,6 +298,7 @@ def _query_out(q: Query) -> dict[str, Any]:
             "predicate": encode(s.predicate),
             "columns": s.columns,
             "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
+            "top": s.top and {"column": s.top.column.path, "descending": s.top.descending, "rows": s.top.rows},
         }
         for s in q.scans
     ]
@@ -282,6 +312,10 @@ def _query_out(q: Query) -> dict[str, Any]:
     }
 
 
+def _top_in(value: Mapping[str, Any] | None) -> Top | None:
+    return None if value is None else Top(Column(tuple(value["column"])), bool(value["descending"]), int(value["rows"]))
+
+
 def _query_in(number: int, line: str) -> Query:
     try:
         value = json.loads(line)
@@ -291,6 +325,7 @@ def _query_in(number: int, line: str) -> Query:
                 decode_predicate(s["predicate"]),
                 None if s["columns"] is None else tuple(s["columns"]),
                 tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
+                _top_in(s.get("top")),
             )
             for s in value["scans"]
         )

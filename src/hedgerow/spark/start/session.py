@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -113,15 +114,20 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return PySparkException, Py4JError, EngineError
 
 
+_JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[\w$]+: (?=\S+ )")  # of an exception whose message has several words
+
+
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; of the innermost Java exception if there is one."""
+    """Return the first line of an error's message; of the innermost Java exception if there is one.
+
+    Java's class is left out, unless the message needs it: some have no words beside a path or a number."""
     java = getattr(error, "java_exception", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()
     lines = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
     if "Traceback (most recent call last):" in lines:
         return lines[-1]  # a Python function failed; its exception is the last line
-    return lines[0] if lines else type(error).__name__
+    return _JAVA_CLASS.sub("", lines[0]) if lines else type(error).__name__
 
 
 _ERROR_LOGS = "SQLQueryContextLogger", "DataFrameQueryContextLogger"

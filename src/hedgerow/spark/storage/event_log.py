@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.session import OWN_QUERIES
 
 _EVENT = "org.apache.spark.sql.execution.ui.SparkListener"
 _LOCATION = re.compile(r"\((\d+) paths?\)\[(.*)\]$", re.DOTALL)
@@ -59,7 +60,8 @@ class _Running:
 
 
 def past_queries(path: Path) -> Iterator[PastQuery]:
-    """Yield the queries of all event logs at a path that ended without an error; damaged lines are skipped."""
+    """Yield the queries of all event logs at a path that ended without an error; damaged lines and Hedgerow's own
+    queries are left out."""
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     if not path.exists():
         raise HedgerowError(f"there is no event log at {path}")
@@ -110,7 +112,7 @@ def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[
     """Note the facts of an event; yield the query if the event ends one."""
     with suppress(KeyError, TypeError, ValueError):
         match event["Event"].removeprefix(_EVENT):
-            case "SQLExecutionStart":
+            case "SQLExecutionStart" if OWN_QUERIES not in event.get("jobTags", ()):
                 running[event["executionId"]] = _Running(event["time"], [event["sparkPlanInfo"]])
             case "SQLAdaptiveExecutionUpdate":
                 running[event["executionId"]].plans[1:] = [event["sparkPlanInfo"]]

@@ -205,13 +205,14 @@ class Folder:
 
     @_reports("read")
     def read_parts(self, name: str, size: int, parts: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return short parts of a file of `size` bytes; `parts`: where each part begins, and its length."""
+        """Return parts of a file of `size` bytes; `parts`: where each part begins, and its length."""
         contents = []
         with self._opened(name, size) as stream:
             for start, length in parts:
                 stream.seek(start)
-                pieces = [min(_PIECE_BYTES, length - at) for at in range(0, length, _PIECE_BYTES)]
-                contents.append(b"".join(bytes(stream.readNBytes(piece)) for piece in pieces))
+                in_pieces = min(length, _PIECE_BYTES * _MAX_PIECES)
+                pieces = [min(_PIECE_BYTES, in_pieces - at) for at in range(0, in_pieces, _PIECE_BYTES)]
+                contents.append(b"".join(bytes(stream.readNBytes(n)) for n in (*pieces, length - in_pieces) if n))
         return contents
 
     def _read(self, name: str, start: int, size: int | None = None) -> bytes:

@@ -15,9 +15,11 @@ class Writing:
         sort_by: the columns that rows of a file are sorted by.
         by_key: sort by the key of the layout first, if it has one.
         options: for Spark's writer.
+        lookup_share: the share of the files' bytes that filters for look-ups may add.
     """
 
     max_block_rows: int | None = None
     sort_by: tuple[str, ...] = ()
     by_key: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    lookup_share: float = 0.0

@@ -37,6 +37,7 @@ from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
+from hedgerow.tables.lookups import build_lookups, files_let_pass, same_columns
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, update_state
@@ -93,7 +94,10 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
         index = BlockIndex(stats)
         entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
-        entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum)
+        schema = schema_at(snapshot)
+        wanted = {**files_let_pass(plan.predicates, stats, schema), **dict.fromkeys(plan.lookups, ())}
+        lookups = build_lookups(table.side, rows, files, schema, wanted, plan.writing.lookup_share)
+        entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum, lookups=lookups)
         listed = added = write_part(table.side, entry, index, files)
         done = operation("apply", None, added, **_workload_cost(plan.predicates, index))
         _list_part(table, plan.name, added, snapshot, done)
@@ -238,7 +242,8 @@ def lay_out(table: DeltaFiles, part: Part, name: str, files: Sequence[str]) -> N
 def _plan_of(part: Part, joins: Joins) -> Plan:
     """Return the plan by which the files of a part were written."""
     entry = part.entry
-    return Plan(part.layout, "", (), entry.statistics, entry.origin, entry.writing, joins)
+    lookups = list(same_columns(entry.lookups))
+    return Plan(part.layout, "", (), entry.statistics, entry.origin, entry.writing, joins, lookups)
 
 
 def append(table: DeltaFiles, part: Part, frame: DataFrame) -> None:
@@ -264,8 +269,11 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
     stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), terms, joins)
     joined = to_store(joins, (*items, *part.layout.features))
     now = settings(table.spark)
-    entry = replace(part.entry, id="", writes=(), fields=fields_of(after), settings=now, checksum=None, joined=joined)
     files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+    wanted, share = same_columns(part.entry.lookups), part.entry.writing.lookup_share
+    lookups = build_lookups(table.side, after.frame(list(new)), files, schema_at(after), wanted, share)
+    entry = replace(part.entry, id="", writes=(), checksum=None, joined=joined, lookups=lookups)
+    entry = replace(entry, fields=fields_of(after), settings=now)
     added = write_part(table.side, entry, BlockIndex(stats), files)
     _list_part(table, "", added, after, operation("append", version, added))
 

@@ -1,6 +1,6 @@
 """Appends to a Parquet table: the files stay in a hidden folder until the state that lists them is written.
 
-    _hedgerow/append-<id>/part-00000-....parquet  ->  part-00000-....parquet
+    _hedgerow/append-<run>/part-00000-....parquet  ->  part-00000-....parquet
 
 So an append is complete when its state is written. If a run is killed before it moved all files, the next process that
 opens the table moves them.
@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.optimizer.jvm_facts import settings
@@ -21,8 +20,10 @@ from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.lookups import same_columns
 from hedgerow.tables.parquet.folder import ParquetFolder, open_folder
-from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, write_files
+from hedgerow.tables.parquet.runs import DRAFT, new_run, was_killed
+from hedgerow.tables.parquet.write import check_same_rows, fitting_rows, lookups_of, write_files
 from hedgerow.tables.part import Part, with_joined_appends, write_part
 from hedgerow.tables.settings_fit import check_settings, settings_as_written
 from hedgerow.tables.state import TableState, operation, update_state
@@ -31,15 +32,19 @@ from hedgerow.tables.stored_joins import joins_of, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_DRAFT = re.compile(r"append-[0-9a-f]{8}")
-
 
 def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableState | None = None) -> None:
     """Write the rows into a draft folder, list them in a new state, and then move the files into the table.
 
     Without rows, nothing is changed. `copy_of`: the state of the table whose replica this is; afterwards the replica
     must have exactly the rows of that state."""
-    draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/append-{uuid4().hex[:8]}", folder.fields)
+    if hiding := folder.partitions():
+        raise HedgerowError(
+            f"nothing can be appended to {folder.path}: others made the folder {hiding[0]} in it, beside which Spark "
+            "does not read the table's own files; move it out"
+        )
+    _delete_killed(folder)
+    draft = ParquetFolder(folder.spark, f"{folder.path}/{SIDE}/append-{new_run()}", folder.fields)
     names, old = tuple[str, ...](), part.entry
     try:
         frame = fitting_rows(folder.fields, frame)
@@ -51,7 +56,8 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
         names = files.names if checksum.rows else ()
         if names:
             joined = to_store(joins, (*old.statistics, *part.layout.features))
-            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined)
+            lookups = lookups_of(draft, folder.side, files, same_columns(old.lookups), old.writing)
+            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined, lookups=lookups)
             _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)
@@ -124,4 +130,18 @@ def _listed(folder: ParquetFolder) -> set[str]:
 
 def drafts(folder: ParquetFolder) -> list[str]:
     """Return the folders of appends that are running or were killed."""
-    return sorted(f"{SIDE}/{n}" for n, size in folder.side.sizes().items() if size < 0 and _DRAFT.fullmatch(n))
+    names = (name for name, size in folder.side.sizes().items() if size < 0 and re.fullmatch(DRAFT, name))
+    return sorted(f"{SIDE}/{name}" for name in names)
+
+
+def _delete_killed(folder: ParquetFolder) -> None:
+    """Delete the drafts of runs that were killed before a state listed their files."""
+    root = Folder(folder.spark, folder.path)
+    killed = [place for place in drafts(folder) if was_killed(place.removeprefix(f"{SIDE}/append-"), root, place)]
+    if killed:
+        listed = _listed(open_folder(folder.spark, folder.path)[0])  # read after the last of these runs has ended
+        for place in killed:
+            draft = ParquetFolder(folder.spark, f"{folder.path}/{place}", folder.fields)
+            if listed.isdisjoint([*draft.data_files(), *draft.hidden_files()]):
+                with suppress(HedgerowError):
+                    root.delete(place)

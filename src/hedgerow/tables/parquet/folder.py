@@ -26,7 +26,7 @@ from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.entry import Fields, struct_of
 from hedgerow.tables.formats import LacksCapability
-from hedgerow.tables.known_files import SIDE
+from hedgerow.tables.known_files import PARTITION, SIDE
 from hedgerow.tables.parquet.partial import partials
 from hedgerow.tables.part import Part, parts_of
 from hedgerow.tables.state import TableState, newest_state, read_state
@@ -86,6 +86,10 @@ class ParquetFolder:
     def data_files(self) -> dict[str, int]:
         """Return the size of each data file in the folder itself, by name; a managed table has no partition folders."""
         return _data_files(self.spark, self.path)
+
+    def partitions(self) -> list[str]:
+        """Return the folders `column=value`, which others made: Spark then reads the files in these only."""
+        return [name for name in Folder(self.spark, self.path).folders() if PARTITION.fullmatch(name)]
 
     def hidden_files(self) -> dict[str, int]:
         """Return the size of each file with copies of rows, by name."""
@@ -166,9 +170,9 @@ def bring_back(spark: SparkSession, path: str) -> bool:
 
 
 def is_half_done(spark: SparkSession, path: str) -> bool:
-    """True if a write began here and did not end: the layout is written first, and the state last."""
+    """True if a write began here and did not end: the claim and the layout are written first, and the state last."""
     names = side_of(spark, path).sizes()
-    return any(n.startswith("layout-") for n in names) and not any(n.startswith("state-") for n in names)
+    return any(n.startswith(("run-", "layout-")) for n in names) and not any(n.startswith("state-") for n in names)
 
 
 def _why_not(spark: SparkSession, path: str) -> str:

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
 from hedgerow.spark.storage.footers import UNREADABLE, footers_of
-from hedgerow.tables.known_files import SIDE, TRIAL
+from hedgerow.tables.known_files import CLAIM, PARTITION, SIDE, TRIAL
+from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
+from hedgerow.tables.parquet.runs import DRAFT
 from hedgerow.tables.state import PART_FILE, STATE_FILE, newest_state
 
 if TYPE_CHECKING:
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
 _DELTA = "_delta_log"
 _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
-_PARTITION = re.compile(r"[^.=][^=]*=.+")
-_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
-_WORK = re.compile(rf"append-[0-9a-f]{{8}}|{TRIAL}")  # drafts and trials of runs that were killed
+_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|{CLAIM}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
+_OWN_FOLDERS = re.compile(rf"{DRAFT}|{TRIAL}|{FOLDER}")  # drafts and trials of killed runs, and filters
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,
     "log": re.compile(rf"[0-9a-f]{{32}}\.parquet({PARTIAL})?"),
@@ -83,7 +84,7 @@ def _others(folder: Folder, at: str, managed: bool, half_done: bool, files: dict
             files[path] = size
         elif size < 0 and name == SIDE and not at:
             yield from _others_in_side(folder, path)
-        elif size < 0 and _PARTITION.fullmatch(name) and not managed:
+        elif size < 0 and PARTITION.fullmatch(name) and not managed:
             yield from _others(folder, path, managed, half_done, files)
         elif not (size >= 0 and _OF_SPARK.fullmatch(name)) and not (half_done and name == "_temporary"):
             yield path
@@ -96,7 +97,7 @@ def _others_in_side(folder: Folder, side: str) -> Iterator[str]:
             yield f"the link {path}"
         elif size < 0 and (name == "replicas" or name in _IN_SIDE_FOLDERS):
             yield from _others_in_side_folder(folder, path, _IN_SIDE_FOLDERS.get(name))
-        elif not (_SIDE_FILE if size >= 0 else _WORK).fullmatch(name) and not _OF_SPARK.fullmatch(name):
+        elif not (_SIDE_FILE if size >= 0 else _OWN_FOLDERS).fullmatch(name) and not _OF_SPARK.fullmatch(name):
             yield path
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.nodes import Column, Feature
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.compute.checksum import Checksum, checksum, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files_and_rows
@@ -27,10 +27,12 @@ from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass
 from hedgerow.tables.parquet.exchange import exchange
-from hedgerow.tables.parquet.folder import ParquetFolder, is_half_done
+from hedgerow.tables.parquet.folder import ParquetFolder
+from hedgerow.tables.parquet.in_place import claimed
 from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
-from hedgerow.tables.parquet.target import check_target
+from hedgerow.tables.parquet.target import Contents, check_target
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, write_first_state
@@ -74,6 +76,15 @@ def _inspected(
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), rows
 
 
+def lookups_of(
+    folder: ParquetFolder, side: Folder, files: KnownFiles, wanted: Mapping[Column, Sequence[int]], writing: Writing
+) -> tuple[Lookup, ...]:
+    """Build the filters of files in a folder, in the side folder of their table."""
+    with step(folder.spark, "building filters for look-ups"):
+        frame, schema = folder.frame(files.names), schema_of_fields(folder.fields)
+        return build_lookups(side, frame, files, schema, wanted, writing.lookup_share)
+
+
 def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of: TableState | None = None) -> None:
     """Write the table beside its place and move it there when it is complete.
 
@@ -82,22 +93,27 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     spark = opened.frame.sparkSession
     others = {name: source.roots for name, source in plan.joins.others.items()}
     target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
-    around, partial = new_partial(target)
-    place = target if Folder(spark, target).is_store else f"{around}/{partial}"
-    if place == target:
-        Folder(spark, place).delete()
-    else:
-        delete_left_behind(spark, target)
     try:
-        files = _write_table(opened, plan, place, copy_of)
-        if place != target:
-            exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
+        if Folder(spark, target).is_store:
+            with claimed(Folder(spark, target), before):
+                _write_table(opened, plan, target, copy_of)
+        else:
+            _write_beside(opened, plan, target, before, copy_of)
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
-    finally:
-        if place != target or is_half_done(spark, target):
-            Folder(spark, place).delete()
     spark.catalog.refreshByPath(to)  # as Spark's own writes do; else a cached frame keeps the old rows
+
+
+def _write_beside(opened: Source, plan: Plan, target: str, before: Contents, copy_of: TableState | None) -> None:
+    """Write the table beside its place, and exchange the two when it is complete."""
+    spark = opened.frame.sparkSession
+    around, partial = new_partial(target)
+    delete_left_behind(spark, target)
+    try:
+        files = _write_table(opened, plan, f"{around}/{partial}", copy_of)
+        exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
+    finally:
+        Folder(spark, around).delete(partial)
 
 
 def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> KnownFiles:
@@ -112,7 +128,9 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
     rows, index, files = write_files(folder, frame, plan.layout, plan.writing, plan.items, plan.joins)
     if copy_of is not None:
         check_same_rows(copy_of, rows)
-    entry = write_part(folder.side, replace(entry, checksum=rows), index, files)
+    wanted = files_let_pass(plan.predicates, index.blocks, entry.schema) if index.cells is None else {}
+    lookups = lookups_of(folder, folder.side, files, wanted, plan.writing)
+    entry = write_part(folder.side, replace(entry, checksum=rows, lookups=lookups), index, files)
     done = operation("apply", 1, entry, rows=rows.rows)
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)

@@ -31,9 +31,10 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
         return isKnown ? new DeltaFiles((TahoeFileIndex) location) : null;
     }
 
-    /** Returns whether a transaction is active: in MERGE, UPDATE and DELETE, Delta itself chooses the files. */
-    static boolean inTransaction() {
-        return OptimisticTransaction.getActive().isDefined();
+    /** Returns whether a transaction changes this table: in MERGE, UPDATE and DELETE, Delta itself chooses its files. */
+    static boolean isBeingChanged(String root) {
+        Option<OptimisticTransaction> active = OptimisticTransaction.getActive();
+        return active.isDefined() && active.get().deltaLog().dataPath().toString().equals(root);
     }
 
     /** Returns a text that tells a snapshot from all others, also from one of the same number in a restored backup. */

@@ -23,10 +23,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.V1WriteCommand;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -96,6 +98,10 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return plan; // the optimizer calls the rule again until nothing changes
         }
         try {
+            if (!SessionSettings.isOn("hedgerow.enabled")) {
+                last = readsFiles(plan) ? new Wire.ScanReport[0] : last;
+                return plan;
+            }
             if (isLeftAlone(plan)) {
                 return plan;
             }
@@ -124,8 +130,19 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     private static boolean isLeftAlone(LogicalPlan plan) {
         // Subqueries are handled with the query that contains them.
-        return !SessionSettings.isOn("hedgerow.enabled") || plan instanceof Subquery || plan instanceof Command
-            || plan.isStreaming() || Delta.IS_THERE && DeltaFiles.inTransaction();
+        return plan instanceof Subquery || plan.isStreaming() || plan instanceof Command && !writesQuery(plan);
+    }
+
+    private static boolean readsFiles(LogicalPlan plan) {
+        boolean[] found = {false};
+        Scala.forEach(plan, node -> found[0] |= node instanceof LogicalRelation relation
+            && relation.relation() instanceof HadoopFsRelation);
+        return found[0];
+    }
+
+    /** Returns whether it writes the answer of a query, as INSERT and CREATE TABLE AS SELECT do. */
+    private static boolean writesQuery(LogicalPlan plan) {
+        return plan instanceof V1WriteCommand || plan instanceof V2WriteCommand;
     }
 
     private LogicalPlan prunedOrNot(LogicalRelation relation, Expression condition, QueryPlan query) {
@@ -163,7 +180,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private ScannedFiles scannedFiles(LogicalRelation relation) {
         boolean isOurs = relation.relation() instanceof HadoopFsRelation files
             && (isAttached || Scala.map(files.options()).containsKey(MARK));
-        return isOurs ? ScannedFiles.of(relation) : null;
+        ScannedFiles files = isOurs ? ScannedFiles.of(relation) : null;
+        return files == null || Delta.IS_THERE && DeltaFiles.isBeingChanged(files.root()) ? null : files;
     }
 
     private Scan scan(LogicalRelation relation) {
@@ -195,7 +213,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return shortened(scan, table, FileChoice.NONE, query);
+            return shortened(scan, table, FileChoice.NONE, Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
@@ -205,7 +223,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = answers.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            return shortened(scan, table, table.index().where(chosen.bits()), query);
+            return shortened(scan, table, table.index().where(chosen.bits()), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
             return instead(scan, condition, table, files, query);
@@ -220,8 +238,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return leftAlone(scan, refused.reason(), query);
     }
 
-    private static LogicalPlan shortened(Scan scan, OpenedTables.Table table, FileChoice choice, QueryPlan query) {
-        Wire.ScanReport report = scan.report(table.name(), choice, Wire.ScanReport.WHERE);
+    private static LogicalPlan shortened(
+            Scan scan, OpenedTables.Table table, FileChoice choice, String means, QueryPlan query) {
+        Wire.ScanReport report = scan.report(table.name(), choice, means);
         query.note(report);
         return choice.skipsAny(scan.listed()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
     }

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 2;
+    int VERSION = 3;
 
     // --- what Python says first ---
 
@@ -135,7 +135,7 @@ public sealed interface Wire {
         List<Key> joined) implements Wire {}
 
     /** The files to open: a 1 or a 0 for each file of `Opened`. */
-    record Chosen(String bits) implements Answer {}
+    record Chosen(String bits, String means) implements Answer {}
 
     /** The files to open. `reason`: why there is no threshold, beyond which no row is needed; null if there is one. */
     record ChosenFirst(String bits, Value threshold, String reason) implements Answer {}
@@ -192,8 +192,8 @@ public sealed interface Wire {
     record TableVersion(String version, Set<String> options) implements Wire {}
 
     /**
-     * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", or how fewer
-     * files were needed than by WHERE: "top-k", "limit" or "aggregates".
+     * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", "look-up" if
+     * filters of look-ups skipped more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates".
      */
     record ScanReport(
         String table,

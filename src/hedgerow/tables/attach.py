@@ -6,7 +6,6 @@ The rule is Java, because only the JVM's optimizer sees every query; `spark/star
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError
@@ -14,12 +13,10 @@ from hedgerow.spark import wire
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.wire import ScanReport
+from hedgerow.tables.answers import Answers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-# The class that answers the rule is in a layer above this one, so it is imported by name.
-_ANSWERS = "hedgerow.tables.answers", "Answers"
 
 
 def install(spark: SparkSession) -> None:
@@ -72,9 +69,8 @@ def _rule(spark: SparkSession) -> Any:
         return ours[0]
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
-    module, name = _ANSWERS
     try:
-        rule = gateway(spark).rule(getattr(import_module(module), name)(spark))
+        rule = gateway(spark).rule(Answers(spark))
         _set_rules(spark, [*_rules(spark), rule])
     except spark_errors() as error:
         raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error

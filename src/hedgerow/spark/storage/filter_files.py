@@ -1,0 +1,130 @@
+"""Reads the filters of look-ups: a few row groups of the Parquet files that `write/build_filter` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from io import BytesIO, RawIOBase
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hedgerow.core.errors import FormatError
+from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.spark.storage.folder import Folder
+
+_MAX_THREADS = 8
+_DIGEST_BYTES = 32
+_FIRST_READ_BYTES = 1 << 16  # read at once from the end of a file; a longer footer takes a second read
+Blocks = npt.NDArray[np.void]  # a block of each file that has one: the number of the file, and the words
+
+
+@dataclass(frozen=True)
+class FilterFiles:
+    """The filter files of a column in the folder `name`: each row has one block of all files, sealed with a digest.
+
+    `files`: their names and sizes, in the order of the blocks; each has `per_file` blocks, the last one the rest."""
+
+    folder: Folder
+    name: str
+    files: tuple[tuple[str, int], ...]
+    shape: Shape
+    per_file: int
+    _footers: dict[int, pq.FileMetaData] = field(default_factory=dict, repr=False, compare=False)
+
+    def blocks(self, numbers: Iterable[int]) -> dict[int, Blocks]:
+        """Return the blocks with these numbers, by number; FormatError or StorageError if a file is damaged."""
+        by_file: dict[int, list[int]] = {}
+        for number in sorted(set(numbers)):
+            by_file.setdefault(number // self.per_file, []).append(number)
+        if len(by_file) == 1:
+            return self._read(*by_file.popitem())
+        with ThreadPoolExecutor(_MAX_THREADS) as pool:
+            read = pool.map(self._read, by_file, by_file.values())
+            return {number: blocks for of_file in read for number, blocks in of_file.items()}
+
+    def _read(self, file: int, numbers: list[int]) -> dict[int, Blocks]:
+        try:
+            name, size = self.files[file]
+            footer = self._footer(file)
+            ends = np.cumsum([footer.row_group(i).num_rows for i in range(footer.num_row_groups)])
+            if footer.num_rows != min(self.per_file, self.shape.blocks - file * self.per_file):
+                raise FormatError(f"the filter {self.name} is damaged")
+            rows = [number - file * self.per_file for number in numbers]
+            group_of = np.searchsorted(ends, rows, side="right").tolist()
+            groups = sorted(set(group_of))
+            parts = [_place(footer.row_group(group)) for group in groups]
+            contents = self.folder.read_parts(f"{self.name}/{name}", size, parts)
+        except (IndexError, pa.ArrowException, ValueError) as error:
+            raise FormatError(f"the filter {self.name} is damaged") from error
+        columns = {
+            group: _column(footer, group, start, data, size)
+            for group, (start, _), data in zip(groups, parts, contents, strict=True)
+        }
+        return {
+            number: self._unsealed(number, columns[group][row - int(ends[group]) + len(columns[group])].as_py())
+            for number, row, group in zip(numbers, rows, group_of, strict=True)
+        }
+
+    def _footer(self, file: int) -> pq.FileMetaData:
+        if file not in self._footers:
+            name, size = self.files[file]
+            path = f"{self.name}/{name}"
+            tail = self.folder.read_end(path, size, _FIRST_READ_BYTES)
+            length = int.from_bytes(tail[-8:-4], "little") + 8
+            if length > len(tail):
+                tail = self.folder.read_end(path, size, length)
+            self._footers[file] = pq.read_metadata(BytesIO(tail))
+        return self._footers[file]
+
+    def _unsealed(self, number: int, data: bytes) -> Blocks:
+        words, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+        if sha256(words + f"{self.name}:{number}".encode()).digest() != digest or len(words) % self.shape.block_bytes:
+            raise FormatError(f"the filter {self.name} is damaged")
+        return np.frombuffer(words, np.dtype([("file", ">u4"), ("words", ">u8", (self.shape.words,))]))
+
+
+def _place(group: pq.RowGroupMetaData) -> tuple[int, int]:
+    """Return where the data of a row group begins, and its length."""
+    chunk = group.column(1)
+    return chunk.data_page_offset, chunk.total_compressed_size
+
+
+def _column(footer: pq.FileMetaData, group: int, start: int, data: bytes, size: int) -> pa.ChunkedArray:
+    try:
+        file = pq.ParquetFile(pa.PythonFile(_Part(start, data, size), "r"), metadata=footer)
+        return file.read_row_group(group, columns=["data"], use_threads=False)["data"]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FormatError("a row group of a filter is damaged") from error
+
+
+class _Part(RawIOBase):
+    """A file of which only one part is in memory; other parts are not read."""
+
+    def __init__(self, start: int, data: bytes, size: int) -> None:
+        self._start, self._data, self._size, self._at = start, data, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        begin = self._at - self._start
+        end = len(self._data) if size < 0 else begin + size
+        if begin < 0 or end > len(self._data):
+            raise ValueError("this part of the file was not read")
+        self._at += end - begin
+        return self._data[begin:end]

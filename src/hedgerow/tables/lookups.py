@@ -1,0 +1,251 @@
+"""The filters of look-ups that a table keeps: chooses their columns, builds them, and joins them to its index.
+
+WHERE event_id = '7f3a...'    the bounds of every file let it pass; the filters name the one file that may hold it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from zlib import crc32
+
+import numpy as np
+
+from hedgerow.core.arrays import Bits, Bools, Ints
+from hedgerow.core.errors import HedgerowError, advise
+from hedgerow.core.predicates.nodes import And, Column, Compare, In, Predicate
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import OTHER, Type
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
+from hedgerow.core.pruning.value_filter import Shape, best_shape
+from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.storage.filter_files import FilterFiles
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values
+from hedgerow.tables.known_files import KnownFiles, file_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FOLDER = r"lookup-[0-9a-f]{12}"  # the names of folders with filters
+MAX_VALUES = 200  # a longer IN list is not looked up
+_MAX_REMEMBERED = 1000  # look-ups
+_MIN_SKIPPED = 0.5  # a filter has to skip so many of the files that the rest of the index lets pass
+_MAX_TRIED = 50  # literals of a column that tell how many files its bounds let pass
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The filter of a column for some neighbouring files of a part, as the table's state stores it.
+
+    Args:
+        name: its folder in the side folder.
+        path: the column.
+        type: the column's Spark type when the filter was built.
+        blocks, words: see `Shape`.
+        files, per_file: see `FilterFiles`.
+        first, count: the place of the first file in the part's list, and the number of files.
+        false_positives: the expected share of opened files among those that do not hold a value.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    type: str
+    blocks: int
+    words: int
+    files: tuple[tuple[str, int], ...]
+    per_file: int
+    first: int
+    count: int
+    false_positives: float
+
+    @property
+    def column(self) -> str:
+        return term_text(Column(self.path))
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+    def files_in(self, side: Folder) -> FilterFiles:
+        return FilterFiles(side, self.name, self.files, Shape(self.blocks, self.words), self.per_file)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the facts for `describe`."""
+        shown = {"column": self.column, "files": self.count, "bytes": self.bytes}
+        return {**shown, "false_positives": round(self.false_positives, 4)}
+
+    @staticmethod
+    def from_dict(stored: Mapping[str, Any]) -> Lookup:
+        """Return the filter of which `stored` has the fields."""
+        files = tuple((str(name), int(size)) for name, size in stored["files"])
+        return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "files": files})
+
+
+def shifted(lookups: Iterable[Lookup], files: int) -> tuple[Lookup, ...]:
+    """Return the filters of a part before whose files so many others are put."""
+    return tuple(replace(lookup, first=lookup.first + files) for lookup in lookups)
+
+
+# --- choosing and building ---
+
+
+def files_let_pass(
+    predicates: Iterable[Predicate], stats: Stats, schema: Mapping[str, Type]
+) -> dict[Column, list[int]]:
+    """Return the columns that conditions look up, each with the files that the index lets pass for some values.
+
+    Outcomes of noted conditions are left out: they are known for the values of these conditions only.
+    """
+    passed, stats = dict[Column, list[int]](), replace(stats, conditions={})
+    for p in map(normalise, predicates):
+        for part in p.children if isinstance(p, And) else (p,):
+            match part:
+                case Compare(Column() as column, "=", literal):
+                    literals = [literal]
+                case In(Column() as column, listed):
+                    literals = list(listed)
+                case _:
+                    continue
+            type_ = schema.get(term_text(column), Type(OTHER))
+            if term_text(column) not in stats.terms or not is_hashable(type_):
+                continue  # without a term, the value may depend on the session: a timestamp in the name of a folder
+            counts = passed.setdefault(column, [])
+            for literal in literals[: _MAX_TRIED - len(counts)]:
+                if literal.kind == type_.kind:
+                    counts.append(int(may_match(Compare(column, "=", literal), stats).sum()))
+    return {column: counts for column, counts in passed.items() if counts}
+
+
+def same_columns(lookups: Iterable[Lookup]) -> dict[Column, Sequence[int]]:
+    """Return the columns of these filters, for `build_lookups`."""
+    return {Column(lookup.path): () for lookup in lookups}
+
+
+def build_lookups(
+    side: Folder,
+    frame: DataFrame,
+    files: KnownFiles,
+    schema: Mapping[str, Type],
+    wanted: Mapping[Column, Sequence[int]],
+    share: float,
+) -> tuple[Lookup, ...]:
+    """Build filters of the wanted columns for new files, as far as a share of the files' bytes allows.
+
+    `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains."""
+    names = {column: term_text(column) for column in wanted}
+    if share <= 0 or not wanted or not files.rows.sum():
+        return ()
+    counted = count_values(frame, list(names.values()))
+    if not _are_all_counted(counted, files):
+        advise("the rows of new files could not be counted, so these files get no filters for look-ups")
+        return ()
+    gains = {c: _gain(passed, counted.distinct[names[c]], counted.in_all[names[c]]) for c, passed in wanted.items()}
+    left, lookups = share * float(files.sizes.sum()), []
+    for column in sorted((c for c in wanted if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
+        values = counted.distinct[names[column]]
+        shape = best_shape(values, left)
+        if shape is None:
+            if wanted[column]:
+                advise(
+                    f"look-ups of {names[column]} get no filter: {share:.1%} of the table's bytes are too few for its "
+                    "values. WriteOptions(lookup_share=...) sets another share"
+                )
+            continue
+        name = f"lookup-{uuid4().hex[:12]}"
+        built = build_filter(frame, names[column], shape, side, name, shape.stored_bytes(values))
+        lookups.append(
+            Lookup(
+                *(name, column.path, str(schema[names[column]]), shape.blocks, shape.words),
+                *(built.files, built.per_file, 0, len(files), shape.false_positives(values)),
+            )
+        )
+        left -= lookups[-1].bytes
+    return tuple(lookups)
+
+
+def _are_all_counted(counted: CountedValues, files: KnownFiles) -> bool:
+    """True if exactly the rows of these files were counted, under the files' numbers."""
+    expected: dict[int, int] = {}
+    for number, rows in zip(_numbers(files.names).tolist(), files.rows.tolist(), strict=True):
+        expected[number] = expected.get(number, 0) + rows
+    of_numbers = dict(zip(counted.files.tolist(), counted.rows.tolist(), strict=True))
+    return {number: rows for number, rows in expected.items() if rows} == of_numbers
+
+
+def _gain(passed: Sequence[int], distinct: Ints, in_all: int) -> float:
+    """Return the files that a filter would skip in the look-ups of a workload; 0 if it would skip too few of them."""
+    if not passed:
+        return 1.0
+    opened, holding = float(np.mean(passed)), float(distinct.sum()) / max(1, in_all)
+    return (opened - holding) * len(passed) if opened - holding >= max(1.0, opened * _MIN_SKIPPED) else 0.0
+
+
+def _numbers(names: Sequence[str]) -> Ints:
+    return np.array([crc32(name.encode()) for name in file_names(names)], np.int64)
+
+
+# --- using ---
+
+
+@dataclass(frozen=True)
+class StoredFilter:
+    """A filter of some files, read when it is needed. `names`: the files. A damaged filter excludes no file."""
+
+    lookup: Lookup
+    stored: FilterFiles
+    names: Sequence[str]
+    _remembered: dict[int, Bits] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _file_numbers(self) -> Ints:
+        return _numbers(self.names)
+
+    def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
+        type_, all_files = Type.parse(self.lookup.type), np.ones(len(self.names), bool)
+        hashes = [hash_of(type_, v) for v in values] if kind == type_.kind and len(values) <= MAX_VALUES else [None]
+        known = [h for h in hashes if h is not None]
+        if len(known) < len(hashes):
+            return all_files
+        failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+        remembered = {h: bits for h in known if (bits := self._remembered.get(h)) is not None}
+        try:
+            bits_of = {**remembered, **self._read([h for h in known if h not in remembered])}
+        except failures:
+            return all_files
+        held = np.bitwise_or.reduce([bits_of[h] for h in known])
+        return np.unpackbits(held, count=len(self.names)).view(bool)
+
+    def _read(self, hashes: Sequence[int]) -> dict[int, Bits]:
+        """Return for each hash the files that may hold a value with it, as packed bits, and remember them."""
+        shape, bits_of = self.stored.shape, dict[int, Bits]()
+        blocks = self.stored.blocks(map(shape.block, hashes)) if hashes else {}
+        for h in hashes:
+            block, masks = blocks[shape.block(h)], np.array(shape.masks(h), np.uint64)
+            has_all = (block["words"] & masks == masks).all(axis=1)
+            bits_of[h] = np.packbits(np.isin(self._file_numbers, block["file"][has_all]))
+        if len(self._remembered) > _MAX_REMEMBERED:
+            self._remembered.clear()
+        self._remembered.update(bits_of)
+        return bits_of
+
+
+@dataclass(frozen=True)
+class JoinedFilter:
+    """The filters of one column for the files of several parts: each filter with the place of its first file."""
+
+    size: int
+    sections: list[tuple[int, StoredFilter]]
+
+    def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
+        held = np.ones(self.size, bool)
+        for start, one in self.sections:
+            held[start : start + len(one.names)] &= one.may_hold(kind, values)
+        return held

@@ -1,0 +1,124 @@
+"""Python hashes a literal as Spark hashes a column's values, and a filter that Spark built holds all of them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
+from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY = 2000
+_WORDS = (
+    "",
+    "a",
+    "ä",
+    "日本",
+    "\U0001f600",
+    " ",
+    "a ",
+    "\x00",
+    "7f3a9c1e-0d4b-4e6a-9f55-0123456789ab",
+    "x" * 31,
+    "y" * 32,
+    "z" * 100,
+)
+
+
+def _values(kind: Type, random: Random) -> list[Any]:
+    """Values in canonical form."""
+    bits = {"tinyint": 8, "smallint": 16, "int": 32, "date": 32, "bigint": 64, "timestamp": 64, "timestamp_ntz": 64}
+    if kind.name in bits:
+        n = bits[kind.name]
+        edges = [0, 1, -1, 2 ** (n - 1) - 1, -(2 ** (n - 1))]
+        return edges + [
+            random.randint(-(2 ** random.randint(0, n - 1)), 2 ** random.randint(0, n - 1) - 1) for _ in range(MANY)
+        ]
+    if kind.name == "decimal":
+        numbers = [0, 1, -1, 127, 128, -128, -129, 255, 256, 10**kind.precision - 1, 1 - 10**kind.precision]
+        numbers = [n for n in numbers if abs(n) < 10**kind.precision]
+        numbers += [
+            random.randint(-(10 ** random.randint(1, kind.precision)) + 1, 10 ** random.randint(1, kind.precision) - 1)
+            for _ in range(MANY)
+        ]
+        return [Decimal(f"{n}E-{kind.scale}") for n in numbers]
+    texts = [
+        *_WORDS,
+        *("".join(random.choices("abcäß日\U0001f600-_0123456789", k=random.randint(0, 70))) for _ in range(MANY)),
+    ]
+    return texts if kind.name == "string" else [text.encode("utf-16") for text in texts]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string", "binary"),
+        *("decimal(5,0)", "decimal(10,2)", "decimal(18,6)", "decimal(19,0)", "decimal(30,10)", "decimal(38,18)", "decimal(38,0)"),
+    ],
+)  # fmt: skip
+def test_hashes_are_spark_s(spark: SparkSession, name: str) -> None:
+    kind, random = Type.parse(name), Random(name)
+    assert is_hashable(kind)
+    values = _values(kind, random)
+    given = [str(v) if kind.name == "decimal" else v for v in values]
+    type_ = {"date": "int", "timestamp": "bigint", "timestamp_ntz": "bigint", "decimal": "string"}.get(kind.name, name)
+    as_column = {
+        "date": "date_from_unix_date(v)",
+        "timestamp": "timestamp_micros(v)",
+        "timestamp_ntz": "TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, CAST(v AS DECIMAL(18, 0)) / 1000000)",
+        "decimal": f"CAST(v AS {name})",
+    }.get(kind.name, "v")
+    if kind.name == "timestamp_ntz":
+        given = values = [v for v in values if abs(v) < 10**17]
+    frame = spark.createDataFrame([(v,) for v in given], f"v {type_}")
+    hashed = [row[0] % 2**64 for row in frame.selectExpr(f"xxhash64({as_column})").collect()]
+    wrong = [(v, h) for v, h in zip(values, hashed, strict=True) if hash_of(kind, v) != h]
+    assert not wrong, wrong[:3]
+
+
+@pytest.mark.parametrize(
+    "name", ["float", "double", "boolean", "char(5)", "string collate utf8_lcase", "array<int>", "variant"]
+)
+def test_no_filter_of_types_whose_equal_values_may_differ(name: str) -> None:
+    assert not is_hashable(Type.parse(name))
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 300])
+def test_filters_hold_all_values(spark: SparkSession, tmp_path: Path, blocks: int) -> None:
+    rows = spark.range(4000).selectExpr("id", "IF(id % 5 = 0, NULL, CAST(id * 7 AS BIGINT)) AS v")
+    rows.repartitionByRange(5, "id").write.parquet(str(tmp_path / "rows"))
+    frame = spark.read.parquet(str(tmp_path / "rows"))
+    counted = count_values(frame, ["v"])
+    assert counted.rows.sum() == 4000 and len(counted.files) == 5
+    assert np.allclose(counted.distinct["v"], 640, rtol=0.2) and abs(counted.in_all["v"] - 3200) < 600
+    shape = Shape(blocks, 5)
+    stored = build_filter(frame, "v", shape, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
+    assert is_intact(stored)
+    of_file = {
+        row[0]: row[1]
+        for row in frame.selectExpr("crc32(CAST(_metadata.file_name AS BINARY)) f", "v")
+        .where("v IS NOT NULL")
+        .groupBy("f")
+        .agg({"v": "collect_list"})
+        .collect()
+    }
+    numbers = stored.blocks(range(blocks))
+    assert sorted(numbers) == list(range(blocks))
+    for file, values in of_file.items():
+        for v in values:
+            h = hash_of(Type("bigint"), v)
+            assert h is not None
+            block, masks = numbers[shape.block(h)], np.array(shape.masks(h), np.uint64)
+            words = block["words"][block["file"] == file]
+            assert len(words) == 1 and (words[0] & masks == masks).all()
