@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlglot
-from sqlglot import TokenType, exp
+from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from hedgerow.core.errors import SchemaError, WorkloadError, meant
