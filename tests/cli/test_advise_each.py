@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("shop")
-    write_events(spark, str(place / "tables" / "events"))
+    write_events(spark, str(place / "tables" / "events"), rows=2_000)
     spark.range(100).write.parquet(str(place / "tables" / "quiet"))
     (place / "tables" / "broken").mkdir()
     (place / "tables" / "broken" / "part-0.parquet").write_bytes(b"PAR1 and no more")
-    asked = [*(f"SELECT id FROM events WHERE {c}" for c in conditions(1, 20)), "SELECT * FROM broken WHERE id = 1"]
+    asked = [*(f"SELECT id FROM events WHERE {c}" for c in conditions(1, 6)), "SELECT * FROM broken WHERE id = 1"]
     (place / "queries.sql").write_text(";\n".join(asked))
     return place
 

@@ -42,7 +42,7 @@ def run(spark: SparkSession, folder: Path, format_: str, seeds: range, steps: in
 @pytest.mark.parametrize("format_", FORMATS)
 def test_sample(delta: SparkSession, tmp_path: Path, format_: str) -> None:
     seed = todays_seed()
-    run(delta, tmp_path, format_, range(seed, seed + 1), steps=4, seconds=60)
+    run(delta, tmp_path, format_, range(seed, seed + 1), steps=3, seconds=60)
 
 
 @pytest.mark.long

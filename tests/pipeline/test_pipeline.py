@@ -22,12 +22,12 @@ from hedgerow.pipeline.score import score
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
-from tests.support.events_table import ROWS, conditions, write_events
+from tests.support.events_table import conditions, write_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BLOCK_ROWS = 500
+ROWS, BLOCK_ROWS = 6_000, 500
 LEARNERS = [
     "qdtree",
     *(pytest.param(name, marks=pytest.mark.long) for name in ("range", "zorder", "hilbert", "zorder_learned")),
@@ -36,7 +36,7 @@ LEARNERS = [
 
 @pytest.fixture(scope="module")
 def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"))
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), ROWS)
 
 
 @pytest.fixture(scope="module")

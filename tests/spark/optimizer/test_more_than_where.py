@@ -287,16 +287,18 @@ def test_a_file_that_is_listed_twice(over: SparkSession, path: str) -> None:
     check_any(over, f"SELECT id FROM t LIMIT {ROWS + 5}")
 
 
-def test_delta(delta: SparkSession, attached: SparkSession, tmp_path: Path) -> None:
+FEW = ("newest", "of a condition that is no file's", "count of a condition", "all at once")
+ALSO = ("nulls first", "count", "with filters", "short texts")
+
+
+@pytest.mark.parametrize("names", [FEW, pytest.param((*FEW, *ALSO), marks=pytest.mark.long)], ids=["few", "all"])
+def test_delta(delta: SparkSession, attached: SparkSession, tmp_path: Path, names: tuple[str, ...]) -> None:
     """Rows are deleted by vectors, files appended and taken back."""
     path = str(tmp_path / "table")
     frame = delta.range(ROWS).selectExpr(*COLUMNS)
     frame.repartition(3, "price").write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
     laid_out(delta, path)
-    names = ("newest", "nulls first", "of a condition that is no file's")
-    questions = [FIRST[name][0] for name in names]
-    names = ("count", "count of a condition", "all at once", "with filters", "short texts")
-    questions += [AGGREGATES[name][0] for name in names]
+    questions = [{**FIRST, **AGGREGATES}[name][0] for name in names]
 
     def check() -> dict[str, int]:
         attached.read.format("delta").load(path).createOrReplaceTempView("t")

@@ -356,7 +356,7 @@ def test_routed(delta: SparkSession, path: str, name: str) -> None:
     delta.sql("CREATE TEMP VIEW routed_v AS SELECT * FROM routed_d")
     names = {"path": f"delta.`{path}`", "table": "default.routed_d", "view": "routed_v"}
     try:
-        for sql, scanned in ROUTED[: 3 if name == "view" else 6]:
+        for sql, scanned in ROUTED[: 2 if name == "view" else 6]:
             text = sql.format(t=names[name])
             found, opened = ask(hr.route(delta, text))
             assert found == answer(delta.sql(text)), text

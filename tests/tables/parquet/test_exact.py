@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"))
+    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=8_000)
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
-    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=700, sample_rows=5_000))
+    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=400, sample_rows=5_000))
     table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"))
     kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
     spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
@@ -39,7 +39,7 @@ def test_routed_queries(events: World, shape: int) -> None:
 
 
 def test_reads(events: World) -> None:
-    events.check_reads(conditions(3, 12))
+    events.check_reads(conditions(3, 8))
     events.check_reads(conditions(4, 3), columns=["word", "id"])
 
 

@@ -280,6 +280,7 @@ def test_reads_of_events(events: World) -> None:
     events.check_reads([*wanted[:8], *conditions(9, 8)])
 
 
+@pytest.mark.long
 def test_routed_queries(events: World) -> None:
     for i, question in enumerate(questions(EVENTS, 8, 10)):
         events.ask(replace(question, scans=None), name=i)
