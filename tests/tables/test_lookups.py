@@ -297,7 +297,8 @@ def test_a_filter_of_another_column_is_not_read(attached: SparkSession, kind: st
     _check(attached, [f"{name} = {value(name, 3)}" for name in LOOKED_UP])
 
 
-def test_the_budget(spark: SparkSession, kind: str, tmp_path: Path) -> None:
+def test_the_budget(spark: SparkSession, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.tables.lookups._MIN_ADVISED_BYTES", 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = _written(spark, kind, tmp_path, 0.02, ("event", "num"))
