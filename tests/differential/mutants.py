@@ -128,6 +128,7 @@ def java(old: str, new: str) -> Planted:
         build_jar.compile_into(classes, folder, build_jar.compiler())
         build_jar.pack(classes, path)
         stack.enter_context(patch.multiple(jar, PACKAGE=package, jar_path=lambda: path))
+        stack.enter_context(patch.dict(jar._gateways, clear=True))  # a jar cannot be loaded twice into one JVM
 
     return plant
 
@@ -317,7 +318,6 @@ def planted(mutant: Mutant | None, sessions: Sessions) -> Iterator[None]:
 def _attached_anew(sessions: Sessions) -> None:
     """Attach the session to a new rule, with nothing remembered."""
     hr.detach(sessions.attached)
-    jar._gateways.clear()
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("hedgerow."):
             for value in list(vars(module).values()):

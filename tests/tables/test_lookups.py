@@ -72,7 +72,7 @@ def _written(
     workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in asked])
     options = hr.LearnOptions(block_rows=ROWS // FILES)
     learned = hr.learn(spark, source, workload, "range", options, columns=["id"], table="t")
-    to = {} if kind == "delta" else {"to": str(place / "t")}
+    to: dict[str, Any] = {} if kind == "delta" else {"to": str(place / "t")}
     return hr.apply(spark, source, learned, options=hr.WriteOptions(lookup_share=share), **to)
 
 
@@ -238,7 +238,7 @@ def test_other_layouts_and_relearning(attached: SparkSession, kind: str, own: Ma
     workload = hr.Workload.from_sql(["SELECT * FROM t WHERE num = 500003", "SELECT * FROM t WHERE user = 'user 7'"])
     options = hr.LearnOptions(block_rows=ROWS // FILES)
     learned = hr.learn(attached, own.path, workload, "range", options, columns=["id"], table="t")
-    to = {} if kind == "delta" else {"to": f"{own.path}-2"}
+    to: dict[str, Any] = {} if kind == "delta" else {"to": f"{own.path}-2"}
     own = hr.apply(attached, own.path, learned, options=hr.WriteOptions(lookup_share=1.0), **to)
     assert {facts["column"] for facts in own.describe()["lookups"]} >= {"num", "`user`"}
     _asked(attached, kind, own)
@@ -297,7 +297,8 @@ def test_a_filter_of_another_column_is_not_read(attached: SparkSession, kind: st
     _check(attached, [f"{name} = {value(name, 3)}" for name in LOOKED_UP])
 
 
-def test_the_budget(spark: SparkSession, kind: str, tmp_path: Path) -> None:
+def test_the_budget(spark: SparkSession, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.tables.lookups._MIN_ADVISED_BYTES", 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = _written(spark, kind, tmp_path, 0.02, ("event", "num"))

@@ -38,6 +38,8 @@ FOLDER = r"lookup-[0-9a-f]{12}"  # the names of folders with filters
 MAX_VALUES = 200  # a longer IN list is not looked up
 _MAX_REMEMBERED = 1000  # look-ups
 _MIN_SKIPPED = 0.5  # a filter has to skip so many of the files that the rest of the index lets pass
+_MIN_BYTES = 4096  # if all filters together may only have fewer bytes, there are none
+_MIN_ADVISED_BYTES = 16 << 20  # a smaller table is read in no time
 _MAX_TRIED = 50  # literals of a column that tell how many files its bounds let pass
 
 
@@ -140,20 +142,21 @@ def build_lookups(
     """Build filters of the wanted columns for new files, as far as a share of the files' bytes allows.
 
     `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains."""
-    names = {column: term_text(column) for column in wanted}
-    if share <= 0 or not wanted or not files.rows.sum():
+    left, lookups = share * float(files.sizes.sum()), list[Lookup]()
+    is_too_small = left < _MIN_BYTES and any(wanted.values())  # later files of a table with filters get them too
+    names = {c: term_text(c) for c, passed in wanted.items() if not passed or np.mean(passed) >= 2}
+    if share <= 0 or is_too_small or not names or not files.rows.any():
         return ()
     counted = count_values(frame, list(names.values()))
     if not _are_all_counted(counted, files):
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
-    gains = {c: _gain(passed, counted.distinct[names[c]], counted.in_all[names[c]]) for c, passed in wanted.items()}
-    left, lookups = share * float(files.sizes.sum()), []
-    for column in sorted((c for c in wanted if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
+    gains = {c: _gain(wanted[c], counted.distinct[name], counted.in_all[name]) for c, name in names.items()}
+    for column in sorted((c for c in names if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
         values = counted.distinct[names[column]]
         shape = best_shape(values, left)
         if shape is None:
-            if wanted[column]:
+            if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
                 advise(
                     f"look-ups of {names[column]} get no filter: {share:.1%} of the table's bytes are too few for its "
                     "values. WriteOptions(lookup_share=...) sets another share"

@@ -28,7 +28,7 @@ SALTS = (
     *(0x47B6137B, 0x44974D91, 0x0824AD5B, 0x22B7289D),
     *(0x705495C7, 0x2DF1424B, 0x1EFC4947, 0x5C6BFB31),
 )
-MAX_BITS = 10  # bits for a value; more bits would open few files less
+MAX_BITS = 10  # stored for each value of a file; more would hardly open fewer files
 MAX_FALSE_POSITIVES = 0.3  # a filter with more of them is not worth its bytes
 
 
@@ -80,10 +80,11 @@ def best_shape(values: Ints, max_bytes: float) -> Shape | None:
     """Return the shape with the fewest false positives for files with so many values; None if it has too many.
 
     >>> best_shape(np.array([1_000_000] * 20), 25e6)
-    Shape(blocks=22322, words=7)
+    Shape(blocks=20833, words=7)
     >>> best_shape(np.array([1_000_000] * 20), 2e6) is None
     True
     """
+    max_bytes = min(max_bytes, float(values.sum()) * MAX_BITS / 8)
     shapes = [shape for words in range(1, MAX_WORDS + 1) if (shape := _largest(values, words, max_bytes)) is not None]
     best = min(shapes, key=lambda shape: shape.false_positives(values), default=None)
     return best if best is not None and best.false_positives(values) <= MAX_FALSE_POSITIVES else None
@@ -91,7 +92,7 @@ def best_shape(values: Ints, max_bytes: float) -> Shape | None:
 
 def _largest(values: Ints, words: int, max_bytes: float) -> Shape | None:
     """Return the shape with the most blocks that fits into so many bytes; None if not even one block does."""
-    low, high = 0, int(values.max(initial=1)) * MAX_BITS // (words * WORD_BITS) + 1
+    low, high = 0, int(values.max(initial=1))
     while low < high:
         middle = (low + high + 1) // 2
         if Shape(middle, words).stored_bytes(values) <= max_bytes:
