@@ -247,12 +247,16 @@ def _any(random: Random, maker: Maker, conditions: list[str]) -> Question:
 
 
 def _aggregates(random: Random, maker: Maker, conditions: list[str]) -> Question:
-    found = []
-    for i in range(random.choice((1, 1, 2, 4))):
+    """Aggregates of all rows, or of the groups of some terms."""
+    keys = [_term(random, maker) for _ in range(random.choice((0, 0, 1, 1, 2)))]
+    by = [key for key, _ in keys if key != "1"]  # that is the first column
+    found = [key + (" + 0D" if group == "float" else "") for key, group in keys if key != "1"]  # -0.0 may stand for 0.0
+    for i in range(random.choice((0, 1, 2) if by else (1, 1, 2, 4))):
         term, group = _term(random, maker)
         words = ["count(*)", f"count({term})"]
         if group != "float":  # either zero may be the least
             words += [f"min({term})", f"max({term})"] * 2
+            words += [f"{random.choice(('sum', 'sum', 'try_sum'))}({term})"] * (3 if group in ("int", "decimal") else 0)
         else:
             words += [f"min({term}) + 0D", f"max({term}) + 0D"] * 2
         filtered = f" FILTER (WHERE {_p(random, conditions)})" if random.random() < 0.2 else ""
@@ -260,6 +264,7 @@ def _aggregates(random: Random, maker: Maker, conditions: list[str]) -> Question
     if random.random() < 0.1:
         found.append(f"count(DISTINCT {_term(random, maker)[0]})")
     sql = f"SELECT {', '.join(found)} FROM {{t}} {_where(random, maker, conditions)}"
+    sql += f" GROUP BY {', '.join(by)}" if by else ""
     shape = random.choice(("{}", "{}", "{} HAVING count(*) > 3", "SELECT * FROM ({}) UNION ALL SELECT * FROM ({})"))
     return Question("aggregates", shape.replace("{}", sql))
 

@@ -203,6 +203,8 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
     asked += [f"{term} = {maker.literal(group)}" for term, group in known for _ in range(3)]
     asked += [maker.atom() for _ in range(random.randint(4, 9))]
     workload = tuple(f"SELECT * FROM t WHERE {p}" for p in asked)
+    numbers = [s.sql for s in drawn.sources if s.group in ("int", "decimal")]
+    workload += tuple(f"SELECT sum({number}) FROM t WHERE {number} IS NOT NULL" for number in numbers)
     plan = Plan(
         number, format_, columns, random.choice((150, 240, 300)), write, terms, workload,
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
 
@@ -12,12 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Group, add_up, aggregate
+from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Group, Sum, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.sums import sum_of, sum_stats
 from hedgerow.core.index.top_k import Order, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
-from hedgerow.core.predicates.nodes import TRUE, Predicate, Term
+from hedgerow.core.predicates.nodes import TRUE, Column, Predicate, Term
 from hedgerow.core.predicates.row_truth import truth
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
@@ -26,6 +28,7 @@ from hedgerow.core.pruning.block_stats import UNBOUNDED, UNKNOWN_NULLS, Bound, S
 from tests.support.random_cases import Table, a_literal, a_predicate, a_table, a_value, seeds, some_rows
 
 Row = dict[str, Any]
+SUMMED = ("int", "decimal")
 NO_FILE = -1  # of rows in files that the index does not know
 
 
@@ -93,12 +96,33 @@ def a_part(
     stats = collect(columns, None, entry, len(files), max_distinct=random.choice((0, 2, 64)))
     vague = random.random() < 0.5
     terms = {n: blurred(random, table, t) if vague else t for n, t in stats.terms.items() if random.random() < 0.9}
+    terms |= some_sums(random, table, terms, files)
     share = random.choice((0, 0, 0.1, 0.5))
     touched = [random.random() < 0.5 for _ in files]
     kept = [(i, f) for i, f in zip(at, entry.tolist(), strict=True) if not touched[f] or random.random() >= share]
     left = np.bincount([f for _, f in kept], minlength=len(files)).astype(np.int64)
     left[[random.random() < 0.05 for _ in files]] = UNKNOWN_ROWS
     return Stats(stats.rows, terms, {}), left, kept
+
+
+def some_sums(
+    random: Random, table: Table, terms: dict[str, TermStats], files: Sequence[Sequence[int]]
+) -> dict[str, TermStats]:
+    """The sums of numbers in each file; some are unknown."""
+    found = {}
+    for term in table.kinds:
+        name = term_text(term)
+        if isinstance(term, Column) and name in terms and terms[name].type.kind in SUMMED and random.random() < 0.9:
+            sums = [total([table.rows[i][name] for i in file]) if random.random() < 0.9 else None for file in files]
+            found[sum_of(term).sql] = sum_stats(terms[name].type, sums)
+    return found
+
+
+def total(values: Sequence[Any]) -> Any:
+    """The exact sum; None if no value is known."""
+    known = [v for v in values if v is not None]
+    with localcontext(prec=200):
+        return sum(known[1:], known[0]) if known else None
 
 
 def blurred(random: Random, table: Table, t: TermStats) -> TermStats:
@@ -194,11 +218,13 @@ def check_any_rows(random: Random, case: Case) -> int:
 def an_aggregate(random: Random, case: Case) -> Aggregate:
     of = case.a_term(random)
     where = a_condition(random, case.table) if random.random() < 0.4 else TRUE
-    match random.randrange(4):
+    match random.randrange(4 if of.type.kind not in SUMMED else 6):
         case 0:
             return Count(None, where)
         case 1:
             return Count(of, where)
+        case 4 | 5:
+            return Sum(of, where)
     return Extreme(of, random.random() < 0.5, where)
 
 
@@ -216,6 +242,8 @@ def value_by_hand(a: Aggregate, rows: list[Row]) -> Any:
     values = [v for row in rows if (v := row[term_text(a.of.term)]) is not None]
     if isinstance(a, Count):
         return len(values)
+    if isinstance(a, Sum):
+        return total(values)
     return (max if a.greatest else min)(values, default=None)
 
 
@@ -230,13 +258,23 @@ def check_aggregates(random: Random, case: Case) -> int:
     each = case.matched(p)
     found = [aggregate(stats, m, groups, aggregates) for (stats, _), m in zip(case.parts, each, strict=True)]
     scanned = by_hand(case.matching(p, [f.opened for f in found]), groups, aggregates)
-    total = add_up(aggregates, [scanned, *(f.rows for f in found)])
-    assert total == by_hand(case.matching(p), groups, aggregates), (groups, aggregates, case.parts)
+    together = add_up(aggregates, [scanned, *(f.rows for f in found)])
+    assert together == by_hand(case.matching(p), groups, aggregates), (groups, aggregates, case.parts)
+    check_overflow(case, p, each, aggregates)
     for part in found:
         for group, values in part.rows.items():
             exact = [v for v, a in zip(values, aggregates, strict=True) if isinstance(a, Extreme)]
             assert not any(isinstance(v, float) and v == 0 for v in (*group, *exact)), "-0.0 or 0.0?"
     return sum(int((m.opened & ~f.opened).sum()) for m, f in zip(each, found, strict=True))
+
+
+def check_overflow(case: Case, p: Predicate, each: Sequence[MatchedFiles], aggregates: Sequence[Aggregate]) -> None:
+    """No order of the rows of known files makes a sum overflow that cannot overflow."""
+    files = [(stats, matched) for (stats, _), matched in zip(case.parts, each, strict=True)]
+    known = replace(case, rows=[r for r in case.rows if r[1] != NO_FILE]).matching(p)
+    for a in aggregates:
+        if isinstance(a, Sum) and a.of.type.kind == "int" and not may_overflow(files, a):
+            assert sum(abs(row[term_text(a.of.term)] or 0) for row in known) < 2**63, "a sum that may overflow"
 
 
 CHECKS = {"first rows": check_first_rows, "any rows": check_any_rows, "aggregates": check_aggregates}
@@ -256,6 +294,13 @@ def run(first_seed: int, cases: int, check: str) -> int:
 @pytest.mark.parametrize(("check", "least"), [("first rows", 800), ("any rows", 3_000), ("aggregates", 500)])
 def test_answers_are_those_of_all_rows(check: str, least: int) -> None:
     assert run(0, 1_000, check) >= least, "the answers must not hold because no file is skipped"
+
+
+def test_sums_keep_all_digits() -> None:
+    """Python rounds sums of decimals to 28 digits unless it is told otherwise."""
+    of = Sum(TypedTerm(Column(("x",)), Type("decimal", 28, 2)))
+    parts = [{(): (Decimal(10**30),)}, {(): (Decimal("0.01"),)}, {(): (None,)}]
+    assert add_up([of], parts) == {(): (Decimal(f"1{'0' * 30}.01"),)}
 
 
 @pytest.mark.long

@@ -20,8 +20,8 @@ from hedgerow.core.pruning.block_stats import Stats, TermStats
 from tests.property import test_whole_matches as machine
 
 MOST = 10_000
-_KEPT = ("Count", "Extreme")  # classes whose instances the machine makes
-_USED = ("first_rows", "any_rows", "aggregate", "match_files", "MatchedFiles", "TypedTerm")
+_KEPT = ("Count", "Extreme", "Sum")  # classes whose instances the machine makes
+_USED = ("first_rows", "any_rows", "aggregate", "add_up", "may_overflow", "match_files", "MatchedFiles", "TypedTerm")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,13 @@ MUTANTS = (
     _aggregate("a group of one value forgets its NULLs", "& ~term.nan & (term.nulls == 0), bool)", "& ~term.nan, bool)"),
     _aggregate("a group of one value forgets its NaN", "(term.low % 2 == 1) & ~term.nan & (term.nulls", "(term.low % 2 == 1) & (term.nulls"),
     _aggregate("two values in one gap are one group", "(term.low == term.high) & (term.low % 2 == 1)", "(term.low == term.high)"),
+    _aggregate("deletes forgotten in sum(x)", "(codes % 2 == 1) & ~matched.has_deletes | all_null", "(codes % 2 == 1) | all_null"),
+    _aggregate("an unknown sum is its limit", "(sums.low == sums.high) & (codes % 2 == 1)", "(codes >= 0)"),
+    _aggregate("a sum of NULLs is 0", "np.where(all_null, _NULL, codes), is_exact, stats=sums)", "codes, is_exact, stats=sums)"),
+    _aggregate("a part without values makes a sum NULL", "return y if x is None else x", "return None"),
+    _aggregate("only the greatest value makes a sum overflow", "for end in ends)", "for end in ends[1:])"),
+    _aggregate("a sum without bounds cannot overflow", "ends[1] % 2 == 0:\n        return inf", "ends[1] % 2 == 0:\n        return 0"),
+    _aggregate("each file has one value to add up", "int(matched.records[opened].sum())", "int(opened.sum())"),
     _aggregate("a filter that may match counts as TRUE", "outcomes & T_BIT == 0, outcomes == T_BIT", "outcomes & T_BIT == 0, outcomes & T_BIT > 0"),
     _aggregate("a filter that is FALSE is not heeded", "never | (always & part.is_exact), always, part", "never | (always & part.is_exact), None, part"),
     _aggregate("files that are not answered are skipped", "matched.opened & ~answered", "matched.opened & ~matched.whole"),

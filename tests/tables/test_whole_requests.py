@@ -99,3 +99,14 @@ def test_aggregates() -> None:
     assert answer(wire.Aggregate("0", TRUE, ALL, [], filtered)) == wire.Aggregated("0100", [["4", "f"]])
     by_month = wire.Aggregate("0", TRUE, ALL, [wire.Expression(0, "int")], [wire.Extreme(column("f"), True, None)])
     assert answer(by_month) == wire.Aggregated("0100", [["1", "1.5"], ["2", "Infinity"]])
+
+
+def test_aggregates_that_no_file_can_answer() -> None:
+    rows, no_file = wire.Count(None, None), wire.Compare(column("x"), ">", wire.Value("99", "bigint"))
+    refused = wire.Refused("no file can answer, whatever the condition")
+    for where in (TRUE, wire.Unknown()):
+        assert answer(wire.Aggregate("0", where, ALL, [column("f")], [rows])) == refused
+        assert answer(wire.Aggregate("0", where, ALL, [], [wire.Sum(column("x"), None), rows])) == refused
+    for where in (wire.Unknown(), no_file):
+        assert isinstance(answer(wire.Aggregate("0", where, ALL, [column("day")], [rows])), wire.Aggregated)
+    assert isinstance(answer(wire.Aggregate("0", no_file, ALL, [column("f")], [rows])), wire.Aggregated)

@@ -8,6 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.index.sums import is_sum
+from hedgerow.core.predicates.nodes import columns_in
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.decision import Decision, Outcome
 from hedgerow.pilot.decision_notes import decisions, note
@@ -18,10 +20,12 @@ from hedgerow.pilot.search import decide, decide_without_search
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn_options import QUICK, LearnOptions
+from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
@@ -98,7 +102,7 @@ def _carry_out(
         return replace(decision, reasons=(*decision.reasons, reason))
     names, learned = candidate.files.names(candidate.chosen), candidate.learned
     if learned is not None:
-        written = apply(spark, table, learned, to, where=names)
+        written = apply(spark, table, with_kept_sums(learned, candidate.managed), to, where=names)
     else:
         assert candidate.managed is not None  # no other table has files without an index
         written = candidate.managed.lay_out(names or ())
@@ -106,3 +110,10 @@ def _carry_out(
     size, times = decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
     seconds = round(perf_counter() - begun, 1)
     return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))
+
+
+def with_kept_sums(learned: Learned, managed: ManagedTable | None) -> Learned:
+    """Return the layout with the sums that the table's index has, because a log does not know what queries sum."""
+    items = () if managed is None else managed.newest.entry.statistics
+    kept = (column for item in items if is_sum(item) for column in columns_in(item))
+    return replace(learned, summed=tuple(dict.fromkeys((*learned.summed, *kept))))

@@ -91,7 +91,8 @@ def _plan(
     writing = Writing(
         options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet), options.lookup_share
     )
-    items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, options.statistics)
+    summed, limit = learned.summed, options.statistics
+    items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, limit, summed)
     joins = _joins(spark, learned, opened, options)
     origin = {
         **learned.provenance,

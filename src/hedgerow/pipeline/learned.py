@@ -13,7 +13,7 @@ from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_dict, layout_to_dict
 from hedgerow.core.learning.seconds import Estimate
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.workload.references import Joined, Reference
 
@@ -32,6 +32,7 @@ class Learned:
     noted: tuple[Predicate, ...] = ()  # conditions whose outcomes the index should hold, whatever the layout
     sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
     joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries need
+    summed: tuple[Column, ...] = ()  # the columns whose sums the index should hold
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
 
@@ -66,6 +67,7 @@ class Learned:
                 "predicates": [encode(p) for p in self.predicates],
                 "noted": [encode(p) for p in self.noted],
                 "sort_by": self.sort_by,
+                "summed": [c.path for c in self.summed],
                 "joined": [[step.to_dict() for step in j.steps] for j in self.joined],
             }
         )
@@ -88,6 +90,7 @@ class Learned:
                 tuple(map(decode_predicate, saved.get("noted", ()))),
                 saved.get("sort_by"),
                 tuple(Joined(tuple(map(Reference.from_dict, steps))) for steps in saved.get("joined", ())),
+                tuple(Column(tuple(path)) for path in saved.get("summed", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error

@@ -13,6 +13,7 @@ import numpy as np
 from hedgerow.core.effort import amounts_of
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.session_safe import is_session_safe
+from hedgerow.core.index.sums import summable
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
@@ -26,7 +27,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
-from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.queries import Query, summed_columns
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -166,6 +167,7 @@ class TableProblem:
             self.noted,
             order,
             self.joins.joined,
+            summable(summed_columns(self.queries, self.source.name), self.source.schema),
             round(seconds, 2),
         )
 

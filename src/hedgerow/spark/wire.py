@@ -238,14 +238,25 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
+class Sum:
+    """`sum(of)`, with the same filter."""
+
+    of: Side
+    where: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Which part of these aggregates does the index know, and which files are still to be scanned? See `Aggregated`."""
+    """Which part of these aggregates does the index know, and which files are still to be scanned? See `Aggregated`.
+
+    The last value is `count(*)`. `Refused` without `again`: the same groups and values are refused for any condition.
+    """
 
     handle: str
     where: Condition
     scanned: ScannedRows
     groups: Sequence[Side]
-    values: Sequence[Count | Extreme]
+    values: Sequence[Count | Extreme | Sum]
 
 
 Request: TypeAlias = "Judge | Open | Choose | ChooseFirst | ChooseAny | Aggregate"

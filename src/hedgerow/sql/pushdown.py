@@ -194,7 +194,10 @@ def _note_reads(select: Select) -> list[str]:
         elif isinstance(n, exp.Column) and not isinstance(n.this, exp.Star):
             place = select.scope.resolve(n)
             if place is not None:
-                _note_read(place[0].sources[place[1]], place[2][0])
+                source = place[0].sources[place[1]]
+                _note_read(source, place[2][0])
+                if isinstance(n.parent, exp.Sum) and isinstance(source, Base) and len(place[2]) == 1:
+                    source.sums.add((source.columns or {}).get(place[2][0].lower(), place[2][0]))
             elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
                 _note_all_read(select.scope)
                 if not select.scope.has_alias(names := [p.name for p in n.parts]) and select.scope.lacks(names):

@@ -31,6 +31,7 @@ class Base:
     table: str
     columns: dict[str, str] | None
     reads: set[str] | None = field(default_factory=set)  # None: all
+    sums: set[str] = field(default_factory=set)  # the columns that the query sums
     filters: list[exp.Expr] = field(default_factory=list)
     top: Top | None = None  # the first rows of an order, if the query needs no others
     whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood

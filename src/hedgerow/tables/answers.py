@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 from uuid import uuid4
 
+from hedgerow.core.index.sums import is_sum
 from hedgerow.core.predicates.nodes import (
     Column,
     Feature,
@@ -231,7 +232,7 @@ def _spark_items(items: Sequence[Feature]) -> list[Feature]:
         if isinstance(item, Predicate):
             parsed.update(dict.fromkeys(t for t in sorted(terms_of(item), key=term_text) if not isinstance(t, Column)))
             parsed.update(dict.fromkeys(a for a in atoms_of(item) if is_evaluated_by_spark(a)))
-        elif not isinstance(item, Column):
+        elif not isinstance(item, Column) and not is_sum(item):
             parsed[item] = None
     return list(parsed)
 

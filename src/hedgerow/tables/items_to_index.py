@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from hedgerow.core.index.sums import is_sum, sum_of
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import And, Column, Feature, Or, Predicate, Term, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
@@ -19,14 +20,21 @@ MAX_DESCRIBED_ITEMS = 300  # the number of expressions and conditions in an inde
 
 
 def items_to_index(
-    layout: Layout, predicates: Sequence[Predicate], noted: Sequence[Predicate], joined: Sequence[Joined], limit: int
+    layout: Layout,
+    predicates: Sequence[Predicate],
+    noted: Sequence[Predicate],
+    joined: Sequence[Joined],
+    limit: int,
+    summed: Sequence[Column] = (),
 ) -> list[Feature]:
-    """Return the items that the index describes: filtered columns, then up to `limit` expressions and conditions.
+    """Return the items that the index describes: columns, then up to `limit` expressions and conditions, then sums.
 
-    The layout's own expressions and conditions come first, then the ones in most queries."""
+    The columns are those in conditions and the `summed` ones. The layout's own expressions and conditions come first,
+    then the ones in most queries."""
     cuts = [x for x in layout.features if isinstance(x, Predicate)]
     filtered = {c for p in predicates for c in columns_of(p)}  # also inside LIKE and functions
     filtered |= {x for x in layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
+    filtered |= set(summed)  # a sum is of use beside the bounds and the NULLs of its column
     filtered |= {j.key_of(place) for j in joined for place in range(len(j.steps))}  # to find changed keys
     compound = [x for x in cuts if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
     items = dict.fromkeys((*needed([*predicates, *cuts], filtered), *noted, *compound))
@@ -34,7 +42,7 @@ def items_to_index(
     first = {*layout.features, *(t for p in cuts for t in terms_of(p))}
     more = [x for x in items if not isinstance(x, Column)]
     more.sort(key=lambda x: (x not in first, -uses[x], feature_text(x)))
-    return [x for x in items if isinstance(x, Column)] + more[:limit]
+    return [x for x in items if isinstance(x, Column)] + more[:limit] + list(map(sum_of, summed))
 
 
 def items_of_new_queries(
@@ -44,8 +52,9 @@ def items_of_new_queries(
     described: Sequence[Feature],
     joined: Sequence[Joined],
     limit: int,
+    summed: Sequence[Column] = (),
 ) -> list[Feature]:
-    """Return the items that the index of written files has to describe for new queries; all its columns remain."""
+    """Return the items that the index of written files has to describe for new queries; columns and sums remain."""
 
     def distinct(term: Term) -> int:
         stats = known.terms.get(term_text(term))
@@ -54,8 +63,8 @@ def items_of_new_queries(
         return len(stats.values)
 
     noted = conditions_to_note(predicates, distinct)
-    columns = [item for item in described if isinstance(item, Column)]
-    return list(dict.fromkeys((*columns, *items_to_index(layout, predicates, noted, joined, limit))))
+    kept = [item for item in described if isinstance(item, Column) or is_sum(item)]
+    return list(dict.fromkeys((*kept, *items_to_index(layout, predicates, noted, joined, limit, summed))))
 
 
 def without_words(items: Sequence[Feature], known: Stats) -> set[str]:

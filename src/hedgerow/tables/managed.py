@@ -10,7 +10,7 @@ from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
-from hedgerow.core.workload.queries import Workload
+from hedgerow.core.workload.queries import Workload, summed_columns
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
@@ -205,9 +205,10 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ManagedTable:
-        """Let the index describe the expressions and conditions of other queries; no row moves."""
+        """Let the index describe the expressions, conditions and sums of other queries; no row moves."""
         needs_jvm(self.spark, "relearn")
-        relearn(self, [query.predicate(self.name) for query in self.bound(workload)], statistics)
+        queries = list(self.bound(workload))
+        relearn(self, [q.predicate(self.name) for q in queries], statistics, summed_columns(queries, self.name))
         return self._again()
 
     @in_own_session

@@ -9,6 +9,7 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.sums import summable
 from hedgerow.core.index.without_columns import only, with_columns, without_columns
 from hedgerow.core.predicates.nodes import Feature, Predicate
 from hedgerow.core.predicates.sql_text import feature_text
@@ -42,7 +43,7 @@ def repair(table: StoredTable) -> None:
     _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair")
 
 
-def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> None:
+def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int, summed: Sequence[str] = ()) -> None:
     """Collect the statistics that these queries use and the index does not have yet."""
     if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
@@ -50,7 +51,8 @@ def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int) -> 
     def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         entry, stats = part.entry, part.stored_index.blocks
         joined = [j.joined for j in entry.joined]
-        items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit)
+        sums = summable(summed, part.own_schema)
+        items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit, sums)
         return items, stale(entry.joined, joins)
 
     _describe(table, table.parts, items_of, "relearn", predicates)

@@ -2,7 +2,7 @@
 
     ORDER BY x LIMIT 100     a threshold: files beyond it stay closed      `first_rows`
     LIMIT 10                 a few files that hold ten matching rows       `any_rows`
-    count(*), max(x)         values to which the scan of the rest is added `aggregates`
+    count(*), sum(x)         values to which the scan of the rest is added `aggregates`
 
 The condition must be the whole condition of the scan. A weaker one would be enough to skip files, but not for this.
 """
@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
-from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate
+from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.top_k import FirstRows, Order, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import TRUE, Predicate
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.tables.part import JoinedParts
 
@@ -69,12 +69,21 @@ class WholeFiles:
         self, p: Predicate, left: Ints, groups: Sequence[TypedTerm], aggregates: Sequence[Aggregate]
     ) -> Partials:
         """Return the aggregates over skipped files, of the rows on which `p` is TRUE, and the files to scan."""
-        by_part = [
-            aggregate(part.index.blocks, matched, groups, aggregates)
-            for part, matched in zip(self.parts, self._by_part(p, left), strict=True)
-        ]
+        stats = [part.index.blocks for part in self.parts]
+        files = list(zip(stats, self._by_part(p, left), strict=True))
+        if any(may_overflow(files, a) for a in aggregates):
+            return Partials(MatchedFiles.concat([matched for _, matched in files]).opened)
+        by_part = [aggregate(stats, matched, groups, aggregates) for stats, matched in files]
         opened = np.concatenate([np.zeros(0, bool), *(partials.opened for partials in by_part)])
         return Partials(opened, add_up(aggregates, [partials.rows for partials in by_part]))
+
+    def may_answer(self, groups: Sequence[TypedTerm], aggregates: Sequence[Aggregate]) -> bool:
+        """True if some condition leaves the aggregates of a file to its statistics."""
+        every = zip(self.parts, self._by_part(TRUE, self._rows), strict=True)
+        return any(
+            (matched.opened & ~aggregate(part.index.blocks, matched, groups, aggregates).opened).any()
+            for part, matched in every
+        )
 
     def _matched(self, p: Predicate, left: Ints) -> MatchedFiles:
         return MatchedFiles.concat(self._by_part(p, left))

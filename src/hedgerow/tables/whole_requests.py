@@ -6,7 +6,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError, assert_never
-from hedgerow.core.index.aggregates import Aggregate, Count, Extreme
+from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Sum
 from hedgerow.core.index.top_k import Order
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.predicates.types import INT
@@ -30,7 +30,7 @@ def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wir
             case wire.Aggregate():
                 return _aggregates(table, reader, request)
     except (HedgerowError, ValueError) as error:
-        return wire.Refused(str(error), again=True)
+        return wire.Refused(str(error))
     assert_never(request)
 
 
@@ -45,23 +45,28 @@ def _first_rows(table: OpenedTable, reader: ConditionReader, request: wire.Choos
     )
 
 
-def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggregate) -> wire.Aggregated:
+def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggregate) -> wire.Aggregated | wire.Refused:
     groups = list(map(reader.typed_term, request.groups))
     values = [_read(reader, value) for value in request.values]
     left, p = _rows_left(table, request.scanned), reader.read(request.where)
     partials = table.whole_files.aggregates(p, left, groups, values)
-    kinds = [term.type.kind for term in groups] + [a.of.type.kind if isinstance(a, Extreme) else INT for a in values]
+    is_any_known = any(of_group[-1] for of_group in partials.rows.values())  # the last aggregate counts the rows
+    if partials.opened.any() and not is_any_known and not table.whole_files.may_answer(groups, values):
+        return wire.Refused("no file can answer, whatever the condition")
+    kinds = [term.type.kind for term in groups] + [INT if isinstance(a, Count) else a.of.type.kind for a in values]
     rows = [(*group, *of_group) for group, of_group in partials.rows.items()]
     return wire.Aggregated(bit_text(partials.opened), [list(map(value_text, kinds, row)) for row in rows])
 
 
-def _read(reader: ConditionReader, value: wire.Count | wire.Extreme) -> Aggregate:
+def _read(reader: ConditionReader, value: wire.Count | wire.Extreme | wire.Sum) -> Aggregate:
     where = TRUE if value.where is None else reader.read(value.where)
     match value:
         case wire.Count(of):
             return Count(None if of is None else reader.typed_term(of), where)
         case wire.Extreme(of, greatest):
             return Extreme(reader.typed_term(of), greatest, where)
+        case wire.Sum(of):
+            return Sum(reader.typed_term(of), where)
     assert_never(value)
 
 

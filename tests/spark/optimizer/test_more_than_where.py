@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT, LIMIT, counts, minima and maxima: the answers of plain Spark, from fewer files.
+"""ORDER BY with LIMIT, LIMIT, counts, sums, minima and maxima, GROUP BY: the answers of plain Spark, from fewer files.
 
 The table lies in order of `id`, in files of a few hundred rows. Its columns have what made others return wrong rows:
 ties, NULL, NaN, -0.0, long texts that a footer cuts, numbers in texts that do not all read as numbers.
@@ -34,12 +34,17 @@ COLUMNS = (
     "IF(id % 2 = 0, 'n', 'w') AS kind",
     "IF(id >= 1000, NULL, id) AS early",
     "id % 3 = 0 AS flag",
+    "CAST(id / 3 AS DECIMAL(6, 2)) AS small",
+    "IF(id < 250, -0.0D, IF(id < 500, 0.0D, IF(id < 750, double('NaN'), id DIV 250 + 0.5D))) AS zero",
+    "date_add(DATE '2024-01-02', CAST(id DIV 250 * 31 + id % 25 AS INT)) AS paid",
 )
-# The index describes the columns that queries filter on.
+# The index describes the columns that queries filter on, and the sums that they ask for.
 ASKED = [
     "id < 100 AND tied > 3", "odd < 5 AND price > 3", "text LIKE 'long%'", "ts < TIMESTAMP '2024-02-01 00:00:00'",
-    "day < DATE '2024-03-01' AND flag", "part = 3 AND kind = 'n'", "early > 3", "month(day) = 3",
+    "day < DATE '2024-03-01' AND flag", "part = 3 AND kind = 'n'", "early > 3", "month(day) = 3", "small > 3",
+    "month(paid) = 2", "zero > 3",
 ]  # fmt: skip
+SUMMED = "SELECT sum(id), sum(tied), sum(price), sum(small), sum(early), sum(odd) FROM things"
 
 FIRST = {
     "newest": ("SELECT * FROM t ORDER BY ts DESC LIMIT 10", 1),
@@ -99,16 +104,51 @@ AGGREGATES = {
     "short texts": ("SELECT max(kind), min(kind) FROM t", 0),
     "a scalar subquery": ("SELECT count(*) FROM t WHERE id = (SELECT max(id) FROM t)", 8),
     "below a union": ("SELECT count(*) FROM t WHERE part < 4 UNION ALL SELECT max(id) FROM t WHERE part >= 4", 0),
-    "sums": ("SELECT sum(id), avg(id), count(*) FROM t WHERE id >= 500", 6),
+    "sums": ("SELECT sum(id), sum(price), count(*) FROM t WHERE id >= 500", 0),
+    "sums and the rest": ("SELECT sum(id) + 1, sum(tied), sum(small), sum(price) AS p FROM t WHERE id > 620", 1),
+    "sums of NULLs": ("SELECT sum(early), count(*) FROM t WHERE part > 3", 0),
+    "sums with filters": (
+        "SELECT sum(id) FILTER (WHERE part = 3), sum(small) FILTER (WHERE part < 3), sum(tied) FILTER (WHERE part > 90) FROM t",
+        0,
+    ),
+    "sums of a few": ("SELECT sum(price) FROM t WHERE flag AND id > 300", 7),
+    "a sum that may fail": ("SELECT try_sum(id), sum(small) FROM t WHERE id > 300", 1),
+    "sums of floats": ("SELECT sum(odd) FROM t WHERE id BETWEEN 10 AND 200", 1),
+    "sums of expressions": ("SELECT sum(id + 1), sum(part) FROM t WHERE id >= 500", 6),
+    "distinct sums": ("SELECT sum(DISTINCT tied) FROM t WHERE id >= 500", 6),
+    "averages": ("SELECT avg(id), avg(small), count(*) FROM t WHERE id >= 500", 6),
     "distinct": ("SELECT count(DISTINCT kind), count(*) FROM t WHERE id >= 500", 6),
-    "groups": ("SELECT part, count(*) FROM t WHERE id >= 500 GROUP BY part", 6),
+    "groups": ("SELECT part, count(*) FROM t WHERE id >= 500 GROUP BY part", 0),
+    "groups and the rest": ("SELECT part, count(*), sum(id), max(day) FROM t WHERE id > 600 GROUP BY part", 1),
+    "groups of NULLs": ("SELECT early, count(*), sum(small) FROM t WHERE id >= 750 GROUP BY early", 1),
+    "groups of two columns": ("SELECT early, max(id), part FROM t WHERE part > 3 GROUP BY part, early", 0),
+    "groups of an expression": ("SELECT month(paid) AS m, count(*) FROM t GROUP BY month(paid) HAVING count(*) > 3", 0),
+    "groups of floats": ("SELECT zero, count(*) FROM t GROUP BY zero", 3),
+    "groups with filters": (
+        "SELECT part, count(*) FILTER (WHERE id < 600), sum(tied) FILTER (WHERE id >= 250) FROM t GROUP BY part",
+        1,
+    ),
+    "groups in order": (
+        "SELECT concat('p', part) AS name, part + 1, count(*) AS n FROM t GROUP BY part HAVING n > 9 ORDER BY part DESC LIMIT 3",
+        0,
+    ),
+    "groups below a join": (
+        "SELECT a.part, n, s FROM (SELECT part, count(*) AS n FROM t GROUP BY part) a JOIN (SELECT part, sum(id) AS s FROM t GROUP BY 1) b ON a.part = b.part",
+        0,
+    ),
+    "no groups": ("SELECT part, count(*) FROM t WHERE id < 0 GROUP BY part", 0),
+    "different values": ("SELECT DISTINCT part FROM t", 0),
+    "different values and the rest": ("SELECT DISTINCT early, part FROM t WHERE part > 2", 1),
+    "groups of many values": ("SELECT kind, count(*) FROM t WHERE id >= 500 GROUP BY kind", 6),
+    "a rollup": ("SELECT part, count(*) FROM t WHERE id >= 500 GROUP BY ROLLUP (part)", 6),
+    "grouping sets": ("SELECT part, early, count(*) FROM t GROUP BY GROUPING SETS ((part), (early))", 8),
 }
 # Each answers as plain Spark does, by WHERE.
 LEFT_ALONE = {
     "a union below": "SELECT id FROM (SELECT id FROM t WHERE part = 1 UNION ALL SELECT id FROM t WHERE part = 7) ORDER BY id LIMIT 5",
     "an outer join below": "SELECT a.id FROM t a LEFT JOIN (SELECT id FROM t WHERE id < 3) b ON a.id = b.id ORDER BY a.id DESC, b.id LIMIT 5",
     "a window": "SELECT id, row_number() OVER (ORDER BY id) AS n FROM t ORDER BY id DESC LIMIT 5",
-    "distinct": "SELECT DISTINCT part FROM t ORDER BY part DESC LIMIT 2",
+    "distinct": "SELECT DISTINCT kind FROM t ORDER BY kind DESC LIMIT 1",
     "exploded": "SELECT explode(array(id, -id)) AS e FROM t ORDER BY e LIMIT 2",
     "sampled": "SELECT id FROM t TABLESAMPLE (50 PERCENT) REPEATABLE (3) ORDER BY id DESC LIMIT 5",
     "random": "SELECT id, rand(3) FROM t ORDER BY id DESC LIMIT 5",
@@ -129,7 +169,7 @@ def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def laid_out(spark: SparkSession, source: str, to: str | None = None) -> str:
-    workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in ASKED])
+    workload = hr.Workload.from_sql([*(f"SELECT * FROM things WHERE {c}" for c in ASKED), SUMMED])
     options = hr.LearnOptions(block_rows=ROWS // FILES)
     learned = hr.learn(spark, source, workload, "range", options, columns=["id"], table="things")
     table = hr.apply(spark, source, learned, *([] if to is None else [to]))
@@ -287,8 +327,9 @@ def test_a_file_that_is_listed_twice(over: SparkSession, path: str) -> None:
     check_any(over, f"SELECT id FROM t LIMIT {ROWS + 5}")
 
 
-FEW = ("newest", "of a condition that is no file's", "count of a condition", "all at once")
-ALSO = ("nulls first", "count", "with filters", "short texts")
+FEW = ("newest", "of a condition that is no file's", "count of a condition", "all at once", "sums and the rest")
+FEW += ("groups and the rest", "different values")
+ALSO = ("nulls first", "count", "with filters", "short texts", "groups of NULLs")
 
 
 @pytest.mark.parametrize("names", [FEW, pytest.param((*FEW, *ALSO), marks=pytest.mark.long)], ids=["few", "all"])

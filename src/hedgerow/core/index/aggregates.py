@@ -11,6 +11,7 @@ Only exact numbers are added:
 
     count(*)    rows that are not deleted
     count(x)    these without the NULLs; with deletes only if no record is NULL, or all are
+    sum(x)      the sum that the index has for the file, where no row is deleted
     min, max    a bound that some row has (an odd code), where no row is deleted; not of texts whose values are not
                 listed, since a footer may have cut them; not zero, which may be -0.0; not beside NaN
     GROUP BY x  a file with one value of x, NULL included
@@ -22,15 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import assert_never
-from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
+from hedgerow.core.index.sums import sum_of
+from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm
 from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.nodes import TRUE, Predicate
+from hedgerow.core.predicates.nodes import TRUE, Column, Predicate
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats, reduce_runs
 from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET
@@ -40,6 +44,8 @@ from hedgerow.core.pruning.value_codes import ArrowValues, code_of
 MAX_GROUPS = 10_000  # with more groups, it would take longer to build the plan than to read the files
 _MAX_TABLE = 1 << 22  # entries of a lookup table with one entry for each possible number
 _NULL = -1  # stands for NULL among the codes of values
+_EXACT = Context(prec=100)  # Python rounds sums to 28 digits
+_MAX_BIGINT = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,15 @@ class Extreme:
     where: Predicate = TRUE
 
 
-Aggregate: TypeAlias = Count | Extreme
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`sum(of)`, with the same filter as `Count`."""
+
+    of: TypedTerm
+    where: Predicate = TRUE
+
+
+Aggregate: TypeAlias = Count | Extreme | Sum
 Group: TypeAlias = tuple[Value, ...]
 
 
@@ -122,18 +136,54 @@ def add_up(aggregates: Sequence[Aggregate], parts: Iterable[Mapping[Group, tuple
             so_far = total.get(group, values)
             is_new = group not in total
             pairs = zip(aggregates, so_far, values, strict=True)
-            total[group] = values if is_new else tuple(_sum(a, x, y) for a, x, y in pairs)
+            total[group] = values if is_new else tuple(_together(a, x, y) for a, x, y in pairs)
     return total
 
 
-def _sum(a: Aggregate, x: Value, y: Value) -> Value:
+def _together(a: Aggregate, x: Value, y: Value) -> Value:
+    if x is None or y is None:
+        return y if x is None else x
     match a:
-        case Count():
-            return x + y
+        case Count() | Sum():
+            return _EXACT.add(x, y) if isinstance(x, Decimal) else x + y
         case Extreme(greatest=greatest):
-            known = [v for v in (x, y) if v is not None]
-            return (max if greatest else min)(known, default=None)
+            return max(x, y) if greatest else min(x, y)
     assert_never(a)
+
+
+def may_overflow(files: Iterable[tuple[Stats, MatchedFiles]], a: Aggregate) -> bool:
+    """True if a sum over some rows of the opened files may be no BIGINT: then Spark fails, or not, by the rows' order.
+
+    >>> import pyarrow as pa
+    >>> from hedgerow.core.index.block_index import BlockIndex
+    >>> from hedgerow.core.index.whole_matches import match_files
+    >>> from hedgerow.core.predicates.nodes import col
+    >>> from hedgerow.core.predicates.types import Type
+    >>> from hedgerow.core.pruning.block_stats import collect
+    >>> stats = collect({col("x"): pa.array([2**62, 1, -(2**62)]), col("y"): pa.array([7, 8, 9])})
+    >>> files = [(stats, match_files(BlockIndex(stats), TRUE, stats.rows))]
+    >>> [may_overflow(files, Sum(TypedTerm(col(name), Type("bigint")))) for name in "xy"]
+    [True, False]
+    """
+    if not isinstance(a, Sum) or a.of.type.kind != kinds.INT:
+        return False
+    return sum(_greatest_sum(a.of.of(stats), matched) for stats, matched in files) > _MAX_BIGINT
+
+
+def _greatest_sum(term: TermStats | None, matched: MatchedFiles) -> float:
+    """Return a number that no sum over rows of the opened files exceeds, in either direction."""
+    opened = matched.opened
+    if not opened.any():
+        return 0
+    if term is None or (matched.left[opened] == UNKNOWN_ROWS).any():
+        return inf
+    valued = opened & term.has_value
+    if not valued.any():
+        return 0
+    ends = int(term.low[valued].min()), int(term.high[valued].max())
+    if ends[0] % 2 == 0 or ends[1] % 2 == 0:
+        return inf
+    return int(matched.records[opened].sum()) * max(abs(int(term.values[end // 2])) for end in ends)
 
 
 @dataclass(frozen=True)
@@ -162,6 +212,8 @@ def _part(stats: Stats, matched: MatchedFiles, a: Aggregate) -> _Part:
             part = _rows(matched) if a.of is None else _rows_with_value(a.of.of(stats), matched)
         case Extreme():
             part = _extreme(a.of.of(stats), matched, a.greatest)
+        case Sum():
+            part = _sum(stats, matched, a.of)
         case _:
             assert_never(a)
     if a.where == TRUE:
@@ -193,6 +245,16 @@ def _extreme(term: TermStats | None, matched: MatchedFiles, greatest: bool) -> _
     all_null = _is_all_null(term, matched)
     is_exact = (is_attained | _is_constant(term)) & ~_is_zero(term, codes) | all_null
     return _Part(np.where(all_null, _NULL, codes), is_exact, stats=term)
+
+
+def _sum(stats: Stats, matched: MatchedFiles, of: TypedTerm) -> _Part:
+    term = of.of(stats)
+    sums = stats.terms.get(sum_of(of.term).sql) if isinstance(of.term, Column) else None
+    if term is None or sums is None or sums.type.kind != of.type.kind:
+        return _unknown(matched)
+    codes, all_null = sums.low.astype(np.int64), _is_all_null(term, matched)
+    is_exact = (sums.low == sums.high) & (codes % 2 == 1) & ~matched.has_deletes | all_null
+    return _Part(np.where(all_null, _NULL, codes), is_exact, stats=sums)
 
 
 def _only_value(stats: Stats, matched: MatchedFiles, group: TypedTerm) -> _Part:
@@ -275,4 +337,9 @@ def _added(a: Aggregate, part: _Part, at: Ints, group_of: Ints, groups: int) -> 
                 np.maximum if greatest else np.minimum, values[order], np.bincount(group_of, minlength=groups), _NULL
             )
             return part.decoded(best)
+        case Sum():
+            totals: list[Value] = [None] * groups
+            for group, value in zip(group_of.tolist(), part.decoded(values), strict=True):
+                totals[group] = _together(a, totals[group], value)
+            return totals
     assert_never(a)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.sums import sum_text
 from hedgerow.core.predicates.nodes import Cast, Column, Expr, Feature, Like, Opaque, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING, Type
@@ -46,4 +47,5 @@ def session_safe_index(index: BlockIndex, schema: Mapping[str, Type]) -> BlockIn
         of_strings = all(name in schema and schema[name].kind == STRING for name in searched)
         return of_strings and is_session_safe(p)
 
-    return index.map_stats(lambda stats: stats.only(schema.__contains__, is_safe))
+    terms = {*schema, *map(sum_text, schema)}
+    return index.map_stats(lambda stats: stats.only(terms.__contains__, is_safe))

@@ -65,6 +65,7 @@ class Scan:
     columns: tuple[str, ...] | None = None  # the columns that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
     top: Top | None = None
+    sums: tuple[str, ...] = ()  # the columns that the query sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,12 @@ class Query:
         if any(columns is None for columns in by_scan):
             return None
         return tuple(dict.fromkeys(c for columns in by_scan for c in columns or ()))
+
+
+def summed_columns(queries: Iterable[Query], table: str) -> list[str]:
+    """Return the columns of a table that the queries sum."""
+    scans = (scan for query in queries for scan in query.scans if scan.table.lower() == table.lower())
+    return sorted({name for scan in scans for name in scan.sums})
 
 
 W = TypeVar("W", bound="Workload")
@@ -213,7 +220,9 @@ class Workload:
         """Combine queries that need the same rows and columns into one with the sum of their weights."""
         merged: dict[Any, Query] = {}
         for q in self:
-            key = tuple((s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.top) for s in q.scans)
+            key = tuple(
+                (s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.top, s.sums) for s in q.scans
+            )
             old = merged.get(key)
             merged[key] = replace(old, weight=old.weight + q.weight) if old else q
         return replace(self, queries=tuple(merged.values()))
@@ -263,9 +272,10 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
             continue
         names = {name.lower(): name for name in schema}
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
+        sums = tuple(names.get(c.lower(), c) for c in scan.sums)
         predicate = normalise(bind(scan.predicate, schema, session))
         top = scan.top and replace(scan.top, column=_as_in(schema, scan.top.column))
-        scans.append(replace(scan, predicate=predicate, columns=reads, top=top))
+        scans.append(replace(scan, predicate=predicate, columns=reads, top=top, sums=sums))
     return replace(query, scans=tuple(scans))
 
 
@@ -299,6 +309,7 @@ def _query_out(q: Query) -> dict[str, Any]:
             "columns": s.columns,
             "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
             "top": s.top and {"column": s.top.column.path, "descending": s.top.descending, "rows": s.top.rows},
+            "sums": s.sums,
         }
         for s in q.scans
     ]
@@ -326,6 +337,7 @@ def _query_in(number: int, line: str) -> Query:
                 None if s["columns"] is None else tuple(s["columns"]),
                 tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
                 _top_in(s.get("top")),
+                tuple(s["sums"]),
             )
             for s in value["scans"]
         )

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.core.index.sums import has_sum, is_sum, sum_stats
 from hedgerow.core.layouts.base import BlockIds, Layout
-from hedgerow.core.predicates.nodes import Feature, Predicate
-from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
+from hedgerow.core.predicates.nodes import Feature, Predicate, columns_in
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
 from hedgerow.core.pruning.words import WORD, words_in_texts
@@ -69,7 +70,8 @@ def collect_files(
 
     # The file's name becomes a column first, because it is not available above a join or an observation.
     wide = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
-    return _by_file(wide, f.col(_FILE), usable_items(wide, wanted, {**schema, **joins.schema}), files, known or {})
+    items = usable_items(wide, wanted, {**schema, **joins.schema})
+    return _with_sums(_by_file(wide, f.col(_FILE), items, files, known or {}), frame, wanted, schema, files)
 
 
 def collect_files_and_rows(
@@ -91,10 +93,12 @@ def collect_files_and_rows(
     conditions = [item for item in items if isinstance(item, Predicate)]
     if all(isinstance(item, Predicate) or feature_text(item) in known for item in items):
         # Rows are hashed before they are joined, so that few of their columns take part in the join.
-        return _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
-    with observed(named, columns) as (watched, checksums):
-        stats = _by_file(joins.widened(watched, items), f.col(_FILE), items, files, known)
-    return stats, checksums[0]
+        stats, rows = _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
+    else:
+        with observed(named, columns) as (watched, checksums):
+            stats = _by_file(joins.widened(watched, items), f.col(_FILE), items, files, known)
+        rows = checksums[0]
+    return _with_sums(stats, frame, wanted, schema, files), rows
 
 
 def _summed_by_spark(
@@ -113,6 +117,26 @@ def _summed_by_spark(
     stats = _in_order(summed[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
     total = sum(map(Checksum.of_sums, summed.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
     return replace(stats, terms=dict(known)), total
+
+
+def _with_sums(
+    stats: Stats, frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type], files: Sequence[str]
+) -> Stats:
+    """Add the sums of columns among the items; Spark adds them up, and a sum that overflows is unknown."""
+    from pyspark.sql import functions as f
+
+    sums = {feature_text(i): term_text(c) for i in wanted if is_sum(i) for c in columns_in(i) if has_sum(c, schema)}
+    if not sums:
+        return stats
+    totals = [f.try_sum(f.expr(column)).alias(str(i)) for i, column in enumerate(sums.values())]
+    with engines_off(frame.sparkSession):
+        by_file = {row[0]: row[1:] for row in frame.groupBy(file_name(frame)).agg(*totals).toLocalIterator()}
+    nothing = (None,) * len(sums)
+    columns = zip(*(by_file.get(file, nothing) for file in map(_last_part, files)), strict=True)
+    terms = {
+        name: sum_stats(schema[column], values) for (name, column), values in zip(sums.items(), columns, strict=True)
+    }
+    return replace(stats, terms={**stats.terms, **terms})
 
 
 def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[str]) -> Stats:
@@ -168,8 +192,9 @@ def _by_file(
 
 
 def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
-    """Return the items that Spark can evaluate on this frame, except items that call functions of users."""
-    return analysable(frame, without_user_functions(wanted), schema)[0]
+    """Return the items that Spark can evaluate on each row of this frame, except those that call functions of users."""
+    of_rows = [item for item in wanted if not is_sum(item)]
+    return analysable(frame, without_user_functions(of_rows), schema)[0]
 
 
 def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summary:

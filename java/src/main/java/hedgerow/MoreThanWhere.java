@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, minima and maxima.
+ * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, sums, minima and maxima.
  *
  * <p>Files that match the condition as a whole answer for all their rows (`tables/whole_requests.py`). So the whole condition is
  * sent: a part that Python does not understand makes sure that no file matches as a whole.
@@ -30,6 +30,10 @@ record MoreThanWhere(
 
         Wire.ScannedRows scanned() {
             return table.index().scanned(scan.listed());
+        }
+
+        boolean knowsAllFiles() {
+            return scan.listed().stream().allMatch(file -> table.index().knows(file.name(), file.bytes()));
         }
 
         /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
@@ -66,24 +70,28 @@ record MoreThanWhere(
 
     private LogicalPlan of(WholeAggregates wanted, QueryPlan query) {
         Asked asked = wanted == null ? null : asked(wanted.chain(), query);
-        List<Wire.AggregateValue> values =
-            asked == null ? null : wanted.values(asked.conditions(), answers.allowed());
-        if (values == null) {
+        boolean isFit = asked != null && !(wanted.sumsLongs() && !asked.knowsAllFiles());
+        List<Wire.Side> keys = isFit ? wanted.keys(asked.conditions()) : null;
+        List<Wire.AggregateValue> values = keys == null ? null : wanted.values(asked.conditions(), answers.allowed());
+        if (values == null || asked.table.refused().contains(List.of(keys, values))) {
             return null;
         }
         List<Wire.AggregateValue> withRows = new ArrayList<>(values);
         withRows.add(new Wire.Count(null, null));
-        Wire.Answer answer = answers.ask(new Wire.Aggregate(
-            asked.table.handle(), asked.where(), asked.scanned(), List.of(), withRows));
-        if (!(answer instanceof Wire.Aggregated known) || known.rows().size() != 1) {
+        Wire.Answer answer = answers.ask(
+            new Wire.Aggregate(asked.table.handle(), asked.where(), asked.scanned(), keys, withRows));
+        if (answer instanceof Wire.Refused refused && !refused.again() && !refused.forget()) {
+            asked.table.refuse(List.of(keys, values));
+        }
+        if (!(answer instanceof Wire.Aggregated known)) {
             return null;
         }
-        List<String> parts = known.rows().get(0);
-        boolean isAnyKnown = !parts.get(values.size()).equals("0");
+        int count = keys.size() + values.size();
+        boolean isAnyKnown = known.rows().stream().anyMatch(row -> !row.get(count).equals("0"));
         FileChoice choice = asked.table.index().where(known.bits());
         LogicalRelation rest = isAnyKnown ? asked.without(choice, "aggregates", query) : null;
         boolean isAllKnown = asked.scan.listed().stream().allMatch(file -> choice.skips(file.name(), file.bytes()));
-        return rest == null ? null : wanted.added(parts, isAllKnown ? null : rest);
+        return rest == null ? null : wanted.added(known.rows(), isAllKnown ? null : rest);
     }
 
     /** Returns the scan of a chain; null if all its files must be read, or its index cannot be used. */

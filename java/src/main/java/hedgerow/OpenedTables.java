@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -28,7 +29,16 @@ final class OpenedTables {
         FileChoice index,
         Map<Expression, Integer> items, // the numbers of the index's expressions
         List<Wire.Key> joined, // the foreign keys whose rows the index describes
-        Map<String, Map<Expression, Integer>> joinedItems) {}
+        Map<String, Map<Expression, Integer>> joinedItems,
+        Set<List<?>> refused) { // groups and aggregates that the index answers for no file
+        private static final int MAX_REFUSED = 1000;
+
+        void refuse(List<?> aggregates) {
+            if (refused.size() < MAX_REFUSED) {
+                refused.add(aggregates);
+            }
+        }
+    }
 
     /** Returns the table that a scan reads. */
     Table open(Scan scan, Map<String, String> settings) {
@@ -42,10 +52,10 @@ final class OpenedTables {
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
                 FileChoice.of(opened.files(), opened.sizes()), itemsOf(scan.relation(), opened.items()),
-                opened.joined(), new ConcurrentHashMap<>());
+                opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;
-            table = new Table(key, refused.reason(), null, null, FileChoice.NONE, Map.of(), List.of(), Map.of());
+            table = new Table(key, refused.reason(), null, null, FileChoice.NONE, Map.of(), List.of(), Map.of(), Set.of());
             if (refused.again()) {
                 return table;
             }

@@ -1,5 +1,6 @@
 package hedgerow;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -7,14 +8,16 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.EvalMode;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
@@ -28,37 +31,51 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.Metadata;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Counts, minima and maxima over all rows of one scan, which the index knows of some files.
+ * Counts, sums, minima and maxima over the rows of one scan, all together or by groups. The index knows their values
+ * over the rows of some files.
  *
  * <pre>
- *     Aggregate(count(*))             Aggregate(sum(part))
+ *     Aggregate(k, count(*))          Aggregate(k, sum(part))
  *       Chain                           Union
- *                            ->           LocalRelation(part)           the files that match as a whole
- *                                         Aggregate(count(*) AS part)   the other files
+ *                            ->           LocalRelation(k, part)           the files that match as a whole
+ *                                         Aggregate(k, count(*) AS part)   the other files
  *                                           Chain
  * </pre>
  *
+ * @param groups the columns of GROUP BY
  * @param functions the aggregates, by the id of their result
  */
-record WholeAggregates(Aggregate node, Chain chain, Map<ExprId, AggregateExpression> functions) {
+record WholeAggregates(
+        Aggregate node, Chain chain, List<AttributeReference> groups, Map<ExprId, AggregateExpression> functions) {
     /** Returns a plan as such aggregates; null if it is none. */
     static WholeAggregates of(Aggregate node) {
-        Chain chain = node.groupingExpressions().isEmpty() ? Chain.of(node.child()) : null;
+        Chain chain = Chain.of(node.child());
         if (chain == null) {
             return null;
+        }
+        List<AttributeReference> groups = new ArrayList<>();
+        for (Expression group : Scala.list(node.groupingExpressions())) {
+            if (!(group instanceof AttributeReference column) || !Values.areOrdered(column.dataType())) {
+                return null;
+            }
+            groups.add(column);
         }
         Map<ExprId, AggregateExpression> functions = new LinkedHashMap<>();
         for (NamedExpression column : Scala.list(node.aggregateExpressions())) {
             collect((Expression) column, functions);
         }
         boolean areKnown = functions.values().stream().allMatch(WholeAggregates::isKnown);
-        return functions.isEmpty() || !areKnown ? null : new WholeAggregates(node, chain, functions);
+        boolean isEmpty = groups.isEmpty() && functions.isEmpty();
+        return isEmpty || !areKnown ? null : new WholeAggregates(node, chain, groups, functions);
     }
 
     private static void collect(Expression e, Map<ExprId, AggregateExpression> functions) {
@@ -72,22 +89,40 @@ record WholeAggregates(Aggregate node, Chain chain, Map<ExprId, AggregateExpress
     private static boolean isKnown(AggregateExpression e) {
         AggregateFunction function = e.aggregateFunction();
         boolean isOrdered = (function instanceof Min || function instanceof Max) && Values.areOrdered(e.dataType());
+        boolean isExact = function instanceof Sum
+            && (e.dataType() instanceof LongType || e.dataType() instanceof DecimalType);
         return !e.isDistinct() && e.mode() == Complete$.MODULE$
-            && (isOrdered || function instanceof Count count && Scala.list(count.children()).size() == 1);
+            && (isOrdered || isExact || function instanceof Count count && Scala.list(count.children()).size() == 1);
     }
 
+    /** Returns the argument; Spark sums short decimals as integers. */
     private static Expression argument(AggregateExpression e) {
-        return Scala.list(e.aggregateFunction().children()).get(0);
+        Expression first = Scala.list(e.aggregateFunction().children()).get(0);
+        return first instanceof UnscaledValue unscaled ? unscaled.child() : first;
     }
 
     private static boolean countsRows(AggregateExpression e) {
         return e.aggregateFunction() instanceof Count && argument(e) instanceof Literal literal && literal.value() != null;
     }
 
+    /** Returns whether a few rows can make a sum overflow, so that all rows must be known to have small values. */
+    boolean sumsLongs() {
+        return functions.values().stream().anyMatch(
+            e -> e.aggregateFunction() instanceof Sum && argument(e).dataType() instanceof LongType);
+    }
+
+    /** Returns the columns of GROUP BY as Python reads them; null if it cannot. */
+    List<Wire.Side> keys(Conditions conditions) {
+        List<Wire.Side> keys = new ArrayList<>();
+        groups.forEach(group -> keys.add(conditions.term(chain.normal(group))));
+        return keys.contains(null) ? null : keys;
+    }
+
     /** Returns the aggregates as Python reads them; null if it cannot, or if a row that is not read may fail. */
     List<Wire.AggregateValue> values(Conditions conditions, Allowlist allowed) {
         List<Wire.AggregateValue> found = new ArrayList<>();
         List<Expression> evaluated = new ArrayList<>();
+        groups.forEach(group -> evaluated.add(chain.normal(group)));
         for (AggregateExpression e : functions.values()) {
             Expression filter = e.filter().isDefined() ? e.filter().get() : null;
             Expression of = chain.normal(argument(e));
@@ -97,46 +132,92 @@ record WholeAggregates(Aggregate node, Chain chain, Map<ExprId, AggregateExpress
             }
             Wire.Condition where = filter == null ? null : conditions.of(chain.normal(filter));
             evaluated.add(of);
-            found.add(e.aggregateFunction() instanceof Count
-                ? new Wire.Count(term, where) : new Wire.Extreme(term, e.aggregateFunction() instanceof Max, where));
+            found.add(e.aggregateFunction() instanceof Count ? new Wire.Count(term, where)
+                : e.aggregateFunction() instanceof Sum ? new Wire.Sum(term, where)
+                : new Wire.Extreme(term, e.aggregateFunction() instanceof Max, where));
         }
         return chain.neverFails(allowed, evaluated) ? found : null;
     }
 
-    /** Returns the aggregates as the sum of these parts and of those over a relation; null: over no other file. */
-    LogicalPlan added(List<String> parts, LogicalRelation rest) {
+    /**
+     * Returns the aggregates as those of known rows and of a relation, added up.
+     *
+     * @param rows for each group its values, then those of the aggregates
+     * @param rest null: there is no other file
+     */
+    LogicalPlan added(List<List<String>> rows, LogicalRelation rest) {
         List<AttributeReference> columns = new ArrayList<>();
         List<Alias> overRest = new ArrayList<>();
-        List<Object> values = new ArrayList<>();
-        Map<ExprId, Expression> totals = new HashMap<>();
-        for (AggregateExpression e : functions.values()) {
-            AttributeReference column = new AttributeReference("part" + columns.size(), e.dataType(), e.nullable(),
-                Metadata.empty(), NamedExpression.newExprId(), Scala.none());
-            totals.put(e.resultId(), rest == null ? column : total(e.aggregateFunction(), column));
-            overRest.add(new Alias(
-                e, column.name(), NamedExpression.newExprId(), Scala.none(), Option.empty(), Scala.none()));
-            values.add(Values.value(parts.get(columns.size()), e.dataType()));
+        Map<ExprId, Expression> results = new HashMap<>();
+        for (AttributeReference group : groups) {
+            AttributeReference column = column(group.name(), group, group.metadata());
+            overRest.add(alias(group, column.name()));
             columns.add(column);
+            results.put(group.exprId(), column);
         }
-        Seq<InternalRow> row = Scala.seq(List.of(new GenericInternalRow(values.toArray())));
-        Seq<Attribute> output = Scala.seq(columns);
-        LogicalPlan known = new LocalRelation(output, row, false, Option.empty());
-        Seq<NamedExpression> results = Scala.seq(Scala.list(node.aggregateExpressions()).stream()
-            .map(column -> (NamedExpression) ((Expression) column).transformUp(Scala.rewrite(
-                e -> e instanceof AggregateExpression function ? totals.get(function.resultId()) : e)))
-            .toList());
+        Seq<Expression> keys = Scala.seq(columns);
+        for (AggregateExpression e : functions.values()) {
+            AttributeReference column = column("part" + columns.size(), e, Metadata.empty());
+            overRest.add(alias(e, column.name()));
+            columns.add(column);
+            results.put(e.resultId(), rest == null ? column : total(e, column));
+        }
+        Seq<NamedExpression> output = Scala.seq(
+            Scala.list(node.aggregateExpressions()).stream().map(column -> result(column, results)).toList());
+        LogicalPlan known = new LocalRelation(
+            Scala.seq(columns), Scala.seq(rows.stream().map(this::row).toList()), false, Option.empty());
         if (rest == null) {
-            return new Project(results, known);
+            return new Project(output, known);
         }
-        LogicalPlan scanned = node.copy(Scala.none(), Scala.seq(overRest), chain.over(rest), node.hint());
-        return node.copy(Scala.none(), results, new Union(Scala.seq(List.of(known, scanned)), false, false), node.hint());
+        LogicalPlan scanned =
+            node.copy(node.groupingExpressions(), Scala.seq(overRest), chain.over(rest), node.hint());
+        return node.copy(keys, output, new Union(Scala.seq(List.of(known, scanned)), false, false), node.hint());
     }
 
-    private static Expression total(AggregateFunction function, AttributeReference column) {
+    private static AttributeReference column(String name, Expression of, Metadata metadata) {
+        return new AttributeReference(
+            name, of.dataType(), of.nullable(), metadata, NamedExpression.newExprId(), Scala.none());
+    }
+
+    private static Alias alias(Expression e, String name) {
+        return new Alias(e, name, NamedExpression.newExprId(), Scala.none(), Option.empty(), Scala.none());
+    }
+
+    /** Returns an output column over the parts, under its name and id. */
+    private static NamedExpression result(NamedExpression column, Map<ExprId, Expression> results) {
+        Expression e = ((Expression) column).transformUp(Scala.rewrite(node -> results.getOrDefault(
+            node instanceof AggregateExpression function ? function.resultId()
+                : node instanceof AttributeReference group ? group.exprId() : null, node)));
+        return column instanceof AttributeReference
+            ? new Alias(e, column.name(), column.exprId(), column.qualifier(), Option.empty(), Scala.none())
+            : (NamedExpression) e;
+    }
+
+    private InternalRow row(List<String> texts) {
+        List<Object> values = new ArrayList<>();
+        groups.forEach(group -> values.add(Values.value(texts.get(values.size()), group.dataType())));
+        functions.values().forEach(e -> values.add(value(texts.get(values.size()), e)));
+        return new GenericInternalRow(values.toArray());
+    }
+
+    private static Object value(String text, AggregateExpression e) {
+        boolean isUnscaled = text != null && e.dataType() instanceof LongType
+            && argument(e).dataType() instanceof DecimalType && e.aggregateFunction() instanceof Sum;
+        return isUnscaled
+            ? (Object) new BigDecimal(text).setScale(((DecimalType) argument(e).dataType()).scale())
+                .unscaledValue().longValueExact()
+            : Values.value(text, e.dataType());
+    }
+
+    private static Expression total(AggregateExpression e, AttributeReference part) {
+        AggregateFunction function = e.aggregateFunction();
         if (function instanceof Count) {
-            Expression sum = new Sum(column).toAggregateExpression();
+            Expression sum = new Sum(part).toAggregateExpression();
             return new Coalesce(Scala.seq(List.of(sum, new Literal(0L, DataTypes.LongType)))); // never NULL, as a count
         }
-        return (function instanceof Max ? new Max(column) : new Min(column)).toAggregateExpression();
+        Expression total =
+            ((AggregateFunction) function.withNewChildren(Scala.seq(List.of(part)))).toAggregateExpression();
+        DataType type = e.dataType(); // a sum of decimals has more digits than they have
+        return total.dataType().equals(type) ? total : new Cast(total, type, Option.empty(), EvalMode.ANSI());
     }
 }

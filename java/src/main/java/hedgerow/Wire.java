@@ -90,6 +90,9 @@ public sealed interface Wire {
     /** count(of) FILTER (WHERE where); `of` is null for count(*), `where` without a filter. */
     record Count(Side of, Condition where) implements AggregateValue {}
 
+    /** sum(of) FILTER (WHERE where). */
+    record Sum(Side of, Condition where) implements AggregateValue {}
+
     /** max(of), if `greatest`, or min(of), with the same filter. */
     record Extreme(Side of, boolean greatest, Condition where) implements AggregateValue {}
 
