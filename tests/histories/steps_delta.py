@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import hedgerow as hr
-from hedgerow.spark.start.session import configured
 from tests.histories.model import FIELDS, WIDER, Field, Row, a_row, a_value, arrow, literal, some_rows, without_nan
 from tests.histories.world import (
     Declined,
@@ -158,21 +157,6 @@ def overwrite(world: World, r: Random) -> str:
     world.frame(spark, table.fields, rows).write.format("delta").mode("overwrite").save(table.path)
     table.rows = tuple(rows)
     return f"overwrite by {len(rows)} rows"
-
-
-@step(2)
-def overwrite_partitions(world: World, r: Random) -> str:
-    """The partitions of the new rows go; without partitions, all rows go."""
-    table, spark = world.main, world.writer(r)
-    rows = world.new_rows(r, table.fields, 12)
-    with configured(spark, sources__partitionOverwriteMode="dynamic"):
-        if r.random() < 0.5:
-            world.frame(spark, table.fields, rows).write.format("delta").mode("overwrite").save(table.path)
-        else:
-            spark.sql(f"INSERT OVERWRITE {table.name} BY NAME SELECT * FROM {world.view(spark, table.fields, rows)}")
-    gone = {row["part"] for row in rows} if table.partitions else set()
-    table.rows = (*(row for row in table.rows if table.partitions and row["part"] not in gone), *rows)
-    return f"dynamic overwrite by {len(rows)} rows"
 
 
 @step(2)
