@@ -29,6 +29,7 @@ SALTS = (
     *(0x705495C7, 0x2DF1424B, 0x1EFC4947, 0x5C6BFB31),
 )
 MAX_BITS = 10  # stored for each value of a file; more would hardly open fewer files
+MIN_FILE_BYTES = 64  # also a file of few values may have a whole block
 MAX_FALSE_POSITIVES = 0.3  # a filter with more of them is not worth its bytes
 
 
@@ -84,7 +85,7 @@ def best_shape(values: Ints, max_bytes: float) -> Shape | None:
     >>> best_shape(np.array([1_000_000] * 20), 2e6) is None
     True
     """
-    max_bytes = min(max_bytes, float(values.sum()) * MAX_BITS / 8)
+    max_bytes = min(max_bytes, float(values.sum()) * MAX_BITS / 8 + len(values) * MIN_FILE_BYTES)
     shapes = [shape for words in range(1, MAX_WORDS + 1) if (shape := _largest(values, words, max_bytes)) is not None]
     best = min(shapes, key=lambda shape: shape.false_positives(values), default=None)
     return best if best is not None and best.false_positives(values) <= MAX_FALSE_POSITIVES else None
