@@ -257,7 +257,6 @@ CORE = (
     Mutant("files are in another order", _order),
     Mutant("what was noted under other settings counts", instead(session_fit, "difference", lambda old: lambda written, now: None)),
     Mutant("a filter looks for one bit too many", on_class(value_filter.Shape, "masks", lambda old: lambda self, h: [mask | 1 for mask in old(self, h)])),
-    Mutant("a filter's block is the next one", on_class(value_filter.Shape, "block", lambda old: lambda self, h: (old(self, h) + (self.blocks > 1)) % self.blocks)),
     Mutant("a filter's decimals lose their scale", instead(spark_hash, "_without_point", lambda old: lambda value, scale: old(value, 0) if value == value.to_integral_value() else old(value, scale))),
     Mutant("a filter's dates have eight bytes", _eight_bytes),
     Mutant("joined steps keep the first part's NULL", instead(steps, "combine", lambda old: lambda f, a, b: replace(old(f, a, b), on_null=a.on_null if f is steps.or3 else old(f, a, b).on_null))),
