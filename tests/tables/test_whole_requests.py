@@ -32,7 +32,7 @@ COLUMNS = {
 }
 SCHEMA = {"x": "bigint", "Price": "decimal(8,2)", "`day`": "date", "word": "string", "f": "double"}
 TRUE = wire.Constant(True)
-ALL = wire.ScannedRows("1111", [], [])
+ALL = wire.ScannedRows([0, 4], [], [])
 
 
 def an_opened_table() -> tuple[OpenedTable, ConditionReader]:
@@ -64,8 +64,8 @@ def test_first_rows() -> None:
     assert first(column("price"), 1, descending=False) == wire.ChosenFirst(
         "0010", wire.Value("0.06", "decimal(8,2)"), None
     )
-    assert first(column("x"), 2, wire.ScannedRows("1111", [2], [1])).bits == "0011"
-    assert first(column("x"), 2, wire.ScannedRows("1101", [], [])).bits == "0011"
+    assert first(column("x"), 2, wire.ScannedRows([0, 4], [2], [1])).bits == "0011"
+    assert first(column("x"), 2, wire.ScannedRows([0, 2, 3, 4], [], [])).bits == "0011"
     assert first(wire.Expression(0, "int"), 3) == wire.ChosenFirst("0011", wire.Value("2", "int"), None)
     few = first(column("x"), 9)
     assert (few.bits, few.threshold) == ("1111", None) and few.reason.startswith("only 8 rows")

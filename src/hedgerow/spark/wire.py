@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 3  # raised with every change of a class
+VERSION = 4  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,11 @@ class Choose:
 class ScannedRows:
     """The rows that a scan reads of the files of `Opened`.
 
-    `read_once`: a 1 for each file that the scan lists exactly once, else a 0. `deleted_in`: the places of files with
-    deleted rows; `deleted`: how many rows, -1 if that is not known.
+    `runs`: the places where a run of files that the scan lists exactly once begins, and where it ends, in turn.
+    `deleted_in`: the places of files with deleted rows; `deleted`: how many rows, -1 if that is not known.
     """
 
-    read_once: str
+    runs: Sequence[int]
     deleted_in: Sequence[int]
     deleted: Sequence[int]
 

@@ -32,6 +32,11 @@ class WholeFiles:
     parts: Sequence[JoinedParts]
     _across: dict[TypedTerm, TermStats | None] = field(default_factory=dict, repr=False)
 
+    @property
+    def count(self) -> int:
+        """The number of files."""
+        return len(self._rows)
+
     @cached_property
     def _rows(self) -> Ints:
         """The rows of each file; UNKNOWN_ROWS where the session may read others, or a later entry has the same name."""

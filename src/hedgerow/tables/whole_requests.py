@@ -71,5 +71,7 @@ def _read(reader: ConditionReader, value: wire.Count | wire.Extreme | wire.Sum) 
 
 
 def _rows_left(table: OpenedTable, scanned: wire.ScannedRows) -> Ints:
-    read_once = np.frombuffer(scanned.read_once.encode(), np.uint8) == ord("1")
+    changes = np.zeros(table.whole_files.count + 1, np.int64)
+    changes[np.array(scanned.runs, np.intp)] = 1
+    read_once = np.cumsum(changes)[:-1] % 2 == 1
     return table.whole_files.rows_left(read_once, dict(zip(scanned.deleted_in, scanned.deleted, strict=True)))

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /** The files to skip: those of an index with a 0 at their place. All lie below one folder, so names suffice. */
 final class FileChoice {
@@ -54,12 +55,15 @@ final class FileChoice {
                 }
             }
         }
-        StringBuilder once = new StringBuilder(listed.length);
-        for (int times : listed) {
-            once.append(times == 1 ? '1' : '0');
-        }
-        return new Wire.ScannedRows(once.toString(), deleted.keySet().stream().mapToInt(Integer::intValue).toArray(),
+        int[] runs = IntStream.rangeClosed(0, listed.length)
+            .filter(place -> isOne(listed, place) != isOne(listed, place - 1))
+            .toArray();
+        return new Wire.ScannedRows(runs, deleted.keySet().stream().mapToInt(Integer::intValue).toArray(),
             deleted.values().stream().mapToLong(Long::longValue).toArray());
+    }
+
+    private static boolean isOne(int[] times, int place) {
+        return place >= 0 && place < times.length && times[place] == 1;
     }
 
     /** Returns the number of files that plain readers see. */

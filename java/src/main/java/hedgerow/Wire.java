@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 3;
+    int VERSION = 4;
 
     // --- what Python says first ---
 
@@ -57,12 +57,13 @@ public sealed interface Wire {
     /**
      * The rows that a scan reads of the files of `Opened`.
      *
-     * @param readOnce a 1 for each file that the scan lists exactly once, else a 0
+     * @param runs the places where a run of files that the scan lists exactly once begins, and where it ends, in turn: a
+     *     message of more than 8 kB to a Python that calls the JVM is slow
      * @param deletedIn the places of files with deleted rows
      * @param deleted how many rows these are; -1: not known
      */
     record ScannedRows(
-        @JsonProperty("read_once") String readOnce, @JsonProperty("deleted_in") int[] deletedIn, long[] deleted)
+        int[] runs, @JsonProperty("deleted_in") int[] deletedIn, long[] deleted)
         implements Wire {}
 
     /**
