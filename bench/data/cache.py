@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -50,15 +51,24 @@ def generated(name: str, rows: int, rows_of: Callable[[int, int], pa.Table]) -> 
 
     A change in the module of `rows_of` makes a new table.
     """
-    module = inspect.getmodule(rows_of)
+
+    def write(folder: Path) -> None:
+        for i, start in enumerate(range(0, rows, ROWS_OF_A_FILE)):
+            some = rows_of(start, min(rows, start + ROWS_OF_A_FILE))
+            pq.write_table(some, folder / f"part-{i:03}.parquet", compression="zstd")
+
+    return written_once(name, rows, write, rows_of)
+
+
+def written_once(name: str, rows: int, write: Callable[[Path], None], maker: Callable[..., Any]) -> Path:
+    """Return the folder of a table that `write` fills once; a change in the module of `maker` makes a new table."""
+    module = inspect.getmodule(maker)
     assert module is not None
     folder = cache_folder() / f"{name}-{hashlib.sha256(inspect.getsource(module).encode()).hexdigest()[:8]}" / str(rows)
     if not folder.exists():
         progress(f"{name}: making {rows:,} rows, once")
         with partial(folder) as here:
             (here / "table").mkdir()
-            for i, start in enumerate(range(0, rows, ROWS_OF_A_FILE)):
-                some = rows_of(start, min(rows, start + ROWS_OF_A_FILE))
-                pq.write_table(some, here / "table" / f"part-{i:03}.parquet", compression="zstd")
+            write(here / "table")
             publish(here / "table", folder)
     return folder

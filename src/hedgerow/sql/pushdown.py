@@ -105,12 +105,7 @@ def predicates(base: Base) -> Iterator[Predicate]:
     if base.whole:
         return
     for condition in base.filters:
-        yield predicate_from_sql(condition, lambda c: _table_column(base, c))
-
-
-def _table_column(base: Base, column: exp.Column) -> Column:
-    name, *fields = (p.name for p in column.parts)
-    return Column(((base.columns or {}).get(name.lower(), name), *fields))
+        yield predicate_from_sql(condition, lambda c: base.column([p.name for p in c.parts]))
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -197,7 +192,7 @@ def _note_reads(select: Select) -> list[str]:
                 source = place[0].sources[place[1]]
                 _note_read(source, place[2][0])
                 if isinstance(n.parent, exp.Sum) and isinstance(source, Base) and len(place[2]) == 1:
-                    source.sums.add((source.columns or {}).get(place[2][0].lower(), place[2][0]))
+                    source.sums.add(source.spelled(place[2][0]))
             elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
                 _note_all_read(select.scope)
                 if not select.scope.has_alias(names := [p.name for p in n.parts]) and select.scope.lacks(names):
@@ -218,4 +213,4 @@ def _note_read(source: Relation | None, name: str | None) -> None:
     if name is None:
         source.reads = set(source.columns.values()) if source.columns is not None else None
     elif source.reads is not None:
-        source.reads.add((source.columns or {}).get(name.lower(), name))
+        source.reads.add(source.spelled(name))

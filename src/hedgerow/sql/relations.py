@@ -12,12 +12,13 @@ so at worst a predicate is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sqlglot import exp
 
+from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.predicates.schema import Schema, path_of
 from hedgerow.core.workload.queries import Top
 
@@ -36,6 +37,14 @@ class Base:
     top: Top | None = None  # the first rows of an order, if the query needs no others
     whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood
     node: exp.Table | None = None
+
+    def spelled(self, name: str) -> str:
+        """Return a column's name as the schema spells it."""
+        return (self.columns or {}).get(name.lower(), name)
+
+    def column(self, path: Sequence[str]) -> Column:
+        """Return a column, or a field of one, by its path of names."""
+        return Column((self.spelled(path[0]), *path[1:]))
 
 
 @dataclass(eq=False)

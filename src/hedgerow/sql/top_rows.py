@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.workload.queries import Top
 from hedgerow.sql.relations import Base, Select, clauses_of
 
@@ -26,9 +25,7 @@ def note_top(select: Select) -> None:
     place = select.scope.resolve(first.this)
     if place is None or place[0] is not select.scope or first.this.parts[0].name.lower() in aliases:
         return
-    name, *fields = place[2]
-    column = Column(((base.columns or {}).get(name.lower(), name), *fields))
-    base.top = Top(column, bool(first.args.get("desc")), rows + (_number(node, "offset") or 0))
+    base.top = Top(base.column(place[2]), bool(first.args.get("desc")), rows + (_number(node, "offset") or 0))
 
 
 def _number(node: exp.Select, clause: str) -> int | None:

@@ -219,7 +219,7 @@ def _open_variant_path(node: exp.Expr) -> exp.Expr:
 
 
 def _statements(sql: str, dialect: str, origin: str) -> Iterator[exp.Expr | WorkloadError]:
-    """Yield the statements of a text; in place of one that cannot be parsed, the error with its line."""
+    """Yield the statements of a text; for a statement that cannot be parsed, the error with its line."""
     try:
         yield from _parse_statements(sql, dialect, origin)
     except WorkloadError as error:

@@ -63,6 +63,11 @@ def bind(p: Predicate, schema: Schema, session: Session | None = None) -> Predic
     return _Binder(schema, session or Session()).predicate(p)
 
 
+def bind_column(column: Column, schema: Schema) -> Column:
+    """Return the column in the schema's spelling; raise SchemaError if there is no such column."""
+    return _Binder(schema, Session()).column(column)
+
+
 class _Binder:
     def __init__(self, schema: Schema, session: Session) -> None:
         self.schema = schema

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
-from hedgerow.core.predicates.binding import bind
+from hedgerow.core.predicates.binding import bind, bind_column
 from hedgerow.core.predicates.nodes import (
     TRUE,
     Column,
@@ -32,7 +32,7 @@ from hedgerow.core.predicates.nodes import (
 )
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
-from hedgerow.core.predicates.schema import Schema, Session, as_schema, path_of
+from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
@@ -274,15 +274,9 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
         sums = tuple(names.get(c.lower(), c) for c in scan.sums)
         predicate = normalise(bind(scan.predicate, schema, session))
-        top = scan.top and replace(scan.top, column=_as_in(schema, scan.top.column))
+        top = scan.top and replace(scan.top, column=bind_column(scan.top.column, schema))
         scans.append(replace(scan, predicate=predicate, columns=reads, top=top, sums=sums))
     return replace(query, scans=tuple(scans))
-
-
-def _as_in(schema: Schema, column: Column) -> Column:
-    """Return the column in the schema's letter case."""
-    names = {name.lower(): name for name in schema}
-    return Column(path_of(names.get(term_text(column).lower(), term_text(column))))
 
 
 def is_spelling(name: str, other: str) -> bool:
@@ -336,7 +330,7 @@ def _query_in(number: int, line: str) -> Query:
                 decode_predicate(s["predicate"]),
                 None if s["columns"] is None else tuple(s["columns"]),
                 tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
-                _top_in(s.get("top")),
+                _top_in(s["top"]),
                 tuple(s["sums"]),
             )
             for s in value["scans"]

@@ -24,13 +24,10 @@ def was_killed(run: str, folder: Folder, name: str) -> bool:
     """True if the run's process is gone; on another machine, which cannot be asked, if `name` is a day old.
 
     `name`: a file or folder in `folder` that the run made."""
-    if not re.fullmatch(RUN, run):
-        return folder.age(name) > _DAY_SECONDS
-    machine, process, _ = run.split("-")
-    if machine != _machine():
+    if not (re.fullmatch(RUN, run) and run.startswith(f"{_machine()}-")):
         return folder.age(name) > _DAY_SECONDS
     try:
-        os.kill(int(process), 0)
+        os.kill(int(run.split("-")[1]), 0)
     except ProcessLookupError:
         return True
     except PermissionError:
