@@ -79,10 +79,12 @@ class Rewrite:
         write = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
             mode, jvm.scala.Option.apply(nothing), none, none, none, none, none, none, none
         )
-        changes = [data.actions().apply(i) for i in range(data.actions().size())]
-        marked = [self._action(_json_of(c) | self._own) if _is_add(c) else c for c in changes]
+        actions = data.actions()
+        if self._own:
+            changes = (actions.apply(i) for i in range(actions.size()))
+            actions = utils.toSeq([self._action(_json_of(c) | self._own) if _is_add(c) else c for c in changes])
         with self._committing():
-            version = self.java.commitIfNeeded(utils.toSeq(marked), write, data.stringTags())
+            version = self.java.commitIfNeeded(actions, write, data.stringTags())
         log = self.snapshot.log
         log.spark.catalog.refreshByPath(log.path)  # frames that were cached before lack the new rows
         return int(version.get()) if version.isDefined() else None

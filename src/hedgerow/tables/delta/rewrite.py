@@ -264,16 +264,15 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
     new = after.files.sizes_of([name for name in after.files.names if name not in before.files.place])
     if not new:
         return
-    items = part.entry.statistics
+    items, rows = part.entry.statistics, after.frame(list(new))
     footers, terms = footers_and_terms(after, new, items)
-    stats = collect_files(after.frame(list(new)), items, schema_at(after), file_names(new), terms, joins)
+    stats = collect_files(rows, items, schema_at(after), file_names(new), terms, joins)
     joined = to_store(joins, (*items, *part.layout.features))
-    now = settings(table.spark)
     files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
     wanted, share = same_columns(part.entry.lookups), part.entry.writing.lookup_share
-    lookups = build_lookups(table.side, after.frame(list(new)), files, schema_at(after), wanted, share)
+    lookups = build_lookups(table.side, rows, files, schema_at(after), wanted, share)
     entry = replace(part.entry, id="", writes=(), checksum=None, joined=joined, lookups=lookups)
-    entry = replace(entry, fields=fields_of(after), settings=now)
+    entry = replace(entry, fields=fields_of(after), settings=settings(table.spark))
     added = write_part(table.side, entry, BlockIndex(stats), files)
     _list_part(table, "", added, after, operation("append", version, added))
 

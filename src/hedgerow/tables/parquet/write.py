@@ -80,6 +80,8 @@ def lookups_of(
     folder: ParquetFolder, side: Folder, files: KnownFiles, wanted: Mapping[Column, Sequence[int]], writing: Writing
 ) -> tuple[Lookup, ...]:
     """Build the filters of files in a folder, in the side folder of their table."""
+    if not wanted:
+        return ()
     with step(folder.spark, "building filters for look-ups"):
         frame, schema = folder.frame(files.names), schema_of_fields(folder.fields)
         return build_lookups(side, frame, files, schema, wanted, writing.lookup_share)

@@ -95,7 +95,10 @@ final class QueryPlan {
 
     /** Returns what `find` returns for a relation; asks once, for the answer takes a listing of a folder. */
     Scan scan(LogicalRelation relation, Function<LogicalRelation, Scan> find) {
-        return scans.computeIfAbsent(relation, find);
+        if (!scans.containsKey(relation)) {
+            scans.put(relation, find.apply(relation)); // null, too: a table that is not managed
+        }
+        return scans.get(relation);
     }
 
     JoinEdges edges() {

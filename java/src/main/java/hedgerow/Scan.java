@@ -112,7 +112,8 @@ record Scan(
 
     /** Returns the decision to open all files that the scan lists. */
     Wire.ScanReport leftAlone(String reason) {
-        return report(root.substring(root.lastIndexOf('/') + 1), count(), count(), reason, Wire.ScanReport.WHERE);
+        ScannedFiles.Count all = count();
+        return report(root.substring(root.lastIndexOf('/') + 1), all, all, reason, Wire.ScanReport.WHERE);
     }
 
     /** Returns the number of the files that the scan lists. */
