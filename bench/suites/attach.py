@@ -170,7 +170,7 @@ def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, 
             spark.conf.unset("spark.databricks.delta.stats.skipping")
     hedgerow.detach(spark)
     spark.conf.unset("hedgerow.enabled")
-    taken = {"plan": plans, "text_to_plan": from_text, "query": runs}
+    seconds = {"plan": plans, "text_to_plan": from_text, "query": runs}
     return line(
         suite="attach",
         params={"form": form, "kind": kind, "query": query, "files": files},
@@ -179,7 +179,7 @@ def _measured(spark: SparkSession, sql: str, kind: str, query: str, files: int, 
             "decision_ms": round(1000 * _middle(decisions), 1),
             **{
                 f"{name}_ms_{way}": round(1000 * _middle(times), 1)
-                for name, by_way in taken.items()
+                for name, by_way in seconds.items()
                 for way, times in by_way.items()
             },
         },

@@ -115,5 +115,5 @@ def _carry_out(
 def with_kept_sums(learned: Learned, managed: ManagedTable | None) -> Learned:
     """Return the layout with the sums that the table's index has, because a log does not know what queries sum."""
     items = () if managed is None else managed.newest.entry.statistics
-    kept = (column for item in items if is_sum(item) for column in columns_in(item))
-    return replace(learned, summed=tuple(dict.fromkeys((*learned.summed, *kept))))
+    summed = (column for item in items if is_sum(item) for column in columns_in(item))
+    return replace(learned, summed=tuple(dict.fromkeys((*learned.summed, *summed))))

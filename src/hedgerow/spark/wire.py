@@ -247,7 +247,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Which part of these aggregates does the index know, and which files are still to be scanned? See `Aggregated`.
+    """Asks for the part of these aggregates that the index knows, and the files to scan. Answered by `Aggregated`.
 
     The last value is `count(*)`. `Refused` without `again`: the same groups and values are refused for any condition.
     """

@@ -45,9 +45,9 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
 
 def _lookups(table: StoredTable) -> list[dict[str, Any]]:
     """Return the facts of the filters for look-ups; those whose files are not as they were written are damaged."""
-    listed = table.format.side
+    side = table.format.side
     return [
-        {**lookup.facts(), "damaged": dict(lookup.files).items() - listed.sizes(lookup.name).items() != set()}
+        {**lookup.facts(), "damaged": not dict(lookup.files).items() <= side.sizes(lookup.name).items()}
         for part in table.parts
         for lookup in part.entry.lookups
     ]

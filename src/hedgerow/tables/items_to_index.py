@@ -63,8 +63,8 @@ def items_of_new_queries(
         return len(stats.values)
 
     noted = conditions_to_note(predicates, distinct)
-    kept = [item for item in described if isinstance(item, Column) or is_sum(item)]
-    return list(dict.fromkeys((*kept, *items_to_index(layout, predicates, noted, joined, limit, summed))))
+    columns_and_sums = [item for item in described if isinstance(item, Column) or is_sum(item)]
+    return list(dict.fromkeys((*columns_and_sums, *items_to_index(layout, predicates, noted, joined, limit, summed))))
 
 
 def without_words(items: Sequence[Feature], known: Stats) -> set[str]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FOLDER = r"lookup-[0-9a-f]{12}"  # the names of folders with filters
 MAX_VALUES = 200  # a longer IN list is not looked up
 _MAX_REMEMBERED = 1000  # look-ups
-_MIN_SKIPPED = 0.5  # a filter has to skip so many of the files that the rest of the index lets pass
+_MIN_SKIPPED = 0.5  # the share that a filter has to skip of the files that the rest of the index lets pass
 _MIN_BYTES = 4096  # if all filters together may only have fewer bytes, there are none
 _MIN_ADVISED_BYTES = 16 << 20  # a smaller table is read in no time
 _MAX_TRIED = 50  # literals of a column that tell how many files its bounds let pass
@@ -213,18 +213,19 @@ class StoredFilter:
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
         type_, all_files = Type.parse(self.lookup.type), np.ones(len(self.names), bool)
-        hashes = [hash_of(type_, v) for v in values] if kind == type_.kind and len(values) <= MAX_VALUES else [None]
-        known = [h for h in hashes if h is not None]
-        if len(known) < len(hashes):
+        if kind != type_.kind or len(values) > MAX_VALUES:
+            return all_files
+        hashes = [h for v in values if (h := hash_of(type_, v)) is not None]
+        if len(hashes) < len(values):
             return all_files
         failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
-        remembered = {h: bits for h in known if (bits := self._remembered.get(h)) is not None}
+        remembered = {h: bits for h in hashes if (bits := self._remembered.get(h)) is not None}
         try:
-            bits_of = {**remembered, **self._read([h for h in known if h not in remembered])}
+            bits_of = {**remembered, **self._read([h for h in hashes if h not in remembered])}
         except failures:
             return all_files
-        held = np.bitwise_or.reduce([bits_of[h] for h in known])
-        return np.unpackbits(held, count=len(self.names)).view(bool)
+        bits = np.bitwise_or.reduce([bits_of[h] for h in hashes])
+        return np.unpackbits(bits, count=len(self.names)).view(bool)
 
     def _read(self, hashes: Sequence[int]) -> dict[int, Bits]:
         """Return for each hash the files that may hold a value with it, as packed bits, and remember them."""
@@ -248,7 +249,7 @@ class JoinedFilter:
     sections: list[tuple[int, StoredFilter]]
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
-        held = np.ones(self.size, bool)
+        may_hold = np.ones(self.size, bool)
         for start, one in self.sections:
-            held[start : start + len(one.names)] &= one.may_hold(kind, values)
-        return held
+            may_hold[start : start + len(one.names)] &= one.may_hold(kind, values)
+        return may_hold

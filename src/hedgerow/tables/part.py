@@ -147,8 +147,7 @@ def _with_filters(
     filters, start = dict[str, JoinedFilter](), 0
     is_off = now.get(LOOKUPS, "true").lower() == "false" or is_remote(parts[0].side.spark)
     for part in parts if not is_off and index.cells is None else ():
-        own = part.filters if part.reads_alike(now) else ()
-        for one in own:
+        for one in part.filters if part.reads_alike(now) else ():
             top = quote_name(one.lookup.path[0])
             if top in part.columns and columns.get(top) == part.columns[top]:
                 joined = filters.setdefault(one.lookup.column, JoinedFilter(len(index.blocks), []))

@@ -33,7 +33,7 @@ def with_thresholds(queries: Sequence[Query], table: str, sample: Sample, block_
 
 
 def _threshold(p: Predicate, top: Top, sample: Sample) -> Predicate | None:
-    """Return a condition that holds for about the first rows of those that match; None if there is none.
+    """Return a condition that holds for about the first matching rows; None if there is none.
 
     >>> import pyarrow as pa
     >>> from hedgerow.core.predicates.nodes import TRUE, col

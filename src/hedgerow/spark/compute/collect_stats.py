@@ -192,7 +192,7 @@ def _by_file(
 
 
 def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
-    """Return the items that Spark can evaluate on each row of this frame, except those that call functions of users."""
+    """Return the items that Spark can evaluate on each row of this frame. Calls of users' functions are left out."""
     of_rows = [item for item in wanted if not is_sum(item)]
     return analysable(frame, without_user_functions(of_rows), schema)[0]
 
