@@ -15,8 +15,10 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -79,14 +81,22 @@ final class JoinEdges {
     }
 
     private void read(Join join, Expression condition) {
-        if (condition instanceof EqualTo equal && equal.left() instanceof AttributeReference left
-                && equal.right() instanceof AttributeReference right) {
+        AttributeReference left = condition instanceof EqualTo equal ? column(equal.left()) : null;
+        AttributeReference right = condition instanceof EqualTo equal ? column(equal.right()) : null;
+        if (left != null && right != null) {
             if (join.left().outputSet().contains(left) && join.right().outputSet().contains(right)) {
                 read(join, left, right);
             } else if (join.left().outputSet().contains(right) && join.right().outputSet().contains(left)) {
                 read(join, right, left);
             }
         }
+    }
+
+    /** Returns the column of a join key, or null. Spark wraps keys of floats, so that 0.0 and -0.0 become one value. */
+    private static AttributeReference column(Expression key) {
+        Expression plain = key instanceof KnownFloatingPointNormalized known
+            && known.child() instanceof NormalizeNaNAndZero wrapper ? wrapper.child() : key;
+        return plain instanceof AttributeReference column ? column : null;
     }
 
     private void read(Join join, AttributeReference left, AttributeReference right) {
