@@ -93,13 +93,14 @@ def test_what_a_folder_holds_beside_a_table(refused: Callable[..., None], lake: 
             (place / name).symlink_to("/nowhere" if name == "nowhere" else lake / "notes.txt")
             refused(f"the link {name}", place)
             (place / name).unlink()
+        (place / "text.parquet").write_text("no Parquet")
+        refused("text.parquet .not Parquet", place)
+        (place / "text.parquet").unlink()
     inside = lake / "partitioned" / "v=1" / "notes.txt"
     inside.write_text("theirs")
     refused("v=1/notes.txt", lake / "partitioned")
     (lake / "managed" / "v=1").mkdir()
     refused("v=1", lake / "managed")  # a table of Hedgerow's has no partitions
-    (lake / "plain" / "text.parquet").write_text("no Parquet")
-    refused("text.parquet .not Parquet", lake / "plain")
     for name in ("_hedgerow/notes.txt", "_hedgerow/replicas/second/notes.txt", "_hedgerow/log"):
         (lake / "with a replica" / name).write_text("theirs")
         refused(name, lake / "with a replica")

@@ -192,11 +192,13 @@ def _check_sources(
 
 
 def _not_of_one_table(target: Folder, contents: Contents) -> list[str]:
-    """Return the files of a plain table that are not Parquet, or have other columns than the first."""
-    if contents.state or contents.is_half_done or not contents.files:
+    """Return the files that are not Parquet, and in a plain table those with other columns than the first has."""
+    if contents.is_half_done or not contents.files:
         return []
     names = sorted(contents.files)
     footers = footers_of(target, {name: contents.files[name] for name in names})
     broken = [f"{n} (not Parquet)" for n, footer in zip(names, footers, strict=True) if footer.rows == UNREADABLE]
+    if contents.state:
+        return broken
     full = [(name, set(footer.columns)) for name, footer in zip(names, footers, strict=True) if footer.rows > 0]
     return broken + [f"{name} (other columns than {full[0][0]})" for name, columns in full if columns != full[0][1]]
