@@ -255,6 +255,8 @@ def check_aggregates(random: Random, case: Case) -> int:
         for t in random.sample(list(case.table.kinds), random.choice((0, 0, 1, 1, 2)) % (len(case.table.kinds) + 1))
     ]
     aggregates = [an_aggregate(random, case) for _ in range(random.randint(0 if groups else 1, 3))]
+    if random.random() < 0.2:  # only these may be beaten
+        aggregates = [Extreme(case.a_term(random), random.random() < 0.5) for _ in range(random.choice((1, 1, 2)))]
     each = case.matched(p)
     found = [aggregate(stats, m, groups, aggregates) for (stats, _), m in zip(case.parts, each, strict=True)]
     scanned = by_hand(case.matching(p, [f.opened for f in found]), groups, aggregates)

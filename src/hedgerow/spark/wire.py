@@ -249,7 +249,7 @@ class Sum:
 class Aggregate:
     """Asks for the part of these aggregates that the index knows, and the files to scan. Answered by `Aggregated`.
 
-    The last value is `count(*)`. `Refused` without `again`: the same groups and values are refused for any condition.
+    `Refused` without `again`: the same groups and values are refused for any condition.
     """
 
     handle: str
@@ -335,7 +335,8 @@ class ChosenAny:
 class Aggregated:
     """The files to scan, and for each group over the others: its values, then those of the aggregates.
 
-    A value is a text as in `Value`, of the type that the request names, or None for NULL. A count is a bigint.
+    There is no group if none of the others has a matching row. A value is a text as in `Value`, of the type that the
+    request names, or None for NULL. A count is a bigint.
     """
 
     bits: str

@@ -50,8 +50,7 @@ def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggre
     values = [_read(reader, value) for value in request.values]
     left, p = _rows_left(table, request.scanned), reader.read(request.where)
     partials = table.whole_files.aggregates(p, left, groups, values)
-    is_any_known = any(of_group[-1] for of_group in partials.rows.values())  # the last aggregate counts the rows
-    if partials.opened.any() and not is_any_known and not table.whole_files.may_answer(groups, values):
+    if partials.opened.any() and not partials.rows and not table.whole_files.may_answer(groups, values):
         return wire.Refused("no file can answer, whatever the condition")
     kinds = [term.type.kind for term in groups] + [INT if isinstance(a, Count) else a.of.type.kind for a in values]
     rows = [(*group, *of_group) for group, of_group in partials.rows.items()]

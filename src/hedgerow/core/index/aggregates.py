@@ -7,6 +7,8 @@ SELECT count(*), max(x) WHERE x > 6:
     file 2   7, 8, deleted   matches as a whole    opened: the row with the greatest value may be deleted
     file 3   5, 8            may match             opened
 
+For max(x) without the count, files 2 and 3 are skipped too: none of their values is above 9.
+
 Only exact numbers are added:
 
     count(*)    rows that are not deleted
@@ -84,7 +86,8 @@ class Partials:
     Args:
         opened: the files to scan.
         rows: for each group (its values of the GROUP BY terms, NULL is None) the values of the aggregates over the
-            skipped files. Without GROUP BY there is one group, the empty tuple.
+            skipped files; empty if no file is skipped but those without a matching row. Without GROUP BY there is one
+            group, the empty tuple.
     """
 
     opened: Bools
@@ -112,6 +115,8 @@ def aggregate(
     parts = [_part(stats, matched, a) for a in aggregates]
     for part in (*by, *parts):
         answered &= part.is_exact
+    if not answered.any():
+        return Partials(matched.opened)
     at = np.flatnonzero(answered)
     group_of, members = _numbered([part.values[at] for part in by], len(at))
     if len(members) > MAX_GROUPS:
@@ -121,7 +126,10 @@ def aggregate(
     keys = [part.decoded(part.values[at[members]]) for part in by]
     of_group: list[Group] = list(zip(*keys, strict=True)) if by else [()]
     values: list[Group] = list(zip(*columns, strict=True)) if columns else [()] * count
-    return Partials(matched.opened & ~answered, dict(zip(of_group, values, strict=True)))
+    opened = matched.opened & ~answered
+    if not groups:
+        opened &= ~_changes_nothing(matched, aggregates, parts, at)
+    return Partials(opened, dict(zip(of_group, values, strict=True)))
 
 
 def add_up(aggregates: Sequence[Aggregate], parts: Iterable[Mapping[Group, tuple[Value, ...]]]) -> dict[Group, Group]:
@@ -320,6 +328,24 @@ def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
     place_of[numbers] = np.arange(len(numbers))
     is_used = place_of >= 0
     return (np.cumsum(is_used) - 1)[numbers], place_of[is_used]
+
+
+def _changes_nothing(matched: MatchedFiles, aggregates: Sequence[Aggregate], parts: Sequence[_Part], at: Ints) -> Bools:
+    """True for each file whose bounds are within the minima and maxima over the files `at`."""
+    within = np.not_equal(matched.left, UNKNOWN_ROWS)
+    for a, part in zip(aggregates, parts, strict=True):
+        term = part.stats
+        if not isinstance(a, Extreme) or a.where != TRUE or term is None:
+            return np.zeros(len(within), bool)
+        codes = part.values[at]
+        codes = codes[codes != _NULL]
+        is_beaten = ~term.has_value
+        if len(codes):
+            is_beaten |= (term.high <= codes.max()) if a.greatest else (term.low >= codes.min())
+        if a.greatest or not len(codes):
+            is_beaten &= ~term.nan
+        within &= is_beaten
+    return within
 
 
 def _added(a: Aggregate, part: _Part, at: Ints, group_of: Ints, groups: int) -> list[Value]:

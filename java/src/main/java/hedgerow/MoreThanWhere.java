@@ -1,6 +1,5 @@
 package hedgerow;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -76,20 +75,16 @@ record MoreThanWhere(
         if (values == null || asked.table.refused().contains(List.of(keys, values))) {
             return null;
         }
-        List<Wire.AggregateValue> withRows = new ArrayList<>(values);
-        withRows.add(new Wire.Count(null, null));
         Wire.Answer answer = answers.ask(
-            new Wire.Aggregate(asked.table.handle(), asked.where(), asked.scanned(), keys, withRows));
+            new Wire.Aggregate(asked.table.handle(), asked.where(), asked.scanned(), keys, values));
         if (answer instanceof Wire.Refused refused && !refused.again() && !refused.forget()) {
             asked.table.refuse(List.of(keys, values));
         }
         if (!(answer instanceof Wire.Aggregated known)) {
             return null;
         }
-        int count = keys.size() + values.size();
-        boolean isAnyKnown = known.rows().stream().anyMatch(row -> !row.get(count).equals("0"));
         FileChoice choice = asked.table.index().where(known.bits());
-        LogicalRelation rest = isAnyKnown ? asked.without(choice, "aggregates", query) : null;
+        LogicalRelation rest = known.rows().isEmpty() ? null : asked.without(choice, "aggregates", query);
         boolean isAllKnown = asked.scan.listed().stream().allMatch(file -> choice.skips(file.name(), file.bytes()));
         return rest == null ? null : wanted.added(known.rows(), isAllKnown ? null : rest);
     }
