@@ -39,6 +39,16 @@ def delta(spark: SparkSession) -> SparkSession:
     return spark
 
 
+@pytest.fixture(autouse=True)
+def _active(request: pytest.FixtureRequest) -> None:
+    """Make the shared session the active one: `createDataFrame` of another session leaves that one active.
+
+    Spark parses the text of `where("clock < TIME'05:00:00'")` under the settings of the active session."""
+    if "spark" in request.fixturenames:
+        spark = request.getfixturevalue("spark")
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+
 @pytest.fixture
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
     """The session, in which every query skips files."""
