@@ -16,6 +16,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.facts import Branch, File, Picture, QueryReads
 from hedgerow.picture.page import page
@@ -46,10 +47,7 @@ class Shown:
         return page(self.picture)
 
     def save(self, path: str | Path) -> None:
-        try:
-            Path(path).write_text(self.html, encoding="utf-8")
-        except OSError as error:
-            raise HedgerowError(f"the page cannot be written to {path}: {error.strerror}") from error
+        write_text(path, self.html, "the page")
 
 
 @in_own_session

@@ -15,6 +15,7 @@ from hedgerow.core.layouts.layout_json import layout_from_dict, layout_to_dict
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Joined, Reference
 
 LEARNED_FORMAT = 1
@@ -96,19 +97,11 @@ class Learned:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:
-        write_text(path, self.to_json())
+        write_text(path, self.to_json(), "the layout")
 
     @staticmethod
     def load(path: str | Path) -> Learned:
         return Learned.from_json(read_text(path))
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write the text of a layout; HedgerowError if that fails."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise HedgerowError(f"the layout cannot be written to {path}: {error.strerror}") from error
 
 
 def read_text(path: str | Path) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from hedgerow.core.errors import FormatError
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.predicates.nodes import Predicate, columns_of
+from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Reference
-from hedgerow.pipeline.learned import Learned, read_text, write_text
+from hedgerow.pipeline.learned import Learned, read_text
 
 ONE_BLOCK = CurveLayout((), (), ())
 
@@ -64,7 +65,7 @@ class LearnedTables(Mapping[str, Learned]):
             raise FormatError("these are no layouts that `learn_tables` made, or damaged ones") from error
 
     def save(self, path: str | Path) -> None:
-        write_text(path, self.to_json())
+        write_text(path, self.to_json(), "the layout")
 
     @staticmethod
     def load(path: str | Path) -> LearnedTables:

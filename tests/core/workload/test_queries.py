@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.errors import FormatError, WorkloadError
+from hedgerow.core.errors import FormatError, HedgerowError, WorkloadError
 from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Like, Or, Predicate, Prefix, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Session
@@ -34,7 +34,7 @@ def test_jsonl_round_trip(tmp_path: Path) -> None:
     assert Workload.from_jsonl(workload.to_jsonl()) == workload
     workload.save(tmp_path / "w.jsonl")
     assert Workload.from_jsonl((tmp_path / "w.jsonl").read_text(encoding="utf-8")) == workload
-    with pytest.raises(WorkloadError, match=r"the queries cannot be written to .*: Not a directory"):
+    with pytest.raises(HedgerowError, match=r"the queries cannot be written to .*: Not a directory"):
         workload.save(tmp_path / "w.jsonl" / "w.jsonl")
 
 

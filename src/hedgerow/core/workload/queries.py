@@ -34,6 +34,7 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.text_file import write_text
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 
@@ -235,10 +236,7 @@ class Workload:
         return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
 
     def save(self, path: str | Path) -> None:
-        try:
-            Path(path).write_text(self.to_jsonl(), encoding="utf-8")
-        except OSError as error:
-            raise WorkloadError(f"the queries cannot be written to {path}: {error.strerror}") from error
+        write_text(path, self.to_jsonl(), "the queries")
 
 
 def shape(p: Predicate) -> str:
