@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 NOWHERE = "/no/such/file"
 CASES: dict[str, Callable[[Any], object]] = {
     f"{NOWHERE} (No such file or directory)": lambda jvm: jvm.java.io.FileInputStream(NOWHERE),
+    f'Cannot run program "{NOWHERE}": error=2, No such file or directory': lambda jvm: (
+        jvm.java.lang.Runtime.getRuntime().exec(NOWHERE)
+    ),
     'For input string: "x"': lambda jvm: jvm.java.lang.Integer.parseInt("x"),
     f"java.nio.file.NoSuchFileException: {NOWHERE}": lambda jvm: jvm.java.nio.file.Files.delete(
         jvm.java.io.File(NOWHERE).toPath()

@@ -122,12 +122,19 @@ def first_line(error: BaseException) -> str:
 
     Java's class is left out, unless the message needs it: some have no words beside a path or a number."""
     java = getattr(error, "java_exception", None)
-    while java is not None and java.getCause() is not None:
-        java = java.getCause()
+    while java is not None and (cause := java.getCause()) is not None and not _repeats(java, cause):
+        java = cause
     lines = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
     if "Traceback (most recent call last):" in lines:
         return lines[-1]  # a Python function failed; its exception is the last line
     return _JAVA_CLASS.sub("", lines[0]) if lines else type(error).__name__
+
+
+def _repeats(java: Any, cause: Any) -> bool:
+    """True if a message has its innermost cause's in it: `Cannot run program "python": error=13, Permission denied`."""
+    message, of_cause = java.getMessage() or "", cause.getMessage()
+    says_more = bool(of_cause) and message.endswith(f": {of_cause}") and cause.toString() not in message
+    return says_more and cause.getCause() is None
 
 
 _ERROR_LOGS = "SQLQueryContextLogger", "DataFrameQueryContextLogger"
