@@ -352,9 +352,8 @@ def conflict_of(error: BaseException, path: str) -> Conflict | None:
     if java is None:
         return None
     match = _WINNER.search(str(java.getMessage()))
-    kind = str(java.getClass().getSimpleName()).removesuffix("Exception")
-    operation = (match[1] or match[2]).upper() if match else kind
-    return Conflict(f"{path} was not changed: meanwhile another {operation} changed it ({kind}); apply again")
+    operation = (match[1] or match[2]).upper() if match else "transaction"
+    return Conflict(f"{path} was not changed: meanwhile another {operation} changed it; try again")
 
 
 def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
