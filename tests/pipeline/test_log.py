@@ -91,6 +91,18 @@ def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
     assert joined.at.timestamp() >= before.timestamp() - 1
 
 
+def test_another_session_stays_active(spark: SparkSession, delta: SparkSession, tmp_path: Path) -> None:
+    """Spark reads the text of a condition, and Delta its settings, as the active session says."""
+    table, own = str(tmp_path / "d"), spark.newSession()
+    spark.range(5).write.format("delta").save(table)
+    active: Any = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    active.setActiveSession(spark._jsparkSession)
+    with hr.log(own, table):
+        own.read.format("delta").load(table).where("id < 3").collect()
+    assert len(entries(spark, table)) == 1
+    assert active.getActiveSession().get().equals(spark._jsparkSession)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["path", "name", "parquet name"])
 def test_tables_of_all_kinds(spark: SparkSession, delta: SparkSession, tmp_path: Path, form: str) -> None:

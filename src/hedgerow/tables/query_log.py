@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
+from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.paths import escape_glob
@@ -73,6 +73,7 @@ class QueryLog:
     def folder(self) -> str:
         return f"{self.root}/{LOG}"
 
+    @in_own_session
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries, or none if that fails."""
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())  # PySpark writes rows to a file first
