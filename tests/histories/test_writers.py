@@ -115,7 +115,9 @@ def rows(spark: SparkSession, start: int, count: int) -> Any:
     return spark.range(start, start + count).selectExpr("id", "id % 7 AS v")
 
 
-@pytest.fixture(scope="module", params=["plain", "replica", pytest.param("overlap", marks=pytest.mark.long)])
+@pytest.fixture(
+    scope="module", params=["replica", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("plain", "overlap"))]
+)
 def template(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param)
     source, to = str(folder / "source"), str(folder / "table")
