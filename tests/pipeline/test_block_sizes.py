@@ -31,7 +31,7 @@ SEVERAL = ["qdtree", "hilbert", *(pytest.param(name, marks=LONG) for name in ("a
 @pytest.fixture(scope="module", params=["counts in memory", pytest.param("Spark counts", marks=LONG)])
 def posed(request: pytest.FixtureRequest, spark: SparkSession, events: str) -> Iterator[TableProblem]:
     """Of a table so small that blocks of a few KB are usual."""
-    workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
+    workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
     source, queries, _ = opened_with_queries(spark, events, workload, "events")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learn_options, "_LEAST_BLOCK_BYTES", 1 << 10)
@@ -42,7 +42,7 @@ def posed(request: pytest.FixtureRequest, spark: SparkSession, events: str) -> I
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), rows=8_000)
+    return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), rows=4_000)
 
 
 @pytest.mark.parametrize("learner", SEVERAL)
