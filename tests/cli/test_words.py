@@ -1,0 +1,77 @@
+"""The words of the command line: types of parameters, help texts, the session that they ask for; without Spark."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+
+from hedgerow.cli import app as cli_app
+from hedgerow.cli import commands as cli
+from hedgerow.cli.flags import _value, learner_params
+from hedgerow.core.errors import HedgerowError
+from hedgerow.spark.start.jvm_output import start_failure
+
+
+def test_parameters_have_the_learners_types() -> None:
+    assert learner_params("zorder", ["columns=a", "most=2"]) == {"columns": ("a",), "most": 2}
+    assert learner_params("hilbert", ["columns=a, 2"]) == {"columns": ("a", "2")}
+    assert learner_params("range", ["columns="]) == {"columns": ()}
+    assert [_value(kind, "1") for kind in (int, float, str, int | None)] == [1, 1.0, "1", 1]
+    assert _value(bool, "False") is False
+    for words, told in {"most=few": "cannot be 'few'", "best=3": "takes columns, most"}.items():
+        with pytest.raises(HedgerowError, match=told):
+            learner_params("zorder", [words])
+
+
+def test_session_is_as_asked_for_and_stopped_on_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    stopped: list[bool] = []
+
+    class Session:
+        def stop(self) -> None:
+            stopped.append(True)
+
+    def start(memory: str, master: str, **settings: str) -> Session:
+        asked.append((memory, master, settings))
+        return Session()
+
+    monkeypatch.setattr("hedgerow.spark.start.session.session", start)
+    options = cli_app.Options("local[2]", "1g", {"spark.sql.ansi.enabled": "true"})
+    with pytest.raises(KeyError), cli_app._session(options):
+        raise KeyError
+    assert asked == [("1g", "local[2]", {"spark.log.level": "OFF", "spark.sql.ansi.enabled": "true"})]
+    assert stopped == [True]
+
+
+def test_why_a_jvm_did_not_start() -> None:
+    usual = "WARNING: Using incubator modules: x\nUsing Spark's default log4j profile: y\n26/01/01 WARN Utils: z\n\n"
+    assert start_failure(io.StringIO(usual)) is None
+    assert start_failure(io.StringIO(usual + "Invalid maximum heap size: -Xmx4x\nError: no\n")) == (
+        "Invalid maximum heap size: -Xmx4x"
+    )
+    assert start_failure(io.StringIO(usual + 'Exception in thread "main" org.x.SparkException: No\n\tat a.b\n')) == "No"
+
+
+def test_everything_has_a_help_text() -> None:
+    group: Any = typer.main.get_command(cli.app)
+    own = "advise demo learn score apply query explain show verify describe doctor jar history rollback repair relearn log import-log auto calibrate"
+    assert set(group.commands) == set(own.split())
+    for command in [group, *group.commands.values()]:
+        assert command.help
+        assert len(command.help.split("\n")[0].split(". ")[0]) < 110
+        for param in command.params:
+            assert param.help, (command.name, param.name)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom hedgerow.cli.commands import app\n"
+        "assert CliRunner().invoke(app, ['learn', '--help']).exit_code == 0\n"
+        "print({'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
