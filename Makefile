@@ -25,7 +25,7 @@ demo: bootstrap ## see Hedgerow make queries faster, in about four minutes
 	@$(python) -m hedgerow demo
 
 test: bootstrap ## all but the slow tests, in two processes with a Spark session each
-	@$(python) -m pytest -m "not long" -q -n 2 --dist loadfile --durations 20
+	@$(python) -m pytest -m "not long" -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 
 test-long: bootstrap ## all tests, the properties with many more examples
 	@HEDGEROW_HYPOTHESIS=full $(python) -m pytest -q

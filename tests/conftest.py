@@ -67,18 +67,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
     from hedgerow.spark.start.session import session as start
+    from tests.support.light_session import LIGHT, drop_service_settings, keep_java_names
 
+    keep_java_names()
+    is_quick = pytestconfig.getoption("markexpr") == "not long"
     own = {
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        **(LIGHT if is_quick else {}),
     }
-    if pytestconfig.getoption("markexpr") == "not long":
-        # Most code runs a few times only, on a few rows: it is not worth a compiler's time.
-        own |= {
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
     session = start("4g", "local[2]", **own)
+    if is_quick:
+        drop_service_settings(session)
     yield session
     session.stop()
