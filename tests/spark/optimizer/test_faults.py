@@ -12,11 +12,8 @@ that is always read whole would agree, too, and prove nothing.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,136 +23,12 @@ import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import sealed, unsealed
-from tests.support.answers import Answer, Scan, answer, ask
+from tests.support.answers import answer
+from tests.support.laid_tables import COLUMNS, ROWS, STEP, Laid, by, learned, needs_delta, plainly, same
 from tests.support.settings import set_to
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-ROWS, FILES = 2000, 8
-STEP = ROWS // FILES  # rows of a file: each holds a range of `id`
-COLUMNS = (
-    "id",
-    "CAST(id AS INT) AS number",
-    "CAST(id AS STRING) AS digits",
-    "lpad(CAST(id AS STRING), 4, '0') AS padded",
-    f"CAST(id DIV {STEP} AS DOUBLE) AS ratio",
-    f"id >= {ROWS // 2} AS late",
-    # One value in each file: 1 January 2024 in the first, 2 January in the second...
-    f"date_add(DATE '2024-01-01', CAST(id DIV {STEP} AS INT)) AS day",
-    f"TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC' + make_interval(0, 0, 0, CAST(id DIV {STEP} AS INT)) AS midnight",
-    # An hour for each row.
-    "TIMESTAMP_LTZ '1970-01-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, id) AS hourly",
-    "TIMESTAMP_LTZ '1939-06-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, id) AS prewar",
-    f"CAST(IF(id < {STEP}, -56, id DIV {STEP}) AS TINYINT) AS tiny",
-    "concat(IF(id % 2 = 0, 'b', 'B'), CAST(id DIV 25 AS STRING)) AS word",
-    f"IF(id < {ROWS // 2}, NULL, array(CAST(id AS INT), 1)) AS items",
-    # In the first file only row 7 has a product that is not 0, and it is 0.00000001.
-    f"CAST(CASE WHEN id = 7 THEN 0.0001 WHEN id < {STEP} THEN 0 ELSE id END AS DECIMAL(38, 10)) AS a",
-    "CAST(IF(id = 7, 0.0001, 1) AS DECIMAL(38, 10)) AS b",
-    "CAST(0 AS DECIMAL(38, 10)) AS zero",
-    # The last row of the first file is 2^53, the first of the second 2^53 + 1: as doubles they are equal.
-    f"9007199254740992 - {STEP - 1} + id AS big",
-)
-# What the index knows beside the plain columns.
-LEARNED = (
-    "number < 100", "digits LIKE '%1995%'", "padded < '3'", "ratio < 3", "late", "day < '2024-01-03'", "midnight < '2024-01-03'",
-    "hourly < '1970-01-03'", "prewar < '1939-07-01'", "tiny < 3", "word < 'b2'", "big < 3", "size(items) = -1",
-    "upper(word COLLATE UTF8_LCASE) = 'b1'", "a * b > a * zero", "CAST(day AS STRING) = '2024-01-02'",
-)  # fmt: skip
-# One file has such a row. No session can make this mean something else, and minima and maxima, which is what Delta
-# and Parquet have themselves, do not answer it: where other files are skipped, it was the index.
-HARMLESS = "digits LIKE '%1995%'"
-
-
-@dataclass(frozen=True)
-class Laid:
-    """A table that was laid out, its name in SQL, and what was asked of it so far."""
-
-    table: ManagedTable
-    name: str
-    plain: dict[tuple[str, ...], Answer] = field(default_factory=dict)
-    skipping: set[tuple[str, ...]] = field(default_factory=set)
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.table.spark
-
-    def agrees(self, door: str, where: str, rows: int, **settings: str) -> None:
-        """The rows of a condition by this door are the plain ones, of which there are `rows`."""
-        self.agrees_on(door, f"SELECT id FROM {self.name} WHERE {where}", rows, where, **settings)
-
-    def agrees_on(self, door: str, sql: str, rows: int, where: str | None = None, **settings: str) -> None:
-        """`where`: what the door "read" asks in place of the SQL text."""
-        with set_to(self.spark, **settings):
-            self.skips(door, *settings.values())
-            key = sql, *settings.values()
-            if key not in self.plain:
-                self.plain[key] = plainly(self.spark, sql)
-            assert self.plain[key].rows == rows, "the question does not show the fault any more"
-            found, _ = (
-                ask(self.table.read(where=where, columns=["id"])) if door == "read" else by(self.spark, door, sql)
-            )
-            same(found, self.plain[key], sql)
-
-    def skips(self, door: str, *settings: str) -> None:
-        """By this door, and under the settings of now, the index of this table leaves files out."""
-        if (door, *settings) in self.skipping:
-            return
-        sql = f"SELECT id FROM {self.name} WHERE {HARMLESS}"
-        frame = self.table.read(where=HARMLESS, columns=["id"]) if door == "read" else None
-        found, scans = by(self.spark, door, sql) if frame is None else ask(frame)
-        assert found.rows == 1 and files(scans) == 1, "nothing is skipped: the test would be vacuous"
-        self.skipping.add((door, *settings))
-
-
-def plainly(spark: SparkSession, sql: str) -> Answer:
-    """Without us."""
-    with set_off(spark):
-        return answer(spark.sql(sql))
-
-
-@contextmanager
-def set_off(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
-        yield
-    finally:
-        spark.conf.unset("hedgerow.enabled")
-
-
-def by(spark: SparkSession, door: str, sql: str) -> tuple[Answer, list[Scan]]:
-    if door == "route":
-        return ask(hr.route(spark, sql))
-    hr.attach(spark)
-    try:
-        return ask(spark.sql(sql))
-    finally:
-        hr.detach(spark)
-
-
-def same(found: Answer, expected: Answer, what: str) -> None:
-    told = f"{found.rows} rows of {len(found.columns)} columns, plain {expected.rows} of {len(expected.columns)}"
-    assert found == expected, f"{what}: {told}{', but other values' if found.rows == expected.rows else ''}"
-
-
-def files(scans: list[Scan]) -> int:
-    return sum(scan.files for scan in scans)
-
-
-def learned(
-    spark: SparkSession, source: str | DataFrame, conditions: tuple[str, ...] = LEARNED, block_rows: int = STEP
-) -> Learned:
-    """A file for each range of `id`."""
-    workload = workload_of(conditions)
-    return hr.learn(
-        spark, source, workload, "range", hr.LearnOptions(block_rows=block_rows), table="things", columns=["id"]
-    )
-
-
-def workload_of(conditions: tuple[str, ...]) -> hr.Workload:
-    return hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions])
-
+    from pyspark.sql import SparkSession
 
 # --- tables -----------------------------------------------------------------------------------------
 
@@ -219,103 +92,8 @@ def copied(laid: Laid, to: Path) -> Laid:
     return Laid(hr.table(laid.spark, path), laid.name.replace(laid.table.path, path))
 
 
-def needs_delta(spark: SparkSession) -> None:
-    from hedgerow.spark.start.delta_jars import NO_DELTA
-    from hedgerow.spark.storage.delta_log import has_delta
-
-    if not has_delta(spark):
-        pytest.skip(NO_DELTA)
-
-
-@pytest.fixture(scope="module")
-def plain_layout(spark: SparkSession, in_utc: None) -> Learned:
-    """Of any table with these two columns, of which the tests below write many."""
-    return learned(
-        spark, spark.range(80).selectExpr("id", "CAST(id AS INT) AS number"), ("number < 10",), block_rows=20
-    )
-
-
-def small(spark: SparkSession, path: str, kind: str, *columns: str, by: str = "") -> str:
-    """80 rows with some more columns, as Parquet or Delta."""
-    if kind == "delta":
-        needs_delta(spark)
-    rows = spark.range(80).selectExpr("id", "CAST(id AS INT) AS number", *columns).coalesce(1).write.format(kind)
-    (rows.partitionBy(by) if by else rows).save(path)
-    return path
-
-
-def now(spark: SparkSession, path: str, kind: str) -> DataFrame:
-    return spark.read.format(kind).load(path)
-
-
-both_kinds = pytest.mark.parametrize("kind", ["parquet", "delta"])
 all_doors = pytest.mark.parametrize("door", ["attach", "route", "read"])
 sql_doors = pytest.mark.parametrize("door", ["attach", "route"])
-
-
-# --- 1, 2: a rewrite loses nothing ------------------------------------------------------------------
-
-# Names of columns that a rewrite adds for a while, in any letter case.
-HELPERS = (
-    "_hedgerow_hash", "_hedgerow_block", "_hedgerow_0", "_hedgerow_part_0", "_HEDGEROW_COPY", "_Hedgerow_Rows"
-)  # fmt: skip
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind, change", [("parquet", str.lower), ("delta", str.upper)], ids=["parquet", "delta"])
-def test_01_columns_called_like_helpers_keep_their_values(
-    spark: SparkSession, tmp_path: Path, kind: str, change: Callable[[str], str]
-) -> None:
-    """A column of the user's is never taken for one that a rewrite adds for a while."""
-    names = [change(name) for name in HELPERS]
-    more = (f"id * {i + 2} AS {name}" for i, name in enumerate(names))
-    path = small(spark, str(tmp_path / "things"), kind, "CAST(id AS STRING) AS digits", *more)
-    expected = {name: 3160 * (i + 2) for i, name in enumerate(names)}
-    # A condition that may fail on a row becomes a column of its own while rows get their blocks.
-    asked = ("CAST(digits AS INT) < 40", "CAST(digits AS INT) > 60 AND number < 70")
-    found = hr.learn(spark, path, workload_of(asked), "qdtree", hr.LearnOptions(block_rows=10), table="things")
-    assert found.blocks > 1
-    table = hr.apply(spark, path, found, path, overwrite=True) if kind == "parquet" else hr.apply(spark, path, found)
-    assert (sums(now(spark, path, kind), names), sums(table.read(), names)) == (expected, expected)
-
-
-def sums(frame: DataFrame, names: list[str]) -> dict[str, int]:
-    """Of the columns that are still there."""
-    return (
-        frame.selectExpr(*(f"sum({name}) AS {name}" for name in names if name in frame.columns)).collect()[0].asDict()
-    )
-
-
-@pytest.mark.long
-def test_01_columns_called_like_helpers_in_a_delta_table_with_partitions(
-    spark: SparkSession, plain_layout: Learned, tmp_path: Path
-) -> None:
-    names = ["_hedgerow_file", "_hedgerow_p0", "_hedgerow_b"]
-    more = (f"id * 7 AS {name}" for name in names)
-    path = small(spark, str(tmp_path / "things"), "delta", *more, "id % 2 AS part", by="part")
-    hr.apply(spark, path, plain_layout)
-    assert sums(now(spark, path, "delta"), names) == dict.fromkeys(names, 3160 * 7)
-
-
-@pytest.mark.long
-@both_kinds
-def test_02_a_session_that_writes_milliseconds(
-    spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str
-) -> None:
-    """The session says how Parquet files are to be written; neither a rewrite nor an append of ours changes a value."""
-    exact = "TIMESTAMP_LTZ '2024-01-01 00:00:00.000001 UTC' + make_interval(0, 0, 0, 0, 0, 0, id * 0.000123) AS ts"
-    path = small(spark, str(tmp_path / "things"), kind, exact)
-    before = answer(now(spark, path, kind))
-    more = spark.range(80, 120).selectExpr("id", "CAST(id AS INT) AS number", exact)
-    with set_to(spark, parquet__outputTimestampType="TIMESTAMP_MILLIS"):
-        table = hr.apply(spark, path, plain_layout, *([f"{path}_by_us"] if kind == "parquet" else []))
-        table.append(more)
-    after = now(spark, table.path, kind)
-    kept = {
-        "rewritten": answer(after.where("id < 80")) == before,
-        "appended": answer(after.where("id >= 80")) == answer(more),
-    }
-    assert kept == {"rewritten": True, "appended": True}
 
 
 # --- 3: a table that became another one -------------------------------------------------------------
@@ -610,93 +388,3 @@ def test_a_view_made_before_an_append(parquet: Laid, parquet_copy: Laid, door: s
         same(by(spark, door, sql)[0], expected, sql)
     finally:
         spark.sql("DROP TABLE faults_a" if how == "a table of the catalog" else "DROP VIEW faults_a")
-
-
-# --- 17, 18, 19: what could not be done -------------------------------------------------------------
-
-# A third of the texts is no UTF-8: the first byte says that another one follows, which does not.
-NO_UTF8 = "IF(id % 3 = 0, CAST(X'C328' AS STRING), CAST(id AS STRING)) AS word"
-OF_WORDS = ("word = '5'", "word > '7'", "word LIKE '%4%'", "word = CAST(X'C328' AS STRING)")
-
-
-@pytest.mark.long
-@both_kinds
-def test_17_strings_that_are_not_utf8(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    path = small(spark, str(tmp_path / "things"), kind, NO_UTF8, "concat('w', id) AS other")
-    skipping = "other LIKE '%w79%'"
-    found = learned(
-        spark, path, ("number < 10", "word = '5'", "word > '7'", "word LIKE '%4%'", skipping), block_rows=20
-    )
-    table = hr.apply(spark, path, found, *([f"{path}_by_us"] if kind == "parquet" else []))
-    name = f"{kind}.`{table.path}`"
-    same(answer(now(spark, table.path, kind)), answer(now(spark, path, kind)), "all rows")
-    expected = {where: plainly(spark, f"SELECT id FROM {name} WHERE {where}") for where in (*OF_WORDS, skipping)}
-    for door in ("attach", "route", "read"):
-        for where, rows in expected.items():
-            own = table.read(where=where, columns=["id"]) if door == "read" else None
-            answered, scans = by(spark, door, f"SELECT id FROM {name} WHERE {where}") if own is None else ask(own)
-            same(answered, rows, f"{door}: {where}")
-            assert where != skipping or files(scans) < len(table.known), "nothing is skipped"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind, last", [("parquet", "a[1]{b,c}"), ("parquet", "a[b{c"), ("delta", "a[1]{b,c}")])
-def test_18_brackets_in_a_path(
-    spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str, last: str
-) -> None:
-    path, plain = str(tmp_path / last), small(spark, str(tmp_path / "plain"), "parquet")
-    if kind == "delta":
-        table = hr.apply(spark, small(spark, path, kind), plain_layout)
-    else:
-        table = hr.apply(spark, plain, plain_layout, path)
-    found, scans = ask(table.read(where="number < 10"))
-    assert files(scans) == 1, "nothing is skipped"
-    same(found, answer(spark.read.parquet(plain).where("number < 10")), "read")
-    table.append(spark.read.parquet(plain).where("id >= 75"))
-    expected = answer(
-        spark.read.parquet(plain).where("number >= 75").selectExpr("*", "explode(array(1, 2))").drop("col")
-    )
-    same(answer(hr.table(spark, path).read(where="number >= 75")), expected, "after an append")
-    name = path if kind == "delta" else re.sub(r"([\[\]{}])", r"\\\1", path)  # as Spark itself wants it
-    for door in ("attach", "route"):
-        same(by(spark, door, f"SELECT * FROM {kind}.`{name}` WHERE number >= 75")[0], expected, door)
-
-
-VARIANT = "parse_json(concat('{\"a\":', id, '}'))"
-VARIANTS = f"{VARIANT} AS v", f"named_struct('w', {VARIANT}) AS s", f"array({VARIANT}, NULL) AS l"
-
-
-@pytest.mark.long
-@both_kinds
-def test_19_variant_columns(spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str) -> None:
-    """By itself, in a struct and in a list; Spark cannot hash it, so the proof of equal rows needs another way."""
-    path, texts = small(spark, str(tmp_path / "things"), kind, *VARIANTS), "to_json(struct(*)) AS row"
-    before = answer(now(spark, path, kind).selectExpr(texts))
-    table = hr.apply(spark, path, plain_layout, *([f"{path}_by_us"] if kind == "parquet" else []))
-    same(answer(now(spark, table.path, kind).selectExpr(texts)), before, "all rows")
-    assert table.verify()["rows"] == 80
-    for door in ("attach", "route"):
-        found, scans = by(spark, door, f"SELECT id FROM {kind}.`{table.path}` WHERE number < 10")
-        assert found.rows == 10 and files(scans) == 1
-    for v in ("v", "s.w", "l[0]"):
-        where = f"variant_get({v}, '$.a', 'int') >= 75 OR number < 5"
-        sql = f"SELECT id FROM {kind}.`{table.path}` WHERE {where}"
-        expected = plainly(spark, sql)
-        assert expected.rows == 10
-        same(answer(table.read(where=where, columns=["id"])), expected, f"read: {where}")
-        for door in ("attach", "route"):
-            same(by(spark, door, sql)[0], expected, f"{door}: {where}")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind, name", [("parquet", "_metadata"), ("delta", "_METADATA")])
-def test_19_a_column_called_metadata(
-    spark: SparkSession, plain_layout: Learned, tmp_path: Path, kind: str, name: str
-) -> None:
-    """It hides Spark's own, from which we know the file of a row."""
-    path = small(spark, str(tmp_path / "things"), kind, f"id * 3 AS {name}")
-    before = answer(now(spark, path, kind))
-    table = hr.apply(spark, path, plain_layout, *([f"{path}_by_us"] if kind == "parquet" else []))
-    same(answer(now(spark, table.path, kind)), before, "all values are as they were")
-    same(answer(table.read(where="number < 20")), answer(now(spark, table.path, kind).where("number < 20")), "read")
-    assert 0 < len(table.files(where="number < 20")) < len(table.files())
