@@ -389,6 +389,6 @@ def test_other_engines_see_a_normal_table(delta: SparkSession, tmp_path: Path) -
     assert sorted(duckdb.sql(f"SELECT * FROM read_parquet({listed})").fetchall()) == expected
     found = [row for name in listed for row in pq.read_table(name).to_pylist()]
     assert sorted(tuple(row.values()) for row in found) == expected
-    rust = pytest.importorskip("deltalake").ManagedTable(path)
+    rust = pytest.importorskip("deltalake").DeltaTable(path)
     assert sorted(tuple(row.values()) for row in rust.to_pyarrow_table().to_pylist()) == expected
     assert rust.version() == 1 and len(rust.file_uris()) == FILES
