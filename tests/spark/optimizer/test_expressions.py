@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.pipeline.learned import Learned
-from tests.support.answers import answer, ask
+from tests.support.answers import answer, answers, ask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,13 +81,13 @@ def test_what_is_learned(learned: Learned) -> None:
 
 def check(spark: SparkSession, table: Any, plain: Any) -> None:
     """By `read` and in an attached session: the same rows, from fewer files."""
-    name = f"delta.`{table.path}`" if "delta" in type(table).__name__.lower() else f"parquet.`{table.path}`"
+    name = f"{table.state.kind}.`{table.path}`"
     every = len(table.files())
     unseen = addresses(2, 6)
     hr.attach(spark)
     try:
-        for c in (*FIXED, *unseen, f"{YOURS} AND {FIXED[0]}", YOURS):
-            expected = answer(plain.where(c).select("id", "ip"))
+        asked = [*FIXED, *unseen, f"{YOURS} AND {FIXED[0]}", YOURS]
+        for c, expected in zip(asked, answers(plain, asked, ["id", "ip"]), strict=True):
             found, scans = ask(table.read(where=c, columns=["id", "ip"]))
             assert found == expected, c
             assert sum(scan.files for scan in scans) in (0, len(table.files(where=c)))
@@ -97,10 +97,8 @@ def check(spark: SparkSession, table: Any, plain: Any) -> None:
             # A function may be another one tomorrow, so nothing is noted of it; the rest of its query prunes.
             assert opened == every if c == YOURS else opened < every, c
             assert opened <= len(table.files(where=c)), c
-        for c in OTHERS:
-            assert ask(spark.sql(f"SELECT id, ip FROM {name} WHERE {c}"))[0] == answer(
-                plain.where(c).select("id", "ip")
-            )
+        for c, expected in zip(OTHERS, answers(plain, OTHERS, ["id", "ip"]), strict=True):
+            assert answer(spark.sql(f"SELECT id, ip FROM {name} WHERE {c}")) == expected, c
         assert len(table.files(where="info['courier'] = 'nobody'")) == 0  # of the value there are bounds too
         assert sum(len(table.files(where=c)) for c in unseen) < 0.5 * every * len(unseen)
         assert not any(report.reason for report in hr.last_query(spark))
