@@ -208,8 +208,8 @@ def test_appends(attached: SparkSession, kind: str, own: ManagedTable) -> None:
     _asked(attached, kind, own)
     old = [f"{name} = {value(name, seed)}" for name in LOOKED_UP for seed in (1, 5)]
     new = [f"event = md5('{i}')" for i in (ROWS, ROWS + 499, ROWS + 700, ROWS + 1499, ROWS + 1500)]
-    assert max(_check(attached, [*old, *new])) <= 8
-    assert max(_check(attached, new)) <= 3
+    opened = _check(attached, [*old, *new])
+    assert max(opened) <= 8 and max(opened[len(old) :]) <= 3
     own.verify()
     # Rows that others append are in files without a filter.
     frame = attached.range(9000, 9100).selectExpr(*COLUMNS)
@@ -275,7 +275,7 @@ def test_damaged_filters_exclude_nothing(attached: SparkSession, kind: str, own:
             file.write_bytes(data if i < 4 else data[: len(data) // 2])
         hr.detach(attached)
         hr.attach(attached)
-        for condition, ids in zip(conditions, right, strict=True):
+        for condition, ids in [*zip(conditions, right, strict=True)][i % 2 :: 2]:  # each column, by one of its values
             assert _ids(attached, condition) == ids, condition
     for file in files:
         file.unlink()
