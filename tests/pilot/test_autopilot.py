@@ -62,7 +62,8 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
 @pytest.fixture(scope="module")
 def delta_events(delta: SparkSession, events: str) -> str:
     place = str(Path(events).with_name("delta"))
-    delta.read.parquet(events).select("id", "number", "price", "day").write.format("delta").save(place)
+    columns = delta.read.parquet(events).select("id", "number", "price", "day")
+    columns.repartition(2).write.format("delta").save(place)
     return place
 
 
