@@ -412,11 +412,8 @@ def change_a_value(table: ManagedTable) -> None:
     """The file keeps its name, and in the list of files its size: as if the change had not moved a byte."""
     path = Path(table.path) / table.known.names[3]
     rows = rows_of(path)
-    numbers = rows["number"].to_pylist()
-    put(
-        rows.set_column(rows.schema.get_field_index("number"), "number", pa.array([*numbers[:-1], 751], pa.int32())),
-        path,
-    )
+    numbers = pa.array([*rows["number"].to_pylist()[:-1], 751], pa.int32())
+    put(rows.set_column(rows.schema.get_field_index("number"), "number", numbers), path)
     known = table.newest.known
     sizes = known.sizes.copy()
     sizes[known.names.index(path.name)] = path.stat().st_size
