@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import hedgerow as hr
 from tests.differential.cases import RAW_ERROR, Case, Failed, Refused, forget, is_fair, namespace, phase_lines, run
@@ -27,9 +27,10 @@ from tests.differential.sessions import EVERY, Sessions, short
 from tests.differential.worlds import Phase, Plan, a_phase, sources
 
 ROUTE_TAKES_ARGS = "args" in inspect.signature(hr.route).parameters
-MORE_THAN_WHERE = ("first", "any", "aggregates")
+ONLY_BY_THEMSELVES = ("immediate",)  # no subquery
 MANY_QUERIES = {"queries": 16, "sets": 30, "foreign": 16}  # whole queries in each phase, by the kind of world
 ONLY_FORMS = {"sets": ("set", "set", "ctes"), "foreign": ("rows", "rows", "counts", "distinct")}  # of those queries
+T = TypeVar("T")
 Batch = tuple[int, int]  # how many conditions one plan holds, for attach and for route
 
 
@@ -171,9 +172,9 @@ class World:
         files, known = self.truths(wanted)
         if known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
             self._decide(phase, files, known)
-        for _ in range(MANY_QUERIES.get(self.kind, self.whole)):
-            plain = [k.sql for k in known] or ["true"]
-            self._rows(phase, a_question(self.random, maker, plain, self.forms or ONLY_FORMS.get(self.kind, ())))
+        plain, forms = [k.sql for k in known] or ["true"], self.forms or ONLY_FORMS.get(self.kind, ())
+        whole = MANY_QUERIES.get(self.kind, self.whole)
+        self._rows(phase, [a_question(self.random, maker, plain, forms) for _ in range(whole)])
 
     def _condition(self, maker: Maker) -> str:
         found = maker.atom()
@@ -244,7 +245,7 @@ class World:
             return False
 
     @staticmethod
-    def _parts(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         for at in range(0, len(items), size):
             yield items[at : at + size]
 
@@ -390,42 +391,69 @@ class World:
 
     # --- whole queries ---
 
-    def _rows(self, phase: Phase, question: Question) -> None:
-        sql = question.sql.replace("{t}", self.rel)
-        args = dict(question.args) or None
-        expected = answer(lambda: self.sessions.plain.sql(sql, args=args))
-        for door in ("attach",) if args and not ROUTE_TAKES_ARGS else ("attach", "route"):
-            key = ("rows", door, self.plan.read_format)
-            ask = self.door(door)
-            found = answer(lambda ask=ask: ask(sql, args=args) if args else ask(sql))  # type: ignore[misc]
-            if isinstance(expected, str):
-                self.tally.notes[
-                    "queries that raise, here and there" if isinstance(found, str) else "plain raised, pruned did not"
-                ] += 1
-                continue
-            self.tally.kinds[f"query: {question.kind.strip()}"] += 1
-            self.tally.compare(key, vacuous=False)
-            if question.kind in MORE_THAN_WHERE and door == "attach":
-                scans = hr.last_query(self.sessions.attached)
-                self.tally.kinds[f"means: {question.kind} by {', '.join(sorted({s.means for s in scans}))}"] += 1
-            if found == expected or self._is_right(question, found, expected):
-                continue
-            if answer(lambda: self.sessions.plain.sql(sql, args=args)) != expected:
-                self.tally.notes["queries without a fixed answer"] += 1
-                continue
-            case = Case(self.plan, door, phase, question.sql, question.args, question.ranked)
-            message = (
-                found
-                if isinstance(found, str)
-                else f"{question.kind}: {sum(found.values())} rows instead of {sum(expected.values())}"
-            )
-            self._found(
-                case,
-                "rows",
-                message,
-                key,
-                f"{door} query {question.kind} {_gist(found) if isinstance(found, str) else ''}",
-            )
+    def _rows(self, phase: Phase, questions: Sequence[Question]) -> None:
+        """Compare answers: some questions are asked by themselves, the others many in one plan, which is faster."""
+        single = [q for q in questions if q.args or q.kind in ONLY_BY_THEMSELVES or self.random.random() < 0.1]
+        together = [replace(q, **texts_of(q)) for q in questions if q not in single]
+        for part in (*([q] for q in single), *self._parts(together, self.batch[0] // 2)):
+            expected = self._answers("plain", part)
+            self.tally.notes["queries that raise"] += sum(isinstance(of, str) for of in expected)
+            known = [(q, of) for q, of in zip(part, expected, strict=True) if not isinstance(of, str)]
+            for door in ("attach",) if part[0].args and not ROUTE_TAKES_ARGS else ("attach", "route"):
+                self._compare_answers(phase, door, known)
+
+    def _compare_answers(self, phase: Phase, door: str, known: list[tuple[Question, Counter[str]]]) -> None:
+        answers = self._answers(door, [q for q, _ in known])
+        if known and door == "attach":
+            self.tally.kinds.update(f"scan by {scan.means}" for scan in hr.last_query(self.sessions.attached))
+        for (question, right), found in zip(known, answers, strict=True):
+            self._judge(phase, door, question, right, found, [q.sql for q, _ in known])
+
+    def _answers(self, door: str, questions: Sequence[Question]) -> list[Counter[str] | str]:
+        """Return the rows of each question, or its error."""
+        if len(questions) < 2:
+            return [self._answer(door, question.sql, question.args) for question in questions]
+        answers = [Counter(["['row__']"]) for _ in questions]  # the names of the columns, as `answer` notes them
+        try:
+            for mark, text in self.door(door)(union_of([q.sql.replace("{t}", self.rel) for q in questions])).collect():
+                answers[mark][text_of(text)] += 1
+        except Exception:
+            half = len(questions) // 2
+            return self._answers(door, questions[:half]) + self._answers(door, questions[half:])
+        return [*answers]
+
+    def _answer(self, door: str, sql: str, args: tuple[tuple[str, object], ...]) -> Counter[str] | str:
+        ask, text = self.door(door), sql.replace("{t}", self.rel)
+        return answer(lambda: ask(text, args=dict(args)) if args else ask(text))
+
+    def _judge(
+        self,
+        phase: Phase,
+        door: str,
+        question: Question,
+        expected: Counter[str],
+        found: Counter[str] | str,
+        together: Sequence[str],
+    ) -> None:
+        key = ("rows", door, self.plan.read_format)
+        self.tally.kinds[f"query: {question.kind.strip()}"] += 1
+        self.tally.compare(key, vacuous=False)
+        if found == expected or self._is_right(question, found, expected):
+            return
+        if self._answer("plain", question.sql, question.args) != expected:
+            self.tally.notes["queries without a fixed answer"] += 1
+            return
+        case = Case(self.plan, door, phase, question.sql, question.args, question.ranked)
+        message = (
+            found
+            if isinstance(found, str)
+            else f"{question.kind}: {sum(found.values())} rows instead of {sum(expected.values())}"
+        )
+        again = self._answer(door, question.sql, question.args)
+        if again == expected or self._is_right(question, again, expected):
+            case, message = replace(case, sql=union_of(together), ranked=""), f"in one plan with others, {message}"
+        gist = _gist(found) if isinstance(found, str) else ""
+        self._found(case, "rows", message, key, f"{door} query {question.kind} {gist}")
 
     def _is_right(self, question: Question, found: Counter[str] | str, expected: Counter[str]) -> bool:
         if not question.ranked or isinstance(found, str):
@@ -436,6 +464,23 @@ class World:
             return False
         rows = [Counter({row: n for row, n in of.items() if row not in columns}) for of in (found, expected)]
         return is_right(*rows, ranked.collect())
+
+
+def texts_of(question: Question) -> dict[str, str]:
+    """Return a question's queries with each row as one text, so that many questions fit into one plan."""
+    sql = f"SELECT CAST(struct(*) AS STRING) AS row__ FROM (\n{question.sql}\n)"
+    ranked = f"SELECT CAST(struct(* EXCEPT (rank__)) AS STRING) AS row__, rank__ FROM (\n{question.ranked}\n)"
+    return {"sql": sql, "ranked": ranked if question.ranked else ""}
+
+
+def union_of(queries: Sequence[str]) -> str:
+    return "\nUNION ALL\n".join(f"SELECT {i} AS mark__, row__ FROM (\n{sql}\n)" for i, sql in enumerate(queries))
+
+
+def text_of(value: str | None) -> str:
+    from pyspark.sql import Row
+
+    return str(Row("row__")(value))
 
 
 def answer(run: Callable[[], Any]) -> Counter[str] | str:
