@@ -98,6 +98,8 @@ AGGREGATES = {
     "a constant": ("SELECT 'x' AS c, 1 + count(*) FROM t", 0),
     "zeros": ("SELECT min(odd) FROM t WHERE id < 500", 1),
     "NaN": ("SELECT max(odd), min(odd) FROM t WHERE id > 1", 5),
+    "a file that ends before the maximum": ("SELECT min(id), min(ts) FROM t WHERE id < 1800", 0),
+    "a file that may have the maximum": ("SELECT max(id) FROM t WHERE id < 1800", 1),
     "nothing": ("SELECT count(*), max(id) FROM t WHERE id < 0", 0),
     "only nulls": ("SELECT count(early), max(early), count(*) FROM t WHERE part > 3", 0),
     "long texts": ("SELECT max(text), min(text), count(text) FROM t", 8),
