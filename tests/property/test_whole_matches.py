@@ -182,7 +182,8 @@ def check_first_rows(random: Random, case: Case) -> int:
     stats = order.by.across([stats for stats, _ in case.parts])
     everything = sorted((in_order(order, row) for row in case.matching(p)), key=lambda k: k)
     for k in range(len(everything) + 3):
-        opened = first_rows(matched, stats, order, k).opened
+        chosen = first_rows(matched, stats, order, k)
+        opened = matched.opened if chosen is None else chosen
         ends = np.cumsum([len(m.opened) for m in each])[:-1]
         rest = sorted(in_order(order, row) for row in case.matching(p, np.split(opened, ends)))
         assert rest[:k] == everything[:k], (k, order, stats)

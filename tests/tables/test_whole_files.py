@@ -39,7 +39,8 @@ def table(reads_alike: bool = True) -> WholeFiles:
 
 
 def first(files: WholeFiles, left: np.ndarray[Any, Any], k: int, descending: bool = False) -> str:
-    opened = files.first_rows(TRUE, left, Order(X, descending), k).opened
+    opened = files.first_rows(TRUE, left, Order(X, descending), k)
+    assert opened is not None
     return "".join(name for name, is_open in zip("abcde", opened, strict=True) if is_open)
 
 
@@ -103,6 +104,6 @@ def test_groups_of_both_parts_are_added_up() -> None:
 def test_a_table_without_indexed_files() -> None:
     files = WholeFiles([])
     left = files.rows_left(np.zeros(0, bool), {})
-    assert files.first_rows(TRUE, left, Order(X), 3).opened.tolist() == []
+    assert files.first_rows(TRUE, left, Order(X), 3) is None
     assert files.aggregates(TRUE, left, (), (Count(),)).rows == {}
     assert files.any_rows(TRUE, left, 3) is None

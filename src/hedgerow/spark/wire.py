@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 4  # raised with every change of a class
+VERSION = 5  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,29 +194,26 @@ class ScannedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseFirst:
-    """Which files may hold one of the first `rows` rows, by the first term of ORDER BY? Answered by `ChosenFirst`.
+class Order:
+    """The first term of an ORDER BY."""
 
-    Here and below, `where` is the whole condition of the scan: a weaker one is not enough. After `Refused`,
-    `Choose` may still skip files.
+    by: Side
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseRows:
+    """Which files hold the first `rows` rows of an order, or any `rows` rows if `order` is None? Answered by `Chosen`.
+
+    Without an order, no other files are opened: not those either that the index does not know. Here and below, `where`
+    is the whole condition of the scan: a weaker one is not enough. After `Refused`, `Choose` may still skip files.
     """
 
     handle: str
     where: Condition
     scanned: ScannedRows
-    by: Side
-    descending: bool
-    nulls_first: bool
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChooseAny:
-    """Which few files surely hold `rows` matching rows? Answered by `ChosenAny`."""
-
-    handle: str
-    where: Condition
-    scanned: ScannedRows
+    order: Order | None
     rows: int
 
 
@@ -259,7 +256,7 @@ class Aggregate:
     values: Sequence[Count | Extreme | Sum]
 
 
-Request: TypeAlias = "Judge | Open | Choose | ChooseFirst | ChooseAny | Aggregate"
+Request: TypeAlias = "Judge | Open | Choose | ChooseRows | Aggregate"
 
 # --- answers --------------------------------------------------------------------------------------
 
@@ -313,25 +310,6 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenFirst:
-    """The files to open. `threshold`: no needed row is beyond it, None: a NULL or no listed value.
-
-    `reason`: why there is no threshold, so that these are the files of the condition; None if there is one.
-    """
-
-    bits: str
-    threshold: Value | None
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenAny:
-    """The files to open, and no others: not those either that the index does not know. `bits`: None if too few rows."""
-
-    bits: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Aggregated:
     """The files to scan, and for each group over the others: its values, then those of the aggregates.
 
@@ -362,7 +340,7 @@ class Refused:
     forget: bool = False
 
 
-Answer: TypeAlias = "Harmless | Opened | Chosen | ChosenFirst | ChosenAny | Aggregated | Instead | Refused"
+Answer: TypeAlias = "Harmless | Opened | Chosen | Aggregated | Instead | Refused"
 
 # --- read from the JVM ----------------------------------------------------------------------------
 
@@ -431,8 +409,8 @@ _CLASSES = {name: value for name, value in vars().items() if hasattr(value, "__d
 def write(message: Any) -> str:
     """Return a message as JSON.
 
-    >>> write(ChosenAny("01"))
-    '{"is": "ChosenAny", "bits": "01"}'
+    >>> write(Chosen("01", "where"))
+    '{"is": "Chosen", "bits": "01", "means": "where"}'
     """
     return json.dumps(message, default=_members)
 

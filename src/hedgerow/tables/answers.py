@@ -84,7 +84,7 @@ class Answers:
                 return self._open(request)
             case wire.Choose():
                 return self._choose(request)
-            case wire.ChooseFirst() | wire.ChooseAny() | wire.Aggregate():
+            case wire.ChooseRows() | wire.Aggregate():
                 opened = self._opened.get(request.handle)
                 return _FORGOTTEN if opened is None else whole_requests.answer(*opened, request)
         raise ValueError(f"no request: {request}")

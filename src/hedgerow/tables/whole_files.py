@@ -18,7 +18,7 @@ import numpy as np
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
-from hedgerow.core.index.top_k import FirstRows, Order, first_rows
+from hedgerow.core.index.top_k import Order, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
 from hedgerow.core.predicates.nodes import TRUE, Predicate
 from hedgerow.core.pruning.block_stats import TermStats
@@ -60,8 +60,8 @@ class WholeFiles:
                 left[file] = left[file] - rows if 0 <= rows <= left[file] else UNKNOWN_ROWS
         return left
 
-    def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> FirstRows:
-        """Return the files to open for the first `k` rows on which `p` is TRUE."""
+    def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> Bools | None:
+        """Return the files to open for the first `k` rows on which `p` is TRUE; None if too few are sure."""
         if order.by not in self._across:
             self._across[order.by] = order.by.across([part.index.blocks for part in self.parts])
         return first_rows(self._matched(p, left), self._across[order.by], order, k)

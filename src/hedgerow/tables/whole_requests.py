@@ -1,4 +1,4 @@
-"""Answers the requests of the optimizer rule that go beyond WHERE: first rows, any rows, and aggregates."""
+"""Answers the requests of the optimizer rule that go beyond WHERE: for LIMIT, and for aggregates."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ from hedgerow.spark import wire
 from hedgerow.tables.opened_table import OpenedTable, bit_text
 from hedgerow.tables.wire_conditions import ConditionReader, value_text
 
-Request = wire.ChooseFirst | wire.ChooseAny | wire.Aggregate
+Request = wire.ChooseRows | wire.Aggregate
 
 
 def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wire.Answer:
     """Return the answer to a request about an opened table; refuse what the index cannot know."""
     try:
         match request:
-            case wire.ChooseFirst():
-                return _first_rows(table, reader, request)
-            case wire.ChooseAny():
-                left, p = _rows_left(table, request.scanned), reader.read(request.where)
-                chosen = table.whole_files.any_rows(p, left, request.rows)
-                return wire.ChosenAny(None if chosen is None else bit_text(chosen))
+            case wire.ChooseRows():
+                return _limited_rows(table, reader, request)
             case wire.Aggregate():
                 return _aggregates(table, reader, request)
     except (HedgerowError, ValueError) as error:
@@ -34,15 +30,16 @@ def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wir
     assert_never(request)
 
 
-def _first_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseFirst) -> wire.ChosenFirst:
-    by = reader.typed_term(request.by)
-    order = Order(by, request.descending, request.nulls_first)
-    left = _rows_left(table, request.scanned)
-    first = table.whole_files.first_rows(reader.read(request.where), left, order, request.rows)
-    threshold = value_text(by.type.kind, first.threshold)
-    return wire.ChosenFirst(
-        bit_text(first.opened), None if threshold is None else wire.Value(threshold, str(by.type)), first.reason
-    )
+def _limited_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseRows) -> wire.Chosen | wire.Refused:
+    left, p, order = _rows_left(table, request.scanned), reader.read(request.where), request.order
+    if order is None:
+        chosen = table.whole_files.any_rows(p, left, request.rows)
+    else:
+        by = Order(reader.typed_term(order.by), order.descending, order.nulls_first)
+        chosen = table.whole_files.first_rows(p, left, by, request.rows)
+    if chosen is None:
+        return wire.Refused("the index does not know enough rows for the limit")
+    return wire.Chosen(bit_text(chosen), "limit" if order is None else "top-k")
 
 
 def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggregate) -> wire.Aggregated | wire.Refused:

@@ -33,7 +33,6 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
-from hedgerow.core.predicates.values import NAN, Value
 from hedgerow.core.pruning.block_stats import UNKNOWN_NULLS, TermStats
 from hedgerow.core.pruning.value_codes import Codes
 
@@ -47,21 +46,10 @@ class Order:
     nulls_first: bool = True
 
 
-@dataclass(frozen=True)
-class FirstRows:
-    """The files that may hold one of the first rows, and the threshold; or the reason why there is no threshold.
+def first_rows(matched: MatchedFiles, stats: TermStats | None, order: Order, k: int) -> Bools | None:
+    """Return the files to open for the first `k` rows, as a mask; None if too few rows are guaranteed.
 
-    The threshold is the value that no needed row is beyond. It is None for NULL, and for a gap above or below all
-    listed values.
-    """
-
-    opened: Bools
-    threshold: Value = None
-    reason: str | None = None
-
-
-def first_rows(matched: MatchedFiles, stats: TermStats | None, order: Order, k: int) -> FirstRows:
-    """Return the files to open for the first `k` rows; `stats`: those of the order's term, None if it has none.
+    `stats`: those of the order's term, None if it has none.
 
     >>> import pyarrow as pa
     >>> from hedgerow.core.index.block_index import BlockIndex
@@ -71,22 +59,15 @@ def first_rows(matched: MatchedFiles, stats: TermStats | None, order: Order, k: 
     >>> from hedgerow.core.pruning.block_stats import collect
     >>> stats = collect({col("x"): pa.array([1, 2, 3, 4, 5, 6])}, entry=[0, 0, 1, 1, 2, 2], entries=3)
     >>> matched = match_files(BlockIndex(stats), TRUE, stats.rows)
-    >>> found = first_rows(matched, stats.terms["x"], Order(TypedTerm(col("x"), Type("int")), descending=True), 3)
-    >>> found.opened, found.threshold
-    (array([False,  True,  True]), 3)
+    >>> first_rows(matched, stats.terms["x"], Order(TypedTerm(col("x"), Type("int")), descending=True), 3)
+    array([False,  True,  True])
     """
-    if k <= 0:
-        return FirstRows(matched.opened, reason="the query wants no rows")
-    if stats is None:
-        return FirstRows(matched.opened, reason="the index has no bounds of what the rows are ordered by")
+    if k <= 0 or stats is None:
+        return None
     line = _Line(stats, order)
-    rows_at = line.guaranteed_rows(matched)
-    rows_up_to = np.cumsum(rows_at[: line.end])
+    rows_up_to = np.cumsum(line.guaranteed_rows(matched)[: line.end])
     threshold = int(np.searchsorted(rows_up_to, k))
-    if threshold == line.end:
-        where = "in files that match as a whole" if order.nulls_first else "with a value in files that match as a whole"
-        return FirstRows(matched.opened, reason=f"only {int(rows_up_to[-1])} rows are surely {where}")
-    return FirstRows(matched.opened & (line.first_places <= threshold), line.value_at(threshold))
+    return None if threshold == line.end else matched.opened & (line.first_places <= threshold)
 
 
 @dataclass(frozen=True)
@@ -151,11 +132,3 @@ class _Line:
         rows_at = np.bincount(last[whole], weights=with_value, minlength=self.end + 1).astype(np.int64)
         rows_at[self.null] += (rows - with_value).sum()
         return rows_at
-
-    def value_at(self, place: int) -> Value:
-        """Return the value at a place, or the one at the far end of its gap."""
-        code, values = self.nan + 1 - place if self.order.descending else place - 1, self.stats.values
-        if place == self.null or code == self.nan:
-            return None if place == self.null else NAN
-        at = code // 2 if code % 2 or not self.order.descending else code // 2 - 1
-        return values[at] if 0 <= at < len(values) else None

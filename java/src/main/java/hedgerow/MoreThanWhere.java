@@ -3,6 +3,7 @@ package hedgerow;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -60,10 +61,23 @@ record MoreThanWhere(
             return null;
         }
         Asked asked = asked(limited.chain(), query);
-        if (asked == null) {
+        SortOrder first = limited.first();
+        Expression key = asked == null || first == null ? null : asked.chain.normal(first.child());
+        Wire.Side by = key == null ? null : asked.conditions().term(key);
+        boolean isKnown = first == null || by != null && Values.areOrdered(key.dataType());
+        if (asked == null || !isKnown || !limited.neverFails(answers.allowed(), key)) {
             return null;
         }
-        LogicalRelation found = limited.first() == null ? anyRows(limited, asked, query) : firstRows(limited, asked, query);
+        Wire.Order order = first == null ? null : new Wire.Order(
+            by, first.direction().sql().equals("DESC"), first.nullOrdering().sql().equals("NULLS FIRST"));
+        Wire.Answer answer = answers.ask(new Wire.ChooseRows(
+            asked.table.handle(), asked.where(), asked.scanned(), order, limited.rows()));
+        if (!(answer instanceof Wire.Chosen chosen)) {
+            return null;
+        }
+        FileChoice index = asked.table.index();
+        FileChoice choice = first == null ? index.only(chosen.bits()) : index.where(chosen.bits());
+        LogicalRelation found = asked.without(choice, chosen.means(), query);
         return found == null ? null : limited.over(found);
     }
 
@@ -99,30 +113,5 @@ record MoreThanWhere(
             && settings.unfit(scan) == null;
         OpenedTables.Table table = isFit ? tables.open(scan, settings.relevant(SQLConf.get())) : null;
         return table == null || table.reason() != null ? null : new Asked(scan, table, chain);
-    }
-
-    private LogicalRelation firstRows(LimitedRows limited, Asked asked, QueryPlan query) {
-        Expression key = asked.chain.normal(limited.first().child());
-        Wire.Side by = asked.conditions().term(key);
-        boolean isKnown = by != null && Values.areOrdered(key.dataType())
-            && limited.neverFails(answers.allowed(), key);
-        if (!isKnown) {
-            return null;
-        }
-        Wire.Answer answer = answers.ask(new Wire.ChooseFirst(asked.table.handle(), asked.where(), asked.scanned(), by,
-            limited.first().direction().sql().equals("DESC"),
-            limited.first().nullOrdering().sql().equals("NULLS FIRST"), limited.rows()));
-        return answer instanceof Wire.ChosenFirst first && first.reason() == null
-            ? asked.without(asked.table.index().where(first.bits()), "top-k", query) : null;
-    }
-
-    private LogicalRelation anyRows(LimitedRows limited, Asked asked, QueryPlan query) {
-        if (!limited.neverFails(answers.allowed(), null)) {
-            return null;
-        }
-        Wire.Answer answer = answers.ask(new Wire.ChooseAny(
-            asked.table.handle(), asked.where(), asked.scanned(), limited.rows()));
-        return answer instanceof Wire.ChosenAny any && any.bits() != null
-            ? asked.without(asked.table.index().only(any.bits()), "limit", query) : null;
     }
 }

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 4;
+    int VERSION = 5;
 
     // --- what Python says first ---
 
@@ -66,21 +66,15 @@ public sealed interface Wire {
         int[] runs, @JsonProperty("deleted_in") int[] deletedIn, long[] deleted)
         implements Wire {}
 
+    /** The first term of an ORDER BY. */
+    record Order(Side by, boolean descending, @JsonProperty("nulls_first") boolean nullsFirst) implements Wire {}
+
     /**
-     * Which files may hold one of the first `rows` rows, by the first term of ORDER BY? Answered by `ChosenFirst`. Here
+     * Which files hold the first `rows` rows of an order, or any `rows` rows if it is null? Answered by `Chosen`. Here
      * and below, `where` is the whole condition of the scan: a weaker one is not enough.
      */
-    record ChooseFirst(
-        String handle,
-        Condition where,
-        ScannedRows scanned,
-        Side by,
-        boolean descending,
-        @JsonProperty("nulls_first") boolean nullsFirst,
-        long rows) implements Request {}
-
-    /** Which few files surely hold `rows` matching rows? Answered by `ChosenAny`. */
-    record ChooseAny(String handle, Condition where, ScannedRows scanned, long rows) implements Request {}
+    record ChooseRows(String handle, Condition where, ScannedRows scanned, Order order, long rows)
+        implements Request {}
 
     /** Which part of these aggregates does the index know? Answered by `Aggregated`. */
     record Aggregate(String handle, Condition where, ScannedRows scanned, List<Side> groups, List<AggregateValue> values)
@@ -140,12 +134,6 @@ public sealed interface Wire {
 
     /** The files to open: a 1 or a 0 for each file of `Opened`. */
     record Chosen(String bits, String means) implements Answer {}
-
-    /** The files to open. `reason`: why there is no threshold, beyond which no row is needed; null if there is one. */
-    record ChosenFirst(String bits, Value threshold, String reason) implements Answer {}
-
-    /** The files to open, and no other files: not those either that the index does not know. Null: too few rows. */
-    record ChosenAny(String bits) implements Answer {}
 
     /** The files to scan, and for each group over the others its values, then those of the aggregates, as texts. */
     record Aggregated(String bits, List<List<String>> rows) implements Answer {}
