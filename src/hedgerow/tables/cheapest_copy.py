@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hedgerow.core.arrays import Bools
+from hedgerow.core.index.file_choice import FileChoice
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.tables.indexed_files import IndexedFiles
@@ -17,22 +17,16 @@ from hedgerow.tables.stored import StoredTable
 
 @dataclass(frozen=True)
 class Opening:
-    """The files that a query opens, of the table itself or of one of its replicas.
-
-    Args:
-        opened: True for each file that is opened.
-        copied_cells: the (block, cell) pairs to read of opened copies; None: all pairs.
-    """
+    """The files that a query opens, of the table itself or of one of its replicas."""
 
     table: StoredTable
     indexed: IndexedFiles
-    opened: Bools
-    copied_cells: tuple[tuple[int, int], ...] | None = None
+    choice: FileChoice
 
     @property
     def files(self) -> tuple[str, ...]:
         """The names of the opened files."""
-        return tuple(name for name, chosen in zip(self.known.names, self.opened, strict=True) if chosen)
+        return tuple(name for name, chosen in zip(self.known.names, self.choice.opened, strict=True) if chosen)
 
     @property
     def known(self) -> KnownFiles:
@@ -42,7 +36,7 @@ class Opening:
     @property
     def rows_read(self) -> float:
         """The share of the table's rows in the opened files."""
-        return float(self.known.rows[self.opened].sum() / max(1, self.known.rows[self.known.visible].sum()))
+        return float(self.known.rows[self.choice.opened].sum() / max(1, self.known.rows[self.known.visible].sum()))
 
 
 @dataclass(frozen=True)
@@ -61,11 +55,7 @@ class Copies:
 
     def openings(self, p: Predicate) -> list[Opening]:
         """Return the files to open for rows on which `p` is TRUE, in each copy of the table."""
-        openings = []
-        for table, indexed in self.tables:
-            choice = indexed.choose(p)
-            openings.append(Opening(table, indexed, choice.opened, choice.copied_cells))
-        return openings
+        return [Opening(table, indexed, indexed.choose(p)) for table, indexed in self.tables]
 
     def cheapest(self, p: Predicate, columns: Sequence[str] | None) -> Opening:
         """Return the first opening with the fewest bytes of these columns (None: all), or rows if bytes are unknown."""
@@ -76,6 +66,7 @@ class Copies:
         by_bytes = read is None or all(o.known.columns or not len(o.known) for o in openings)
 
         def cost(o: Opening) -> int:
-            return o.known.bytes_read(read, o.opened) if by_bytes else int(o.known.rows[o.opened].sum())
+            opened = o.choice.opened
+            return o.known.bytes_read(read, opened) if by_bytes else int(o.known.rows[opened].sum())
 
         return min(openings, key=cost)

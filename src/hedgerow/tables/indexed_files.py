@@ -9,21 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.index.file_choice import FileChoice
 from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot
 from hedgerow.tables.known_files import KnownFiles, is_hidden
 from hedgerow.tables.part import JoinedParts
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The files to open. `opened`: True for each file to open. `copied_cells`: the (block, cell) pairs to read of
-    opened copies; None: all pairs."""
-
-    opened: Bools
-    copied_cells: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,7 @@ class IndexedFiles:
         """The files that the index describes."""
         return self.files.take(np.flatnonzero(self.is_known).tolist())
 
-    def choose(self, p: Predicate) -> Choice:
+    def choose(self, p: Predicate) -> FileChoice:
         """Choose the files to open for the rows on which `p` is TRUE.
 
         Copies are read only if no file was changed, because they may have rows that were deleted since."""
@@ -91,7 +83,7 @@ class IndexedFiles:
             choice = part.index.choose_files(p, part.known.sizes, copies=is_whole)
             opened[in_snapshot] = choice.opened[in_part]
             cells = choice.copied_cells or cells
-        return Choice(opened, cells)
+        return FileChoice(opened, cells)
 
     def groups(self, p: Predicate, opened: Bools) -> list[Group]:
         """Return the files in groups, by the reasons why they are opened or skipped; `opened`: True if opened."""

@@ -102,7 +102,7 @@ class ManagedTable(StoredTable):
         """Return why `SELECT columns WHERE p` opens or skips files; None: all columns."""
         best = Copies.of(self).cheapest(p, columns)
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
-        return Explained.of(best.indexed.groups(p, best.opened), best.indexed.undecided_atoms(p), replica)
+        return Explained.of(best.indexed.groups(p, best.choice.opened), best.indexed.undecided_atoms(p), replica)
 
     def rows_opened(self, explained: Explained) -> DataFrame:
         """Return all rows of the opened files."""
@@ -126,8 +126,8 @@ class ManagedTable(StoredTable):
             p, columns = query.predicate(self.name), query.columns(self.name)
             best, read = copies.cheapest(p, columns), read_columns(columns, p)
             # The bytes of any copy are divided by this table's bytes.
-            byte_share = best.known.bytes_read(read, best.opened) / max(1, own_files.total(read))
-            scores.append(QueryScore(query.id, best.rows_read, float(best.opened.mean()), byte_share, None))
+            byte_share = best.known.bytes_read(read, best.choice.opened) / max(1, own_files.total(read))
+            scores.append(QueryScore(query.id, best.rows_read, float(best.choice.opened.mean()), byte_share, None))
             weights.append(query.weight)
         return Score.mean(scores, weights, len(own_files))
 

@@ -160,9 +160,9 @@ class OpenedTable:
             return None
         sizes, path = best.known.sizes_by_name, best.table.path
         codes, layout = None, best.table.layout
-        if best.copied_cells is not None:
+        if best.choice.copied_cells is not None:
             assert isinstance(layout, OverlapLayout)  # no other layout has copies
-            codes = [layout.code(block, cell) for block, cell in best.copied_cells]
+            codes = [layout.code(block, cell) for block, cell in best.choice.copied_cells]
         return wire.Instead(
             [f"{path}/{name}" for name in best.files],
             [sizes[name] for name in best.files],

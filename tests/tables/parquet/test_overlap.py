@@ -91,9 +91,9 @@ def rows(table: ManagedTable, condition: str) -> int:
     best = opening(table, condition)
     assert isinstance(table.format, ParquetFolder)
     frame = table.format.with_copies(best.files)
-    if best.copied_cells is not None:
+    if best.choice.copied_cells is not None:
         assert isinstance(table.layout, OverlapLayout)
-        codes = [table.layout.code(block, cell) for block, cell in best.copied_cells]
+        codes = [table.layout.code(block, cell) for block, cell in best.choice.copied_cells]
         frame = frame.where(frame[COPY].isNull() | frame[COPY].isin(codes))
     return frame.count()
 
@@ -101,7 +101,7 @@ def rows(table: ManagedTable, condition: str) -> int:
 @pytest.mark.long
 def test_fig4(spark: SparkSession, source: str, made: ManagedTable) -> None:
     assert [rows(made, c) for c in CROSS] == [N + 3] * 4
-    assert all(sum(o.known.rows[o.opened]) == N + 3 for o in (opening(made, c) for c in CROSS))
+    assert all(sum(o.known.rows[o.choice.opened]) == N + 3 for o in (opening(made, c) for c in CROSS))
     assert rows(made, MIDDLE) == 3
     told = made.describe()
     assert (told["rows"], told["copied_rows"], told["blocks"], told["layout"]) == (4 * N + 3, 9, 4, "overlap")
@@ -222,7 +222,7 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
     layout = OverlapLayout(TreeLayout(cuts, chain), (0, 1, 2, 0, 0, 0), ((), (), (), (1,), (1, 2), (2,)))
     table = hr.apply(spark, source, layout, str(tmp_path / "arms"))
     assert table.describe()["copied_rows"] == 100 + 200 + 103
-    assert opening(table, "z >= 900").copied_cells == ((1, 3), (1, 4), (2, 5))
+    assert opening(table, "z >= 900").choice.copied_cells == ((1, 3), (1, 4), (2, 5))
     assert rows(table, "z >= 900") == 303
     assert rows(table, "z >= 500") == 300 + 300 + 303
     for grown in (table, table.append(spark.read.parquet(source).where("z % 2 = 0"))):
