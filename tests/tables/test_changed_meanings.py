@@ -138,7 +138,7 @@ def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Pat
         delta.sql(f"ALTER TABLE delta.`{place}` ADD COLUMN s TIMESTAMP")
         evening = "TIMESTAMP '2024-03-01 20:00:00' + make_dt_interval(0, 0, 0, id % 3000) AS s"
         table = hr.table(delta, place).append(delta.range(1000, 2000).selectExpr("id", evening))
-    assert str(table.newest.own_schema["s"]) == "timestamp"
+    assert str(table.newest.entry.schema["s"]) == "timestamp"
     with set_to(delta, session__timeZone="Asia/Tokyo"):
         assert opened_of(delta, place, "s LIKE '%2024-03-02%'", "delta") > 0
 

@@ -88,7 +88,7 @@ def test_many_appends(spark: SparkSession, files: tuple[Path, KnownFiles, Stats]
     assert total(state.parts) == checksum(spark.read.parquet(str(folder)))
     table = hr.table(spark, str(folder))
     assert table.verify()["rows_compared"] == FILES * ROWS_OF_A_FILE and len(table.indexed().parts) == 1
-    single, joined = BlockIndex(stats), join_parts(table.parts, settings(spark), table.newest.columns)[0].index
+    single, joined = BlockIndex(stats), join_parts(table.parts, settings(spark), table.newest.entry.columns)[0].index
     for p in conditions(r):
         opened = table.indexed().choose(p).opened
         assert (opened == joined.to_open(p)).all() and (opened >= single.to_open(p)).all(), p

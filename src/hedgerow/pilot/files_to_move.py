@@ -128,7 +128,7 @@ def new_bytes(managed: ManagedTable | None) -> float:
     if managed is None or not managed.format.is_shared:
         return 0.0
     indexed = managed.indexed()
-    if indexed.snapshot.columns != managed.newest.columns:
+    if indexed.snapshot.columns != managed.newest.entry.columns:
         return 0.0
     return float(indexed.snapshot.files.sizes[~indexed.is_known].sum())
 

@@ -146,14 +146,14 @@ def _open_table(spark: SparkSession, request: wire.Open, now: Mapping[str, str])
         return next(d[1] for d in differing if d is not None)
     fields = tuple(json.loads(request.delta or request.schema)["fields"])
     seen = {name.lower(): kind for name, kind in schema_of_fields(fields).items()}
-    schema = {n: kind for part in parts for n, kind in part.own_schema.items() if seen.get(n.lower()) == kind}
+    schema = {n: kind for part in parts for n, kind in part.entry.schema.items() if seen.get(n.lower()) == kind}
     joined = [j for part in parts for j in part.entry.joined]
     names = {*schema, *schema_of_joins(joined), *(quote_name(j.name) for j in joined)}
     items = dict.fromkeys(item for part in parts for item in _spark_items(part.entry.statistics))
     copies = None if is_delta or COPY in seen else StoredTable(folder_of(spark, path, state), state)
     return OpenedTable(
         state.name,
-        join_parts(parts, now, column_identities(fields) if is_delta else parts[-1].columns),
+        join_parts(parts, now, column_identities(fields) if is_delta else parts[-1].entry.columns),
         {**schema, **schema_of_joins(joined)},
         [item for item in items if _column_names(item) <= names],
         joined,

@@ -20,7 +20,6 @@ from hedgerow.core.index.without_columns import without_columns
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.core.predicates.types import Type
 from hedgerow.spark.session_settings import LOOKUPS
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
@@ -69,14 +68,6 @@ class Part:
     def _read(self, name: str) -> bytes:
         return read_sealed(self.side, name, self.entry.seals)
 
-    @property
-    def own_schema(self) -> dict[str, Type]:
-        return self.entry.schema
-
-    @property
-    def columns(self) -> dict[str, str]:
-        return self.entry.columns
-
     def reads_alike(self, now: Mapping[str, str]) -> bool:
         """True if a session with these settings surely reads the rows that were counted when the part was written."""
         differs = difference(self.entry.settings, now)
@@ -84,13 +75,13 @@ class Part:
 
     def index(self, now: Mapping[str, str], columns: Mapping[str, str]) -> BlockIndex:
         """Return the part of the index that holds under these settings and for these columns (name -> identity)."""
-        replaced = {name.lower() for name, identity in self.columns.items() if columns.get(name) != identity}
+        replaced = {name.lower() for name, identity in self.entry.columns.items() if columns.get(name) != identity}
         for j in self.entry.joined:  # rows that are joined over a replaced column are replaced too
             keys = j.joined.steps[0].columns
             if not replaced.isdisjoint({*map(str.lower, keys), *(quote_name(key).lower() for key in keys)}):
                 replaced.add(j.name.lower())
         differs = difference(self.entry.settings, now)
-        schema = {**self.own_schema, **schema_of_joins(self.entry.joined)}
+        schema = {**self.entry.schema, **schema_of_joins(self.entry.joined)}
         index = fitting_index(self.stored_index, schema, differs and differs[0])
         return without_columns(index, self.entry.statistics, replaced)
 
@@ -149,7 +140,7 @@ def _with_filters(
     for part in parts if not is_off and index.cells is None else ():
         for one in part.filters if part.reads_alike(now) else ():
             top = quote_name(one.lookup.path[0])
-            if top in part.columns and columns.get(top) == part.columns[top]:
+            if top in part.entry.columns and columns.get(top) == part.entry.columns[top]:
                 joined = filters.setdefault(one.lookup.column, JoinedFilter(len(index.blocks), []))
                 joined.sections.append((start + one.lookup.first, one))
         start += len(part.known)

@@ -51,7 +51,7 @@ def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int, sum
     def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         entry, stats = part.entry, part.stored_index.blocks
         joined = [j.joined for j in entry.joined]
-        sums = summable(summed, part.own_schema)
+        sums = summable(summed, part.entry.schema)
         items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit, sums)
         return items, stale(entry.joined, joins)
 
@@ -145,15 +145,17 @@ def _new_lookups(
     table: StoredTable, part: Part, snapshot: Snapshot, at: Snapshot, index: BlockIndex, predicates: Sequence[Predicate]
 ) -> tuple[Lookup, ...]:
     """Build the filters that a part lacks; none if some of its files cannot be read as they were written."""
-    wanted = files_let_pass(predicates, index.blocks, part.own_schema)
+    wanted = files_let_pass(predicates, index.blocks, part.entry.schema)
     for column in same_columns(part.entry.lookups):
         wanted.pop(column, None)
     files = part.known.sizes_by_name
     are_there = all(at.files.untouched(*f) and snapshot.files.place_of(*f) is not None for f in files.items())
-    if not (wanted and are_there and dict(at.columns) == part.columns and part.reads_alike(settings(table.spark))):
+    if not (
+        wanted and are_there and dict(at.columns) == part.entry.columns and part.reads_alike(settings(table.spark))
+    ):
         return ()
     share = part.entry.writing.lookup_share
-    return build_lookups(table.format.side, at.frame(list(files)), part.known, part.own_schema, wanted, share)
+    return build_lookups(table.format.side, at.frame(list(files)), part.known, part.entry.schema, wanted, share)
 
 
 def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:

@@ -37,7 +37,7 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
     snapshot = table.format.snapshot()
     if not table.format.is_shared:
         _raise_first(table, _changed_files(table, snapshot))
-    same = [part for part in table.parts if part.columns.items() <= snapshot.columns.items()]
+    same = [part for part in table.parts if part.entry.columns.items() <= snapshot.columns.items()]
     rows = _compare_rows(table, same, snapshot)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
@@ -67,7 +67,7 @@ def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot)
         return part.entry.checksum is not None and all(files.untouched(*f) for f in part.known.sizes_by_name.items())
 
     whole = [part for part in parts if is_whole(part)]
-    for group in grouped(whole, lambda part: tuple(part.columns)):  # hashes depend on the order of columns
+    for group in grouped(whole, lambda part: tuple(part.entry.columns)):  # hashes depend on the order of columns
         names = [name for part in group for name in part.known.names if not is_hidden(name)]
         columns = [quote_name(field["name"]) for field in group[0].entry.fields]
         with step(table.spark, "comparing all rows"):
