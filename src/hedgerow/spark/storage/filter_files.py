@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from hedgerow.core.errors import FormatError
 from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footers import read_tail
 
 _MAX_THREADS = 8
 _DIGEST_BYTES = 32
-_FIRST_READ_BYTES = 1 << 16  # read at once from the end of a file; a longer footer takes a second read
 Blocks = npt.NDArray[np.void]  # a block of each file that has one: the number of the file, and the words
 
 
@@ -73,12 +73,7 @@ class FilterFiles:
     def _footer(self, file: int) -> pq.FileMetaData:
         if file not in self._footers:
             name, size = self.files[file]
-            path = f"{self.name}/{name}"
-            tail = self.folder.read_end(path, size, _FIRST_READ_BYTES)
-            length = int.from_bytes(tail[-8:-4], "little") + 8
-            if length > len(tail):
-                tail = self.folder.read_end(path, size, length)
-            self._footers[file] = pq.read_metadata(BytesIO(tail))
+            self._footers[file] = pq.read_metadata(BytesIO(read_tail(self.folder, f"{self.name}/{name}", size)))
         return self._footers[file]
 
     def _unsealed(self, number: int, data: bytes) -> Blocks:

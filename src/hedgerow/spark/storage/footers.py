@@ -87,7 +87,7 @@ def footers_of(
     `sets_of`, `words_of`: quoted names of columns whose sets of values, or words, are read too: one read per chunk."""
 
     def read(name: str) -> Footer:
-        tail = _read_tail(folder, name, sizes[name])
+        tail = read_tail(folder, name, sizes[name])
         return _parse_footer(tail, sets_of, words_of, lambda parts: folder.read_parts(name, sizes[name], parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
@@ -125,7 +125,7 @@ def _known_words(type_: Type, by_file: Sequence[ColumnValues | None]) -> TermSta
     return TermStats.of_sets(type_, sets) if any(sets) else None
 
 
-def _read_tail(folder: Folder, name: str, size: int) -> bytes:
+def read_tail(folder: Folder, name: str, size: int) -> bytes:
     """Return the end of the file with the whole footer:  ... footer | length (4 bytes) | PAR1"""
     tail = folder.read_end(name, size, _FIRST_READ_BYTES)
     length = int.from_bytes(tail[-8:-4], "little") + 8
