@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class Learned:
                 "noted": [encode(p) for p in self.noted],
                 "sort_by": self.sort_by,
                 "summed": [c.path for c in self.summed],
-                "joined": [[step.to_dict() for step in j.steps] for j in self.joined],
+                "joined": [list(map(asdict, j.steps)) for j in self.joined],
             }
         )
 

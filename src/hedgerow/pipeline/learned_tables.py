@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hedgerow.core.errors import FormatError
@@ -52,7 +52,7 @@ class LearnedTables(Mapping[str, Learned]):
 
     def to_json(self) -> str:
         layouts = {name: json.loads(learned.to_json()) for name, learned in self.layouts.items()}
-        return json.dumps({"hedgerow_tables": layouts, "keys": [key.to_dict() for key in self.references]})
+        return json.dumps({"hedgerow_tables": layouts, "keys": list(map(asdict, self.references))})
 
     @staticmethod
     def from_json(value: str) -> LearnedTables:

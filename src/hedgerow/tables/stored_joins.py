@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
@@ -54,7 +54,7 @@ class StoredJoin:
         return self.joined, self.versions, self.key_types, tuple(self.fields.items())
 
     def to_dict(self) -> dict[str, Any]:
-        steps = [step.to_dict() for step in self.joined.steps]
+        steps = list(map(asdict, self.joined.steps))
         return {"steps": steps, **{name: fact for name, fact in vars(self).items() if name != "joined"}}
 
     @staticmethod

@@ -37,15 +37,6 @@ class Reference:
         source = f"{self.table}.{', '.join(self.columns)}"
         return f"{source} -> {self.other}.{', '.join(self.other_columns)}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the key as stored; the names in the file do not follow the names of the fields."""
-        return {
-            "table": self.table,
-            "columns": list(self.columns),
-            "other": self.other,
-            "other_columns": list(self.other_columns),
-        }
-
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Reference:
         try:
