@@ -95,22 +95,11 @@ def struct_of(item: Feature) -> str | None:
 
 
 def _moved(p: Predicate, to: Move) -> Predicate:
-    def term(t: Term) -> Term:
-        return _moved_term(t, to)
-
     match p:
-        case Compare(t, op, literal):
-            return Compare(term(t), op, literal)
+        case Compare() | In() | Prefix() | Like() | IsNull():
+            return replace(p, term=_moved_term(p.term, to))
         case CompareTerms(left, op, right):
-            return CompareTerms(term(left), op, term(right))
-        case In(t, literals):
-            return In(term(t), literals)
-        case Prefix(t, prefix):
-            return Prefix(term(t), prefix)
-        case Like(t, pattern):
-            return Like(term(t), pattern)
-        case IsNull(t):
-            return IsNull(term(t))
+            return CompareTerms(_moved_term(left, to), op, _moved_term(right, to))
         case Opaque(sql, columns):
             return Opaque(_moved_text(sql, to), _moved_columns(columns, to))
     return map_children(p, lambda kid: _moved(kid, to))
