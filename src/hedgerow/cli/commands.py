@@ -15,27 +15,8 @@ from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.query_command import query
 from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, show, verify
 
-for command in (
-    learn,
-    advise,
-    score,
-    apply,
-    query,
-    demo,
-    verify,
-    describe,
-    show,
-    explain,
-    doctor,
-    history,
-    rollback,
-    repair,
-    relearn,
-    log,
-    auto,
-    calibrate,
-    jar,
-):
+TABLE_COMMANDS = (verify, describe, show, explain, doctor, history, rollback, repair, relearn)
+for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, auto, calibrate, jar):
     app.command()(with_flags(command))
 app.command(name="import-log")(import_log)
 
