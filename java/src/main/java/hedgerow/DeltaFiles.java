@@ -5,7 +5,6 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.Snapshot;
-import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.AddFile;
 import org.apache.spark.sql.delta.files.TahoeFileIndex;
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex;

@@ -61,7 +61,7 @@ record IndexedExpressions(Allowlist allowed) {
             List<NamedExpression> columns = new ArrayList<>();
             for (Wire.Item item : items) {
                 if (isDated(item.text())) {
-                    columns.add(alias(state.sqlParser().parseExpression(item.text()), "_" + item.number()));
+                    columns.add(Scala.alias(state.sqlParser().parseExpression(item.text()), "_" + item.number()));
                 }
             }
             LogicalPlan analyzed = state.analyzer().executeAndCheck(
@@ -79,10 +79,6 @@ record IndexedExpressions(Allowlist allowed) {
         } catch (Exception error) {
             return false;
         }
-    }
-
-    private static Alias alias(Expression e, String name) {
-        return new Alias(e, name, NamedExpression.newExprId(), Scala.none(), Option.empty(), Scala.none());
     }
 
     /** Returns whether all dates and timestamps that the text spells out name a day. */

@@ -3,14 +3,12 @@ package hedgerow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /** Writes, for a scan, the conditions on rows of other tables that its joins need. */
-record JoinRequests(
-        SessionSettings settings, OpenedTables tables, Function<LogicalRelation, Scan> scans) {
+record JoinRequests(SessionSettings settings, OpenedTables tables) {
     /** `joined`: conditions on the rows to which foreign keys lead; `partners`: other managed tables in the joins. */
     record Requests(List<Wire.JoinedRows> joined, List<Wire.Partner> partners) {
         boolean isEmpty() {
@@ -65,7 +63,7 @@ record JoinRequests(
     private List<Wire.Partner> partners(LogicalRelation from, QueryPlan query) {
         List<Wire.Partner> found = new ArrayList<>();
         query.edges().from(from).forEach((other, pairs) -> {
-            Scan scan = scans.apply(other);
+            Scan scan = query.find(other);
             OpenedTables.Table theirs = scan == null || settings.unfit(scan) != null
                 ? null : tables.open(scan, settings.relevant(SQLConf.get()));
             if (theirs != null && theirs.reason() == null && scan.isCovered(theirs.index())) {

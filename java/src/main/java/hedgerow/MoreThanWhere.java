@@ -1,7 +1,6 @@
 package hedgerow;
 
 import java.util.List;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -16,8 +15,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * <p>Files that match the condition as a whole answer for all their rows (`tables/whole_requests.py`). So the whole condition is
  * sent: a part that Python does not understand makes sure that no file matches as a whole.
  */
-record MoreThanWhere(
-        Answers answers, SessionSettings settings, OpenedTables tables, Function<LogicalRelation, Scan> scans) {
+record MoreThanWhere(Python python, SessionSettings settings, OpenedTables tables) {
     /** One scan of a table whose index may be asked. */
     private record Asked(Scan scan, OpenedTables.Table table, Chain chain) {
         Conditions conditions() {
@@ -30,10 +28,6 @@ record MoreThanWhere(
 
         Wire.ScannedRows scanned() {
             return table.index().scanned(scan.listed());
-        }
-
-        boolean knowsAllFiles() {
-            return scan.listed().stream().allMatch(file -> table.index().knows(file.name(), file.bytes()));
         }
 
         /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
@@ -65,12 +59,12 @@ record MoreThanWhere(
         Expression key = asked == null || first == null ? null : asked.chain.normal(first.child());
         Wire.Side by = key == null ? null : asked.conditions().term(key);
         boolean isKnown = first == null || by != null && Values.areOrdered(key.dataType());
-        if (asked == null || !isKnown || !limited.neverFails(answers.allowed(), key)) {
+        if (asked == null || !isKnown || !limited.neverFails(python.allowed(), key)) {
             return null;
         }
         Wire.Order order = first == null ? null : new Wire.Order(
             by, first.direction().sql().equals("DESC"), first.nullOrdering().sql().equals("NULLS FIRST"));
-        Wire.Answer answer = answers.ask(new Wire.ChooseRows(
+        Wire.Answer answer = python.ask(new Wire.ChooseRows(
             asked.table.handle(), asked.where(), asked.scanned(), order, limited.rows()));
         if (!(answer instanceof Wire.Chosen chosen)) {
             return null;
@@ -83,13 +77,13 @@ record MoreThanWhere(
 
     private LogicalPlan of(WholeAggregates wanted, QueryPlan query) {
         Asked asked = wanted == null ? null : asked(wanted.chain(), query);
-        boolean isFit = asked != null && !(wanted.sumsLongs() && !asked.knowsAllFiles());
+        boolean isFit = asked != null && !(wanted.sumsLongs() && !asked.scan.isCovered(asked.table.index()));
         List<Wire.Side> keys = isFit ? wanted.keys(asked.conditions()) : null;
-        List<Wire.AggregateValue> values = keys == null ? null : wanted.values(asked.conditions(), answers.allowed());
+        List<Wire.AggregateValue> values = keys == null ? null : wanted.values(asked.conditions(), python.allowed());
         if (values == null || asked.table.refused().contains(List.of(keys, values))) {
             return null;
         }
-        Wire.Answer answer = answers.ask(
+        Wire.Answer answer = python.ask(
             new Wire.Aggregate(asked.table.handle(), asked.where(), asked.scanned(), keys, values));
         if (answer instanceof Wire.Refused refused && !refused.again() && !refused.forget()) {
             asked.table.refuse(List.of(keys, values));
@@ -106,7 +100,7 @@ record MoreThanWhere(
     /** Returns the scan of a chain; null if all its files must be read, or its index cannot be used. */
     private Asked asked(Chain chain, QueryPlan query) {
         LogicalRelation relation = chain.relation();
-        Scan scan = query.scan(relation, scans);
+        Scan scan = query.scan(relation);
         boolean isFit = scan != null
             && Scala.list(relation.output()).stream().allMatch(Scala::isData)
             && query.placesMatter() == null

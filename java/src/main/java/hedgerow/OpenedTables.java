@@ -14,10 +14,10 @@ final class OpenedTables {
     private static final int MAX_REMEMBERED = 100;
 
     private final Map<Scan.Key, Table> remembered = Collections.synchronizedMap(new HashMap<>());
-    private final Answers answers;
+    private final Python python;
 
-    OpenedTables(Answers answers) {
-        this.answers = answers;
+    OpenedTables(Python python) {
+        this.python = python;
     }
 
     /** A table's index in Python, under certain settings and for certain columns; or the reason why there is none. */
@@ -47,7 +47,7 @@ final class OpenedTables {
         if (table != null) {
             return table;
         }
-        Wire.Answer answer = answers.ask(
+        Wire.Answer answer = python.ask(
             new Wire.Open(scan.root(), key.state(), settings, key.schema(), key.deltaSchema()));
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
@@ -72,7 +72,7 @@ final class OpenedTables {
     }
 
     private Map<Expression, Integer> itemsOf(LogicalRelation relation, List<Wire.Item> items) {
-        return new IndexedExpressions(answers.allowed()).of(relation, items);
+        return new IndexedExpressions(python.allowed()).of(relation, items);
     }
 
     /** Returns the index's expressions over joined rows, recognised in the table that these rows come from. */

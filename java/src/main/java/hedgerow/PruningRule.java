@@ -4,13 +4,11 @@ import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.And;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
@@ -57,7 +55,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
-    private final Answers answers;
+    private final Python python;
     private final SessionSettings settings;
     private final OpenedTables tables;
     private final JoinRequests joins;
@@ -66,11 +64,11 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private volatile Wire.ScanReport[] last = {};
 
     PruningRule(Python python) {
-        this.answers = new Answers(python);
-        this.settings = new SessionSettings(answers);
-        this.tables = new OpenedTables(answers);
-        this.joins = new JoinRequests(settings, tables, this::scan);
-        this.more = new MoreThanWhere(answers, settings, tables, this::scan);
+        this.python = python;
+        this.settings = new SessionSettings(python);
+        this.tables = new OpenedTables(python);
+        this.joins = new JoinRequests(settings, tables);
+        this.more = new MoreThanWhere(python, settings, tables);
     }
 
     /** Sets whether the rule prunes every query, or only those that `route` marked. */
@@ -105,8 +103,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
             if (isLeftAlone(plan)) {
                 return plan;
             }
-            answers.python().begin();
-            QueryPlan query = new QueryPlan(plan, answers);
+            python.begin();
+            QueryPlan query = new QueryPlan(plan, python, this::scan);
             LogicalPlan found = query.pruned(this::prunedOrNot, this::overFewerFiles);
             if (query.reports() != null) {
                 last = query.reports();
@@ -164,7 +162,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return relation;
         }
         query.note(null);
-        Scan scan = query.scan(relation, this::scan);
+        Scan scan = query.scan(relation);
         if (scan == null) {
             return relation;
         }
@@ -220,7 +218,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             && scan.files().isWhole(table.index());
         Wire.Condition where = new Conditions(table.items()).of(NormalTree.over(scan.relation()).of(condition));
         List<String> columns = mayRead ? query.columnsOf(scan.relation(), condition) : null;
-        Wire.Answer answer = answers.ask(new Wire.Choose(
+        Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
             return shortened(scan, table, table.index().where(chosen.bits()), chosen.means(), query);

@@ -29,7 +29,8 @@ final class QueryPlan {
     }
 
     private final LogicalPlan root;
-    private final Answers answers;
+    private final Python python;
+    private final Function<LogicalRelation, Scan> find;
     private final List<Wire.ScanReport> reports = new ArrayList<>();
     private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Map<LogicalRelation, Scan> scans = new IdentityHashMap<>();
@@ -39,9 +40,10 @@ final class QueryPlan {
     private String placesMatter;
     private boolean arePlacesKnown;
 
-    QueryPlan(LogicalPlan root, Answers answers) {
+    QueryPlan(LogicalPlan root, Python python, Function<LogicalRelation, Scan> find) {
         this.root = root;
-        this.answers = answers;
+        this.python = python;
+        this.find = find;
     }
 
     LogicalPlan pruned(Pruner pruner, Shortener shortener) {
@@ -93,10 +95,15 @@ final class QueryPlan {
         return readsFiles ? reports.toArray(new Wire.ScanReport[0]) : null;
     }
 
-    /** Returns what `find` returns for a relation; asks once, for the answer takes a listing of a folder. */
-    Scan scan(LogicalRelation relation, Function<LogicalRelation, Scan> find) {
+    /** Returns a relation as a scan whose decision begins now; null if its table is not managed. */
+    Scan find(LogicalRelation relation) {
+        return find.apply(relation);
+    }
+
+    /** Returns the same; it is looked up once, because that lists a folder. */
+    Scan scan(LogicalRelation relation) {
         if (!scans.containsKey(relation)) {
-            scans.put(relation, find.apply(relation)); // null, too: a table that is not managed
+            scans.put(relation, find(relation)); // null, too
         }
         return scans.get(relation);
     }
@@ -111,7 +118,7 @@ final class QueryPlan {
     /** Returns why all files have to be read, wherever the rows are needed; null if there is no such reason. */
     String placesMatter() {
         if (!arePlacesKnown) {
-            placesMatter = RowPlaces.matter(root, answers.allowed());
+            placesMatter = RowPlaces.matter(root, python.allowed());
             arePlacesKnown = true; // not if that fails: then no scan is pruned
         }
         return placesMatter;

@@ -5,10 +5,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.Function1;
+import scala.Option;
 import scala.PartialFunction;
 import scala.collection.immutable.ArraySeq;
 import scala.collection.immutable.Seq;
@@ -74,6 +77,11 @@ final class Scala {
             found = operators.get(level).withNewChildren(seq(List.of(found)));
         }
         return found;
+    }
+
+    /** Returns an expression as a new column of this name. */
+    static Alias alias(Expression e, String name) {
+        return new Alias(e, name, NamedExpression.newExprId(), none(), Option.empty(), none());
     }
 
     /** Returns whether the column is stored: not one of those that tell a row's file. */

@@ -67,19 +67,14 @@ record Scan(
         return (HadoopFsRelation) relation.relation();
     }
 
-    HadoopFsRelation hadoop() {
-        return relationOf(relation);
-    }
-
     Key key(Map<String, String> settings) {
         return new Key(root, side.state, side.time, settings, relation.schema().json(), files.deltaSchema());
     }
 
     /** Returns the relation with another list of files. */
     LogicalRelation reading(FileIndex location) {
-        HadoopFsRelation now = hadoop();
-        LogicalRelation found = with(relation, now.copy(location, now.partitionSchema(), now.dataSchema(),
-            now.bucketSpec(), now.fileFormat(), now.options(), now.sparkSession()));
+        HadoopFsRelation now = relationOf(relation);
+        LogicalRelation found = with(relation, withData(now, location, now.dataSchema()));
         found.copyTagsFrom(relation);
         return found;
     }

@@ -15,19 +15,19 @@ import org.apache.spark.sql.internal.SQLConf$;
 
 /** Remembers which settings and reader options are harmless, and reads a session's other settings. */
 final class SessionSettings {
-    private final Answers answers;
+    private final Python python;
     private final Map<String, Boolean> settings = new ConcurrentHashMap<>(); // name -> harmless
     private final Map<String, Boolean> options = new ConcurrentHashMap<>();
 
-    SessionSettings(Answers answers) {
-        this.answers = answers;
+    SessionSettings(Python python) {
+        this.python = python;
     }
 
     /** Returns the settings of the session that change what a query means or reads. */
     Map<String, String> relevant(SQLConf conf) {
         Map<String, String> set = Scala.map(conf.getAllConfs());
         judge(set.keySet(), Set.of());
-        return changed(conf, set, name -> !settings.get(name), answers.allowed());
+        return changed(conf, set, name -> !settings.get(name), python.allowed());
     }
 
     /** Returns a reader option that may change what is read; null if there is none. */
@@ -49,7 +49,11 @@ final class SessionSettings {
         }
         Set<String> newSettings = unknown(settingNames, settings);
         Set<String> newOptions = unknown(optionNames, options);
-        Wire.Harmless harmless = answers.ask(new Wire.Judge(newSettings, newOptions), Wire.Harmless.class);
+        Wire.Answer answer = python.ask(new Wire.Judge(newSettings, newOptions));
+        if (answer instanceof Wire.Refused refused) {
+            throw new IllegalStateException(refused.reason());
+        }
+        Wire.Harmless harmless = (Wire.Harmless) answer;
         newSettings.forEach(name -> settings.put(name, harmless.settings().contains(name)));
         newOptions.forEach(name -> options.put(name, harmless.options().contains(name)));
     }

@@ -151,14 +151,14 @@ record WholeAggregates(
         Map<ExprId, Expression> results = new HashMap<>();
         for (AttributeReference group : groups) {
             AttributeReference column = column(group.name(), group, group.metadata());
-            overRest.add(alias(group, column.name()));
+            overRest.add(Scala.alias(group, column.name()));
             columns.add(column);
             results.put(group.exprId(), column);
         }
         Seq<Expression> keys = Scala.seq(columns);
         for (AggregateExpression e : functions.values()) {
             AttributeReference column = column("part" + columns.size(), e, Metadata.empty());
-            overRest.add(alias(e, column.name()));
+            overRest.add(Scala.alias(e, column.name()));
             columns.add(column);
             results.put(e.resultId(), rest == null ? column : total(e, column));
         }
@@ -177,10 +177,6 @@ record WholeAggregates(
     private static AttributeReference column(String name, Expression of, Metadata metadata) {
         return new AttributeReference(
             name, of.dataType(), of.nullable(), metadata, NamedExpression.newExprId(), Scala.none());
-    }
-
-    private static Alias alias(Expression e, String name) {
-        return new Alias(e, name, NamedExpression.newExprId(), Scala.none(), Option.empty(), Scala.none());
     }
 
     /** Returns an output column over the parts, under its name and id. */
