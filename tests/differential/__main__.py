@@ -96,10 +96,11 @@ def main() -> int:
         "--phases", type=int, default=2, help="how often each table is asked; 0: only its values are compared"
     )
     parser.add_argument("--shrink", type=int, default=3, help="so many differences are shrunk and printed as scripts")
+    parser.add_argument("--extension", action="store_true", help="the JVM attaches the sessions, not Python")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     args = parser.parse_args()
     first, _, second = args.batch.partition(",")
-    sessions = started(**dict(setting.split("=", 1) for setting in args.conf))
+    sessions = started(by_extension=args.extension, **dict(setting.split("=", 1) for setting in args.conf))
     try:
         tally = compare(
             sessions,

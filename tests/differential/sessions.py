@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import hedgerow as hr
 from bench.comet import comet_settings
+from hedgerow.spark.start.jar import conf_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,8 +98,8 @@ def short(path: str) -> str:
     return unquote(path).rsplit("/", 1)[-1]
 
 
-def started(memory: str = "2g", **settings: str) -> Sessions:
-    """Start Spark, with Comet if HEDGEROW_COMET_JAR names its jar."""
+def started(memory: str = "2g", by_extension: bool = False, **settings: str) -> Sessions:
+    """Start Spark, with Comet if HEDGEROW_COMET_JAR names its jar; `by_extension`: the JVM attaches each session."""
     os.environ.setdefault("TZ", "UTC")
     own = {
         "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
@@ -114,10 +115,13 @@ def started(memory: str = "2g", **settings: str) -> Sessions:
     comet = comet_settings("1g")
     if comet:
         own["spark.sql.ui.retainedExecutions"] = "1000"  # their plans name the scans that were Comet's
-    return over(hr.session(memory, "local[2]", **{**own, **comet, **settings}))
+    if by_extension:
+        patient = {"spark.hedgerow.timeout": "120s", "spark.hedgerow.startTimeout": "300s"}
+        settings = {**conf_lines(), **patient, **settings}
+    return over(hr.session(memory, "local[2]", **{**own, **comet, **settings}), by_extension)
 
 
-def over(spark: SparkSession) -> Sessions:
+def over(spark: SparkSession, by_extension: bool = False) -> Sessions:
     spark.sparkContext.setLogLevel("OFF")
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # much of what we ask is refused
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -132,5 +136,8 @@ def over(spark: SparkSession) -> Sessions:
         session.conf.set("spark.sql.timeType.enabled", "true")
     # What several conditions share would be evaluated before each is tried by itself.
     found.plain.conf.set("spark.sql.subexpressionElimination.enabled", "false")
-    hr.attach(found.attached)
+    if by_extension:
+        found.plain.conf.set("hedgerow.enabled", "false")
+    else:
+        hr.attach(found.attached)
     return found
