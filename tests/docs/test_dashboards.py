@@ -17,8 +17,9 @@ PAGE = (Path(__file__).parents[2] / "docs/guide/dashboards.md").read_text()
 
 def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    compared = 0
+    compared, before = 0, spark.conf.get("spark.sql.files.minPartitionNum", "2")
     try:
+        spark.conf.set("spark.sql.files.minPartitionNum", 2)  # as in the page's session: it decides where files end
         for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
             exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
             printed = capsys.readouterr().out.replace(f"{tmp_path}/", "shop/")
@@ -26,5 +27,6 @@ def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture
                 assert printed == shown, program
                 compared += 1
     finally:
+        spark.conf.set("spark.sql.files.minPartitionNum", before)
         hedgerow.detach(spark)
     assert compared == 11
