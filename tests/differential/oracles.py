@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import hedgerow as hr
 from tests.differential.cases import RAW_ERROR, Case, Failed, Refused, forget, is_fair, namespace, phase_lines, run
 from tests.differential.conditions import Known, Maker, both, compound, is_null, negated, rectified
-from tests.differential.queries import Question, a_question
+from tests.differential.queries import Question, a_question, texts_of, union_of
 from tests.differential.ranked import is_right
 from tests.differential.sessions import EVERY, Sessions, short
 from tests.differential.worlds import Phase, Plan, a_phase, sources
@@ -464,17 +464,6 @@ class World:
             return False
         rows = [Counter({row: n for row, n in of.items() if row not in columns}) for of in (found, expected)]
         return is_right(*rows, ranked.collect())
-
-
-def texts_of(question: Question) -> dict[str, str]:
-    """Return a question's queries with each row as one text, so that many questions fit into one plan."""
-    sql = f"SELECT CAST(struct(*) AS STRING) AS row__ FROM (\n{question.sql}\n)"
-    ranked = f"SELECT CAST(struct(* EXCEPT (rank__)) AS STRING) AS row__, rank__ FROM (\n{question.ranked}\n)"
-    return {"sql": sql, "ranked": ranked if question.ranked else ""}
-
-
-def union_of(queries: Sequence[str]) -> str:
-    return "\nUNION ALL\n".join(f"SELECT {i} AS mark__, row__ FROM (\n{sql}\n)" for i, sql in enumerate(queries))
 
 
 def text_of(value: str | None) -> str:

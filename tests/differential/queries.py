@@ -19,6 +19,17 @@ class Question:
     ranked: str = ""
 
 
+def texts_of(question: Question) -> dict[str, str]:
+    """Return a question's queries with each row as one text, so that many questions fit into one plan."""
+    sql = f"SELECT CAST(struct(*) AS STRING) AS row__ FROM (\n{question.sql}\n)"
+    ranked = f"SELECT CAST(struct(* EXCEPT (rank__)) AS STRING) AS row__, rank__ FROM (\n{question.ranked}\n)"
+    return {"sql": sql, "ranked": ranked if question.ranked else ""}
+
+
+def union_of(queries: Sequence[str]) -> str:
+    return "\nUNION ALL\n".join(f"SELECT {i} AS mark__, row__ FROM (\n{sql}\n)" for i, sql in enumerate(queries))
+
+
 def a_question(random: Random, maker: Maker, conditions: list[str], of: Sequence[str] = ()) -> Question:
     """One of the forms below; conditions are drawn from those that are known to run."""
     kind = random.choice(of or [*FORMS, *WHOLE_QUESTIONS])
