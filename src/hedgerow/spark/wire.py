@@ -204,10 +204,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ChooseRows:
-    """Which files hold the first `rows` rows of an order, or any `rows` rows if `order` is None? Answered by `Chosen`.
+    """Asks for files that hold the first `rows` rows of an order, or any rows if it is None. Answered by `Chosen`.
 
-    Without an order, no other files are opened: not those either that the index does not know. Here and below, `where`
-    is the whole condition of the scan: a weaker one is not enough. After `Refused`, `Choose` may still skip files.
+    Without an order, only these files are opened, and none that the index does not know. Here and below, `where` is the
+    whole condition of the scan: a weaker one is not enough. After `Refused`, `Choose` may still skip files.
     """
 
     handle: str

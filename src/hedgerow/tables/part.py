@@ -138,11 +138,11 @@ def _with_filters(
     filters, start = dict[str, JoinedFilter](), 0
     is_off = now.get(LOOKUPS, "true").lower() == "false" or is_remote(parts[0].side.spark)
     for part in parts if not is_off and index.cells is None else ():
-        for one in part.filters if part.reads_alike(now) else ():
-            top = quote_name(one.lookup.path[0])
+        for stored in part.filters if part.reads_alike(now) else ():
+            top = quote_name(stored.lookup.path[0])
             if top in part.entry.columns and columns.get(top) == part.entry.columns[top]:
-                joined = filters.setdefault(one.lookup.column, JoinedFilter(len(index.blocks), []))
-                joined.sections.append((start + one.lookup.first, one))
+                joined = filters.setdefault(stored.lookup.column, JoinedFilter(len(index.blocks), []))
+                joined.sections.append((start + stored.lookup.first, stored))
         start += len(part.known)
     return BlockIndex(replace(index.blocks, filters=filters), index.cells) if filters else index
 

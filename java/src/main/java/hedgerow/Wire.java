@@ -70,7 +70,7 @@ public sealed interface Wire {
     record Order(Side by, boolean descending, @JsonProperty("nulls_first") boolean nullsFirst) implements Wire {}
 
     /**
-     * Which files hold the first `rows` rows of an order, or any `rows` rows if it is null? Answered by `Chosen`. Here
+     * Asks for files that hold the first `rows` rows of an order, or any rows if it is null. Answered by `Chosen`. Here
      * and below, `where` is the whole condition of the scan: a weaker one is not enough.
      */
     record ChooseRows(String handle, Condition where, ScannedRows scanned, Order order, long rows)
