@@ -11,7 +11,6 @@ import pytest
 from hypothesis import settings
 
 import hedgerow
-from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.java import NO_JAVA, find_java
 
 if TYPE_CHECKING:
@@ -32,10 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def delta(spark: SparkSession) -> SparkSession:
     """The session, if it reads Delta tables."""
-    from hedgerow.spark.storage.delta_log import has_delta
+    from tests.support.laid_tables import needs_delta
 
-    if not has_delta(spark):
-        pytest.skip(NO_DELTA)
+    needs_delta(spark)
     return spark
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hedgerow
+from tests.support.settings import set_to
 
 if TYPE_CHECKING:
     import pytest
@@ -17,16 +18,15 @@ PAGE = (Path(__file__).parents[2] / "docs/guide/dashboards.md").read_text()
 
 def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    compared, before = 0, spark.conf.get("spark.sql.files.minPartitionNum", "2")
+    compared = 0
     try:
-        spark.conf.set("spark.sql.files.minPartitionNum", 2)  # as in the page's session: it decides where files end
-        for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
-            exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
-            printed = capsys.readouterr().out.replace(f"{tmp_path}/", "shop/")
-            if shown:
-                assert printed == shown, program
-                compared += 1
+        with set_to(spark, files__minPartitionNum="2"):  # as in the page's session: it decides where files end
+            for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
+                exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
+                printed = capsys.readouterr().out.replace(f"{tmp_path}/", "shop/")
+                if shown:
+                    assert printed == shown, program
+                    compared += 1
     finally:
-        spark.conf.set("spark.sql.files.minPartitionNum", before)
         hedgerow.detach(spark)
     assert compared == 11

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.delta_jars import NO_DELTA
 from tests.support.answers import Answer, Scan, answer, ask
 from tests.support.delta_tables import by_number, more, now, write
 from tests.support.events_table import EVENTS, conditions, write_events
@@ -93,7 +94,7 @@ def check_question(spark: SparkSession, sql: str, name: str) -> tuple[int, int]:
 @pytest.mark.parametrize("name", ["view", "delta"])
 def test_questions(attached: SparkSession, events: dict[str, str], name: str) -> None:
     if name not in events:
-        pytest.skip("no Delta")
+        pytest.skip(NO_DELTA)
     r, counts = random.Random(11), []
     for shape in SHAPES[:: 4 if name == "view" else 8]:
         counts.append(check_question(attached, shape(EVENTS, r).sql, events[name]))
@@ -108,7 +109,7 @@ def test_questions(attached: SparkSession, events: dict[str, str], name: str) ->
 @pytest.mark.parametrize("name", ["path", "table", "view", "delta"])
 def test_many_questions(attached: SparkSession, events: dict[str, str], name: str) -> None:
     if name not in events:
-        pytest.skip("no Delta")
+        pytest.skip(NO_DELTA)
     for question in questions(EVENTS, sum(map(ord, name)), 250):
         check_question(attached, question.sql, events[name])
     if name == "delta":

@@ -17,8 +17,8 @@ import pytest
 from pyspark.sql import functions as f
 
 import hedgerow as hr
-from hedgerow.spark.storage.delta_log import has_delta
 from tests.support.delta_tables import by_number, now, write
+from tests.support.laid_tables import needs_delta
 from tests.support.settings import set_to
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
@@ -118,8 +118,7 @@ def table(
         found: Any = by_id(spark, source, str(folder / "things"), [SOME])
         spark.read.parquet(found.path).createOrReplaceTempView("things")
     else:
-        if not has_delta(spark):
-            pytest.skip("no Delta")
+        needs_delta(spark)
         found = by_number(spark, write(spark, str(folder / "things")), [SOME])
         now(spark, found.path).createOrReplaceTempView("things")
     with set_to(spark, files__maxPartitionBytes="4m"):

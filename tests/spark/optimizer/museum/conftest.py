@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.delta_jars import NO_DELTA
+from tests.support.laid_tables import needs_delta
 from tests.support.museum import ASKED, COLUMNS, FILES, PAGES, ROWS, SETTINGS, Shown, having
 
 if TYPE_CHECKING:
@@ -49,18 +51,15 @@ def laid(sessions: tuple[SparkSession, SparkSession], tmp_path_factory: pytest.T
 @pytest.fixture(scope="package", params=["parquet", "delta"])
 def museum(laid: list[Shown], request: pytest.FixtureRequest) -> Shown:
     if request.param == "delta" and len(laid) < 2:
-        pytest.skip("no Delta")
+        pytest.skip(NO_DELTA)
     return laid[1 if request.param == "delta" else 0]
 
 
 @pytest.fixture(scope="package")
 def changed(sessions: tuple[SparkSession, SparkSession]) -> Iterator[Shown]:
     """A Delta table laid out, then given a column, rows, crosswise other names of two columns, and deleted rows."""
-    from hedgerow.spark.storage.delta_log import has_delta
-
     spark, attached = sessions
-    if not has_delta(spark):
-        pytest.skip("no Delta")
+    needs_delta(spark)
     properties = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
     spark.sql(
         f"CREATE TABLE museum_changed USING delta TBLPROPERTIES ({properties}) AS "
