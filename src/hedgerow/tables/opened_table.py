@@ -35,7 +35,7 @@ from hedgerow.tables.known_files import is_hidden
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin
-from hedgerow.tables.whole_files import WholeFiles
+from hedgerow.tables.table_index import TableIndex
 
 Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
 NO_BOOLS = np.zeros(0, bool)
@@ -115,9 +115,9 @@ class OpenedTable:
         return [file for part in self.parts for file in zip(part.known.names, part.known.sizes.tolist(), strict=True)]
 
     @cached_property
-    def whole_files(self) -> WholeFiles:
-        """The indexed files, in the order of `files`, for answers without a scan."""
-        return WholeFiles(self.parts)
+    def index(self) -> TableIndex:
+        """The index of all parts; its entries are in the order of `files`."""
+        return TableIndex(self.parts)
 
     def _opened(self, condition: RowCondition) -> list[Bools]:
         return [part.index.choose_files(condition.fitting(part.joined), copies=False).opened for part in self.parts]

@@ -33,10 +33,10 @@ def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wir
 def _limited_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseRows) -> wire.Chosen | wire.Refused:
     left, p, order = _rows_left(table, request.scanned), reader.read(request.where), request.order
     if order is None:
-        chosen = table.whole_files.any_rows(p, left, request.rows)
+        chosen = table.index.any_rows(p, left, request.rows)
     else:
         by = Order(reader.typed_term(order.by), order.descending, order.nulls_first)
-        chosen = table.whole_files.first_rows(p, left, by, request.rows)
+        chosen = table.index.first_rows(p, left, by, request.rows)
     if chosen is None:
         return wire.Refused("the index does not know enough rows for the limit")
     return wire.Chosen(bit_text(chosen), "limit" if order is None else "top-k")
@@ -46,8 +46,8 @@ def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggre
     groups = list(map(reader.typed_term, request.groups))
     values = [_read(reader, value) for value in request.values]
     left, p = _rows_left(table, request.scanned), reader.read(request.where)
-    partials = table.whole_files.aggregates(p, left, groups, values)
-    if partials.opened.any() and not partials.rows and not table.whole_files.may_answer(groups, values):
+    partials = table.index.aggregates(p, left, groups, values)
+    if partials.opened.any() and not partials.rows and not table.index.may_answer(groups, values):
         return wire.Refused("no file can answer, whatever the condition")
     kinds = [term.type.kind for term in groups] + [INT if isinstance(a, Count) else a.of.type.kind for a in values]
     rows = [(*group, *of_group) for group, of_group in partials.rows.items()]
@@ -67,7 +67,7 @@ def _read(reader: ConditionReader, value: wire.Count | wire.Extreme | wire.Sum) 
 
 
 def _rows_left(table: OpenedTable, scanned: wire.ScannedRows) -> Ints:
-    changes = np.zeros(table.whole_files.count + 1, np.int64)
+    changes = np.zeros(table.index.count + 1, np.int64)
     changes[np.array(scanned.runs, np.intp)] = 1
     read_once = np.cumsum(changes)[:-1] % 2 == 1
-    return table.whole_files.rows_left(read_once, dict(zip(scanned.deleted_in, scanned.deleted, strict=True)))
+    return table.index.rows_left(read_once, dict(zip(scanned.deleted_in, scanned.deleted, strict=True)))

@@ -1,10 +1,10 @@
-"""Answers a query, or a part of it, without a scan of the files that match its condition as a whole.
+"""The indexes of all parts of a table as one, for queries that need fewer files than their WHERE does.
 
     ORDER BY x LIMIT 100     a threshold: files beyond it stay closed      `first_rows`
     LIMIT 10                 a few files that hold ten matching rows       `any_rows`
     count(*), sum(x)         values to which the scan of the rest is added `aggregates`
 
-The condition must be the whole condition of the scan. A weaker one would be enough to skip files, but not for this.
+The condition must be the whole condition of the scan. For WHERE a weaker one would be enough.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from hedgerow.tables.part import JoinedParts
 
 
 @dataclass(frozen=True)
-class WholeFiles:
-    """The indexed files of a table. Entry i of every array is file i: the files of the parts, part after part."""
+class TableIndex:
+    """The index of all parts. Entry i of every array is file i: the files of the first part, then of the next."""
 
     parts: Sequence[JoinedParts]
     _across: dict[TypedTerm, TermStats | None] = field(default_factory=dict, repr=False)

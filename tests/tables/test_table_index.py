@@ -17,7 +17,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import JoinedParts
-from hedgerow.tables.whole_files import WholeFiles
+from hedgerow.tables.table_index import TableIndex
 
 X = TypedTerm(col("x"), Type("bigint"))
 ALL = np.ones(5, bool)
@@ -32,78 +32,78 @@ def part(files: Mapping[str, Sequence[Any]], reads_alike: bool = True) -> Joined
     return JoinedParts(known, BlockIndex(stats), (), np.full(len(files), reads_alike))
 
 
-def table(reads_alike: bool = True) -> WholeFiles:
+def table(reads_alike: bool = True) -> TableIndex:
     """The values of the two parts interleave: file a, d, b, e, c in their order."""
     older = {"a": [1, 2, 3], "b": [10, 11, 12], "c": [30, 31, 32]}
-    return WholeFiles([part(older), part({"d": [5, 6, 7], "e": [20, 21]}, reads_alike)])
+    return TableIndex([part(older), part({"d": [5, 6, 7], "e": [20, 21]}, reads_alike)])
 
 
-def first(files: WholeFiles, left: np.ndarray[Any, Any], k: int, descending: bool = False) -> str:
-    opened = files.first_rows(TRUE, left, Order(X, descending), k)
+def first(index: TableIndex, left: np.ndarray[Any, Any], k: int, descending: bool = False) -> str:
+    opened = index.first_rows(TRUE, left, Order(X, descending), k)
     assert opened is not None
     return "".join(name for name, is_open in zip("abcde", opened, strict=True) if is_open)
 
 
 def test_the_bounds_of_all_parts_are_compared() -> None:
-    files = table()
-    left = files.rows_left(ALL, {})
+    index = table()
+    left = index.rows_left(ALL, {})
     assert left.tolist() == [3, 3, 3, 3, 2]
-    assert [first(files, left, k) for k in (3, 4, 7, 10)] == ["a", "ad", "abd", "abde"]
-    assert [first(files, left, k, descending=True) for k in (3, 4, 6)] == ["c", "ce", "bce"]
+    assert [first(index, left, k) for k in (3, 4, 7, 10)] == ["a", "ad", "abd", "abde"]
+    assert [first(index, left, k, descending=True) for k in (3, 4, 6)] == ["c", "ce", "bce"]
 
 
 def test_a_file_that_is_not_read_once_guarantees_nothing() -> None:
-    files = table()
-    left = files.rows_left(np.array([False, True, True, True, True]), {})
+    index = table()
+    left = index.rows_left(np.array([False, True, True, True, True]), {})
     assert left.tolist() == [UNKNOWN_ROWS, 3, 3, 3, 2]
-    assert first(files, left, 3) == "ad"
-    partials = files.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=False)))
+    assert first(index, left, 3) == "ad"
+    partials = index.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=False)))
     assert (partials.opened.tolist(), partials.rows) == ([True, False, False, False, False], {(): (11, 5)})
 
 
 def test_deleted_rows_are_not_counted() -> None:
-    files = table()
-    left = files.rows_left(ALL, {0: 2, 3: -1, 4: 3})
+    index = table()
+    left = index.rows_left(ALL, {0: 2, 3: -1, 4: 3})
     assert left.tolist() == [1, 3, 3, UNKNOWN_ROWS, UNKNOWN_ROWS]
-    assert first(files, left, 1) == "a"
-    assert first(files, left, 2) == "abd"
-    partials = files.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=True)))
+    assert first(index, left, 1) == "a"
+    assert first(index, left, 2) == "abd"
+    partials = index.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=True)))
     assert (partials.opened.tolist(), partials.rows) == ([True, False, False, True, True], {(): (6, 32)})
-    assert files.rows_left(ALL, {0: 3})[0] == 0
+    assert index.rows_left(ALL, {0: 3})[0] == 0
 
 
 def test_a_session_that_reads_otherwise_opens_the_file() -> None:
-    files = table(reads_alike=False)
-    left = files.rows_left(ALL, {})
+    index = table(reads_alike=False)
+    left = index.rows_left(ALL, {})
     assert left.tolist() == [3, 3, 3, UNKNOWN_ROWS, UNKNOWN_ROWS]
-    assert files.aggregates(TRUE, left, (), (Count(),)).rows == {(): (9,)}
+    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {(): (9,)}
 
 
 def test_a_file_that_two_parts_describe_counts_once() -> None:
-    files = WholeFiles([part({"a": [1, 2], "b": [3]}), part({"a": [1, 2, 4]})])
-    left = files.rows_left(np.ones(3, bool), {})
+    index = TableIndex([part({"a": [1, 2], "b": [3]}), part({"a": [1, 2, 4]})])
+    left = index.rows_left(np.ones(3, bool), {})
     assert left.tolist() == [UNKNOWN_ROWS, 1, 3]
-    assert files.aggregates(TRUE, left, (), (Count(),)).rows == {(): (4,)}
+    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {(): (4,)}
 
 
 def test_a_limit_takes_the_fewest_files() -> None:
-    files = table()
-    left, p = files.rows_left(ALL, {0: 1}), Compare(col("x"), "<", lit(21))
-    chosen = files.any_rows(p, left, 6)
+    index = table()
+    left, p = index.rows_left(ALL, {0: 1}), Compare(col("x"), "<", lit(21))
+    chosen = index.any_rows(p, left, 6)
     assert chosen is not None and chosen.tolist() == [False, True, False, True, False]
-    assert files.any_rows(p, left, 9) is None
+    assert index.any_rows(p, left, 9) is None
 
 
 def test_groups_of_both_parts_are_added_up() -> None:
-    files = WholeFiles([part({"a": [1, 1], "b": [2]}), part({"c": [2, 2], "d": [None], "e": [1, 2]})])
-    partials = files.aggregates(TRUE, files.rows_left(ALL, {}), (X,), (Count(), Count(X)))
+    index = TableIndex([part({"a": [1, 1], "b": [2]}), part({"c": [2, 2], "d": [None], "e": [1, 2]})])
+    partials = index.aggregates(TRUE, index.rows_left(ALL, {}), (X,), (Count(), Count(X)))
     assert partials.opened.tolist() == [False, False, False, False, True]
     assert partials.rows == {(1,): (2, 2), (2,): (3, 3), (None,): (1, 0)}
 
 
 def test_a_table_without_indexed_files() -> None:
-    files = WholeFiles([])
-    left = files.rows_left(np.zeros(0, bool), {})
-    assert files.first_rows(TRUE, left, Order(X), 3) is None
-    assert files.aggregates(TRUE, left, (), (Count(),)).rows == {}
-    assert files.any_rows(TRUE, left, 3) is None
+    index = TableIndex([])
+    left = index.rows_left(np.zeros(0, bool), {})
+    assert index.first_rows(TRUE, left, Order(X), 3) is None
+    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {}
+    assert index.any_rows(TRUE, left, 3) is None
