@@ -34,7 +34,7 @@ from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
 from hedgerow.sql.joined_conditions import outside, struct_of
-from hedgerow.tables import whole_requests
+from hedgerow.tables import more_than_where
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
@@ -86,7 +86,7 @@ class Answers:
                 return self._choose(request)
             case wire.ChooseRows() | wire.Aggregate():
                 opened = self._opened.get(request.handle)
-                return _FORGOTTEN if opened is None else whole_requests.answer(*opened, request)
+                return _FORGOTTEN if opened is None else more_than_where.answer(*opened, request)
         raise ValueError(f"no request: {request}")
 
     def _open(self, request: wire.Open) -> wire.Opened | wire.Refused:

@@ -12,11 +12,11 @@ import org.apache.spark.sql.internal.SQLConf;
 /**
  * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, sums, minima and maxima.
  *
- * <p>Files that match the condition as a whole answer for all their rows (`tables/whole_requests.py`). So the whole condition is
- * sent: a part that Python does not understand makes sure that no file matches as a whole.
+ * <p>`tables/more_than_where.py` answers from the files that match the condition as a whole. So the whole condition is
+ * sent. If Python does not understand a part of it, no file matches as a whole.
  */
 record MoreThanWhere(Python python, SessionSettings settings, OpenedTables tables) {
-    /** One scan of a table whose index may be asked. */
+    /** One scan of an opened table, whose index can answer. */
     private record Asked(Scan scan, OpenedTables.Table table, Chain chain) {
         Conditions conditions() {
             return new Conditions(table.items());

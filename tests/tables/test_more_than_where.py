@@ -15,7 +15,7 @@ from hedgerow.core.predicates.nodes import Expr, col
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.spark import wire
-from hedgerow.tables import whole_requests
+from hedgerow.tables import more_than_where
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.opened_table import OpenedTable
 from hedgerow.tables.part import JoinedParts
@@ -47,7 +47,7 @@ def an_opened_table() -> tuple[OpenedTable, ConditionReader]:
 
 def answer(request: Any) -> Any:
     """The answer after both have crossed the wire."""
-    return wire.read(wire.write(whole_requests.answer(*an_opened_table(), wire.read(wire.write(request)))))
+    return wire.read(wire.write(more_than_where.answer(*an_opened_table(), wire.read(wire.write(request)))))
 
 
 def column(name: str, cast: str | None = None) -> wire.Column:

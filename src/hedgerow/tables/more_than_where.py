@@ -1,4 +1,4 @@
-"""Answers the requests of the optimizer rule that go beyond WHERE: for LIMIT, and for aggregates."""
+"""Answers the requests of `MoreThanWhere.java`: the files that a LIMIT needs, and aggregates from statistics."""
 
 from __future__ import annotations
 
