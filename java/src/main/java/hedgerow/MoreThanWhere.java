@@ -103,7 +103,7 @@ record MoreThanWhere(Python python, SessionSettings settings, OpenedTables table
         Scan scan = query.scan(relation);
         boolean isFit = scan != null
             && Scala.list(relation.output()).stream().allMatch(Scala::isData)
-            && query.placesMatter() == null
+            && query.unfit() == null
             && settings.unfit(scan) == null;
         OpenedTables.Table table = isFit ? tables.open(scan, settings.relevant(SQLConf.get())) : null;
         return table == null || table.reason() != null ? null : new Asked(scan, table, chain);

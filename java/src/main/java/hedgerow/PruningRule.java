@@ -167,7 +167,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return relation;
         }
         try {
-            String unfit = query.placesMatter() == null ? settings.unfit(scan) : query.placesMatter();
+            String unfit = query.unfit() == null ? settings.unfit(scan) : query.unfit();
             return unfit == null ? chosen(scan, condition, query, true) : leftAlone(scan, unfit, query);
         } catch (Exception error) {
             return leftAlone(scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);

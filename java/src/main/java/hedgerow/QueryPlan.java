@@ -37,8 +37,8 @@ final class QueryPlan {
     private boolean readsFiles;
     private Project above;
     private JoinEdges edges;
-    private String placesMatter;
-    private boolean arePlacesKnown;
+    private String unfit;
+    private boolean isUnfitKnown;
 
     QueryPlan(LogicalPlan root, Python python, Function<LogicalRelation, Scan> find) {
         this.root = root;
@@ -115,17 +115,17 @@ final class QueryPlan {
         return edges;
     }
 
-    /** Returns why all files have to be read, wherever the rows are needed; null if there is no such reason. */
-    String placesMatter() {
-        if (!arePlacesKnown) {
-            placesMatter = RowPlaces.matter(root, python.allowed());
-            arePlacesKnown = true; // not if that fails: then no scan is pruned
+    /** Returns why no file may be skipped in any scan of the query; null if some may. */
+    String unfit() {
+        if (!isUnfitKnown) {
+            unfit = FileDependence.onAllFiles(root, python.allowed());
+            isUnfitKnown = true; // not if that fails: then no scan is pruned
         }
-        return placesMatter;
+        return unfit;
     }
 
     boolean readsFileNames() {
-        return RowPlaces.readFileNames(root);
+        return FileDependence.onFileNames(root);
     }
 
     /** Returns the columns that the query reads of a relation; null: all. */

@@ -11,21 +11,21 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Finds the parts of a plan that give a row another value, or keep another row, if fewer files are read: rand(3) counts
- * the rows of a task, and the rows of a task depend on all files.
+ * The dependence of a query's answer on the files that are read. For example, rand(3) counts the rows of a task, and the
+ * rows of a task depend on all files. So with fewer files a row gets another value.
  */
-final class RowPlaces {
-    private RowPlaces() {}
+final class FileDependence {
+    private FileDependence() {}
 
-    /** Returns why the answer depends on the place of rows among those that are read; null if it does not. */
-    static String matter(LogicalPlan root, Allowlist allowed) {
+    /** Returns why fewer files may change the answer, although they hold all matching rows; null if they cannot. */
+    static String onAllFiles(LogicalPlan root, Allowlist allowed) {
         String[] reason = {null};
         Scala.forEach(root, plan -> {
             if (allowed.seesWholeTasks(plan)) {
                 reason[0] = "the answer of " + plan.nodeName() + " depends on which rows are read together";
             } else if (reason[0] == null && !(plan instanceof LogicalRelation)) {
                 Scala.list(plan.expressions()).stream()
-                    .map(e -> e.transform(Scala.rewrite(RowPlaces::withoutFile)))
+                    .map(e -> e.transform(Scala.rewrite(FileDependence::withoutFile)))
                     .filter(e -> !e.deterministic())
                     .findFirst()
                     .ifPresent(e -> reason[0] =
@@ -35,23 +35,24 @@ final class RowPlaces {
         return reason[0];
     }
 
-    /** Returns whether the query reads the file name of a row: then a copy of the row would give another answer. */
-    static boolean readFileNames(LogicalPlan root) {
+    /** Returns whether the answer has the name of a row's file: a copy of the row in another file would change it. */
+    static boolean onFileNames(LogicalPlan root) {
         boolean[] found = {false};
         Scala.forEach(root, plan -> found[0] |= Scala.list(plan.expressions()).stream()
             .anyMatch(e -> e.exists(part -> part.getClass().getSimpleName().startsWith("InputFile"))));
         return found[0];
     }
 
-    /** Returns the innermost expression that is not deterministic. */
+    /** Returns an innermost part of an expression that makes it not deterministic. */
     private static Expression source(Expression e) {
         Optional<Expression> below = Scala.list(e.children()).stream().filter(c -> !c.deterministic()).findFirst();
-        return below.map(RowPlaces::source).orElse(e);
+        return below.map(FileDependence::source).orElse(e);
     }
 
     /**
-     * Puts constants in place of expressions that tell a row's file, which no other file changes, and a value that is
-     * not deterministic in place of `_metadata.file_block_start`: how Spark splits files depends on the size of all.
+     * Replaces facts about a row's file, such as its name, by a constant: no other file changes them. Replaces the
+     * fields `file_block_...` of `_metadata` by an expression that is not deterministic: the sizes of all files decide
+     * how Spark splits each.
      */
     private static Expression withoutFile(Expression node) {
         if (node instanceof GetStructField field && isMetadata(field.child())) {
