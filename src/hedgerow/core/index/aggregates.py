@@ -85,9 +85,8 @@ class Partials:
 
     Args:
         opened: the files to scan.
-        rows: for each group (its values of the GROUP BY terms, NULL is None) the values of the aggregates over the
-            skipped files; empty if no file is skipped but those without a matching row. Without GROUP BY there is one
-            group, the empty tuple.
+        rows: for each group, the aggregates over the skipped files; empty if these have no matching row. A group is
+            the tuple of its GROUP BY values, with None for NULL; without GROUP BY, the only group is ().
     """
 
     opened: Bools
@@ -160,7 +159,7 @@ def _together(a: Aggregate, x: Value, y: Value) -> Value:
 
 
 def may_overflow(files: Iterable[tuple[Stats, MatchedFiles]], a: Aggregate) -> bool:
-    """True if a sum over some rows of the opened files may be no BIGINT: then Spark fails, or not, by the rows' order.
+    """True if a sum over some rows of the opened files may overflow BIGINT: the rows' order decides if Spark fails.
 
     >>> import pyarrow as pa
     >>> from hedgerow.core.index.block_index import BlockIndex

@@ -1,7 +1,7 @@
 """The block index of a written table: it decides which blocks to open for a predicate.
 
-Its entries are the blocks. If rows are stored in several blocks (an overlap), the parts of cells are entries too, each
-with its cell and its place. Then a query opens only the blocks that it needs to read every matching row once.
+It has statistics of each block. In an overlap, some cells are stored in several blocks. Then it also has statistics of
+each cell in each of its blocks, so that a query opens only the blocks that it needs to read every matching row once.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _choose_places(places: Places, price: Mapping[int, int]) -> dict[int, int]:
                 missing_cells.setdefault(place, set()).add(cell)
 
     def rank(place: int) -> tuple[float, bool, int]:
-        """Return the cost per cell; among equal ones, copies in a block whose home is opened anyway come first."""
+        """Return a sort key: the cost per missing cell; ties go to a block that is opened anyway."""
         return price[place] / len(missing_cells[place]), ~place not in chosen, place
 
     heap = [rank(place) for place in missing_cells]

@@ -83,15 +83,15 @@ class VirtualBlocks:
     def _unseen_rows(self, p: Predicate, matches: Ints) -> float:
         """Estimate how many of the table's matching rows are in blocks where the sample has no matching row.
 
-        `matches` is the number of the sample's matching rows in each block. Good and Turing's
-        estimate: the probability that the next row is in a new block is the share of the sample's matching rows that
-        are the only one in their block.
+        `matches` is the number of the sample's matching rows in each block. Good and Turing's estimate: the probability
+        that the next row is in a new block is the share of the sample's matching rows that are alone in their block.
         """
         total, mean_rows = float(matches.sum()), self._mean_rows(p)
         single = float((matches == 1).sum()) / total if total else 1.0
         if mean_rows is None:
             return single * total / self.sample.fraction
-        # Combine the sample with the mean over all values, as if the rows of a value were exponentially distributed.
+        # Bayes' estimate of the table's matching rows: `total` rows of the sample correct the guess `mean_rows` (an
+        # exponential prior with this mean).
         return single * (total + 1) / (self.sample.fraction + 1 / mean_rows)
 
     def _mean_rows(self, p: Predicate) -> float | None:

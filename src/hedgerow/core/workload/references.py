@@ -71,7 +71,7 @@ class Joined:
 
     @property
     def table(self) -> str:
-        """The table that the row is from."""
+        """The table that the last key leads to."""
         return self.steps[-1].other
 
 

@@ -55,12 +55,12 @@ def sorts(first: Ints, second: Ints, tolerance: float) -> bool:
 
 
 def are_alike(first: Ints, second: Ints, tolerance: float) -> bool:
-    """True if each of two columns of ranks nearly sorts the rows by the other."""
+    """True if rows in the order of either column are nearly in the order of the other, or in the opposite order."""
     return sorts(first, second, tolerance) and sorts(second, first, tolerance)
 
 
 def terms_alike(columns: Sequence[Ints], tolerance: float) -> Graph:
-    """Return the graph with an edge between any two columns of ranks that are alike."""
+    """Return the graph with an edge between any two terms that are alike; `columns`: for each term, the rows' ranks."""
     graph: Graph = [set() for _ in columns]
     for i, first in enumerate(columns):
         for j in range(i):

@@ -1,8 +1,14 @@
 """Compiled loops that grow a tree: they find the cut that lets the queries skip the most rows.
 
-`clauses` are `ClauseArrays`: facts, fact_starts, needs, need_starts, weights. The facts of clause c are
-`facts[fact_starts[c] : fact_starts[c + 1]]`; the clauses of query q are `needs[need_starts[q] : need_starts[q + 1]]`.
-`node` is an `OpenNode`. `sides` are four masks of cuts: `some` and `other` of the left side, then of the right side.
+A query is an AND of clauses, and a clause is an OR of facts (`core/workload/query_clauses`). Two masks of cuts describe
+a set of rows: `some[i]` says that cut i is TRUE on some row, `other[i]` that it is not TRUE on some row. Fact 2 i holds
+if `some[i]`, and fact 2 i + 1 if `other[i]`.
+
+    clauses, as `ClauseArrays`    facts, fact_starts, needs, need_starts, weights
+    the clauses of query q        needs[need_starts[q] : need_starts[q + 1]]
+    the facts of clause c         facts[fact_starts[c] : fact_starts[c + 1]]
+    node                          an `OpenNode`
+    sides                         `some` and `other` of the left side, then of the right side
 """
 
 from __future__ import annotations
@@ -71,9 +77,9 @@ def lacks_all(c: int, clauses: Any, some: Any, other: Any) -> bool:
 
 @compiled_loop()
 def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> float:
-    """Return the weight of the queries that skip a set of rows, because one of their clauses cannot hold on it.
+    """Return the total weight of the queries that skip a set of rows: no fact of one of their clauses holds there.
 
-    With `near`, a query counts in part: by the largest share of a clause's facts that do not hold.
+    With `near`, a query counts in part: by the share of facts that do not hold, in the clause where it is largest.
     """
     needs, starts, weights = clauses[2], clauses[3], clauses[4]
     total = 0.0
@@ -94,7 +100,7 @@ def skipped(queries: Any, clauses: Any, some: Any, other: Any, near: bool) -> fl
 def open_queries(queries: Any, clauses: Any, some: Any, other: Any) -> Any:
     """Return the open queries of a set of rows, and the cuts that occur in them.
 
-    An open query reads the set, but might skip a part of it, because one of its clauses may not hold there.
+    An open query reads the set, but might skip a part of it where no fact of one of its clauses holds.
     """
     facts, fact_starts, needs, need_starts, _ = clauses
     still_open = np.empty(len(queries), np.int64)
