@@ -86,7 +86,10 @@ def is_pushable(select: Select) -> bool:
 
 
 def _is_key(select: Select, node: exp.Expr) -> bool:
-    """True if all input rows of an output row have this output's value: a group key, or any output without GROUP BY."""
+    """True if all input rows of one output row have the same value of this output.
+
+    With GROUP BY, it must be a group key. Without, it must have no aggregate.
+    """
     group = select.node.args.get("group")
     if not isinstance(group, exp.Group):
         return not any(isinstance(n, exp.AggFunc) for n in node.walk())

@@ -95,7 +95,7 @@ def _edges_to_outer(scope: Scope, condition: exp.Expr) -> Iterator[Edge]:
 
 
 def _edges(scope: Scope, end: End, other_end: End) -> Iterator[Edge]:
-    """Yield the edges from one side of an equality to the other."""
+    """Yield the edges of `end = other_end`: base rows behind `end` matter only with a partner behind `other_end`."""
     b = _base_column((scope, *other_end))
     if b is not None and accepts_condition(scope.sources[end[0]], end[1]):
         yield from (Edge(*a, *b) for a in origins(scope.sources[end[0]], end[1]))
@@ -123,7 +123,7 @@ def _equalities(scope: Scope, conditions: Conditions) -> Iterator[tuple[End, End
 
 
 def _sides(scope: Scope, condition: exp.Expr) -> list[tuple[Place, Place]]:
-    """Return the origins of the two columns that the condition compares for equality, in both orders."""
+    """Return the two columns of an equality as a pair of places, in both orders; nothing for other conditions."""
     if not isinstance(condition, exp.EQ):
         return []
     a, b = (scope.resolve(s) if isinstance(s, exp.Column) else None for s in (condition.left, condition.right))
