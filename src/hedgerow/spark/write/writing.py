@@ -1,4 +1,4 @@
-"""The options for writing rows into files, as a table stores them."""
+"""How rows are written into files: the options of `apply` that a table keeps for later appends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Writing:
-    """The options of `apply` for writing files. A table stores them, because appends follow them.
+    """The options of `apply` for writing files. A table stores them, so that appends write the same way.
 
     Args:
         max_block_rows: a block with more rows is written as several files.

@@ -44,7 +44,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 record Conditions(Map<Expression, Integer> items) {
     private static final Wire.Condition UNKNOWN = new Wire.Unknown();
 
-    /** Returns a condition whose columns are those of a normal tree. */
+    /** Returns the message for a condition that is a normal tree. */
     Wire.Condition of(Expression e) {
         Integer item = isBoolean(e) ? items.get(e) : null;
         Wire.Condition plain = plain(e);
@@ -115,7 +115,7 @@ record Conditions(Map<Expression, Integer> items) {
         return left == null || right == null ? UNKNOWN : new Wire.Compare(left, op, right);
     }
 
-    /** Returns a comparison of a timestamp's date as one of timestamps. */
+    /** Returns a comparison of a timestamp's date as a comparison of the timestamp. */
     private Wire.Condition onDays(Days.Range day, String op) {
         return switch (op) {
             case "=" -> {
@@ -181,7 +181,7 @@ record Conditions(Map<Expression, Integer> items) {
         return e instanceof Literal literal ? value(literal.value(), e.dataType()) : term(e);
     }
 
-    /** Returns a data column, or an expression of the index; null for any other. */
+    /** Returns the message for a data column, a wider cast of one, or an expression of the index; null for others. */
     Wire.Side term(Expression e) {
         boolean isColumn = e instanceof AttributeReference || e instanceof GetStructField;
         Integer item = isColumn ? null : items.get(e);
@@ -223,7 +223,7 @@ record Conditions(Map<Expression, Integer> items) {
 
     private static String textOf(Object value, DataType type) {
         if (value instanceof UTF8String string) {
-            // Not where a collation compares, nor a text that is no valid UTF-8.
+            // No text that a collation compares, and none that is not valid UTF-8.
             boolean isPlain = type.catalogString().equals("string")
                 && UTF8String.fromString(string.toString()).equals(string);
             return isPlain ? string.toString() : null;

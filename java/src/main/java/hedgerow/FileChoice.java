@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 
-/** The files to skip: those of an index with a 0 at their place. All lie below one folder, so names suffice. */
+/** The files to skip: a bit for each file of an index, 0 to skip it. All lie below one folder, so names suffice. */
 final class FileChoice {
     static final FileChoice NONE = of(List.of(), new long[0]);
 
@@ -76,7 +76,7 @@ final class FileChoice {
         return placeOf(name, bytes) != null;
     }
 
-    /** Returns the file's place in the index, or null; a file of another size is another file. */
+    /** Returns the file's place in the index; null if the index has no file of this name and size. */
     private Integer placeOf(String name, long bytes) {
         Integer place = places.get(name);
         return place != null && sizes[place] == bytes ? place : null;

@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * The dependence of a query's answer on the files that are read. For example, rand(3) counts the rows of a task, and the
- * rows of a task depend on all files. So with fewer files a row gets another value.
+ * The dependence of a query's answer on the files that are read. For example, rand(3) counts the rows of a task, and
+ * the rows of a task depend on all files. So with fewer files a row gets another value.
  */
 final class FileDependence {
     private FileDependence() {}

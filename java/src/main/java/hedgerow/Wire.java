@@ -33,7 +33,7 @@ public sealed interface Wire {
 
     sealed interface Request extends Wire {}
 
-    /** Which of these settings and reader options change nothing? Answered by `Harmless`. */
+    /** Asks which of these settings and reader options change nothing. Answered by `Harmless`. */
     record Judge(Set<String> settings, Set<String> options) implements Request {}
 
     /** Opens a table in a state, for a session and the columns that a query sees. Answered by `Opened`. */
@@ -45,7 +45,7 @@ public sealed interface Wire {
         String delta) // the schema of a Delta table, with its columns' identities; null for Parquet
         implements Request {}
 
-    /** Which files does a query open? Answered by `Chosen` or `Instead`. */
+    /** Asks for the files that a query opens. Answered by `Chosen` or `Instead`. */
     record Choose(
         String handle,
         Condition where,
@@ -55,7 +55,7 @@ public sealed interface Wire {
         List<Partner> partners) implements Request {}
 
     /**
-     * The rows that a scan reads of the files of `Opened`.
+     * The rows of the indexed files that a scan reads.
      *
      * @param runs the places where a run of files that the scan lists exactly once begins, and where it ends, in turn: a
      *     message of more than 8 kB to a Python that calls the JVM is slow
@@ -76,7 +76,7 @@ public sealed interface Wire {
     record ChooseRows(String handle, Condition where, ScannedRows scanned, Order order, long rows)
         implements Request {}
 
-    /** Which part of these aggregates does the index know? Answered by `Aggregated`. */
+    /** Asks for these aggregates over files that need no scan. Answered by `Aggregated`. */
     record Aggregate(String handle, Condition where, ScannedRows scanned, List<Side> groups, List<AggregateValue> values)
         implements Request {}
 
@@ -135,7 +135,12 @@ public sealed interface Wire {
     /** The files to open: a 1 or a 0 for each file of `Opened`. */
     record Chosen(String bits, String means) implements Answer {}
 
-    /** The files to scan, and for each group over the others its values, then those of the aggregates, as texts. */
+    /**
+     * The aggregates over the skipped files.
+     *
+     * @param bits the files to scan, as in `Chosen`
+     * @param rows for each group: its GROUP BY values, then its aggregates, as texts, with null for NULL
+     */
     record Aggregated(String bits, List<List<String>> rows) implements Answer {}
 
     /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
