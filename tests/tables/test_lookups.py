@@ -301,7 +301,7 @@ def test_the_budget(spark: SparkSession, kind: str, tmp_path: Path, monkeypatch:
     monkeypatch.setattr("hedgerow.tables.lookups._MIN_ADVISED_BYTES", 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        table = _written(spark, kind, tmp_path, 0.02, ("event", "num"))
+        table = _written(spark, kind, tmp_path, 0.012, ("event", "num"))
     facts: dict[str, Any] = table.describe()
     assert sum(f["bytes"] for f in facts["lookups"]) <= 0.05 * facts["bytes"]  # small files have large footers
     assert len(facts["lookups"]) < 2

@@ -51,7 +51,7 @@ class Lookup:
         name: its folder in the side folder.
         path: the column.
         type: the column's Spark type when the filter was built.
-        blocks, words: see `Shape`.
+        shape: see `Shape`.
         files, per_file: see `FilterFiles`.
         first, count: the place of the first file in the part's list, and the number of files.
         false_positives: the expected share of opened files among those that do not hold a value.
@@ -60,8 +60,7 @@ class Lookup:
     name: str
     path: tuple[str, ...]
     type: str
-    blocks: int
-    words: int
+    shape: Shape
     files: tuple[tuple[str, int], ...]
     per_file: int
     first: int
@@ -77,7 +76,7 @@ class Lookup:
         return sum(size for _, size in self.files)
 
     def files_in(self, side: Folder) -> FilterFiles:
-        return FilterFiles(side, self.name, self.files, Shape(self.blocks, self.words), self.per_file)
+        return FilterFiles(side, self.name, self.files, self.shape, self.per_file)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for `describe`."""
@@ -88,7 +87,8 @@ class Lookup:
     def from_dict(stored: Mapping[str, Any]) -> Lookup:
         """Return the filter of which `stored` has the fields."""
         files = tuple((str(name), int(size)) for name, size in stored["files"])
-        return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "files": files})
+        shape = Shape(**stored["shape"])
+        return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "shape": shape, "files": files})
 
 
 def shifted(lookups: Iterable[Lookup], files: int) -> tuple[Lookup, ...]:
@@ -152,8 +152,10 @@ def build_lookups(
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
     gains = {c: _gain(wanted[c], counted.distinct[name], counted.in_all[name]) for c, name in names.items()}
+    numbers = np.unique(_numbers(files.names))
     for column in sorted((c for c in names if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
-        values = counted.distinct[names[column]]
+        values = np.zeros(len(numbers), np.int64)  # of the file at each place
+        values[np.searchsorted(numbers, counted.files)] = counted.distinct[names[column]]
         shape = best_shape(values, left)
         if shape is None:
             if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
@@ -163,13 +165,11 @@ def build_lookups(
                 )
             continue
         name = f"lookup-{uuid4().hex[:12]}"
-        built = build_filter(frame, names[column], shape, side, name, shape.stored_bytes(values))
-        lookups.append(
-            Lookup(
-                *(name, column.path, str(schema[names[column]]), shape.blocks, shape.words),
-                *(built.files, built.per_file, 0, len(files), shape.false_positives(values)),
-            )
-        )
+        size = shape.stored_bytes(values)
+        built = build_filter(frame, names[column], shape, numbers, side, name, size)
+        expected = shape.false_positives(values)
+        type_ = str(schema[names[column]])
+        lookups.append(Lookup(name, column.path, type_, shape, built.files, built.per_file, 0, len(files), expected))
         left -= lookups[-1].bytes
     return tuple(lookups)
 
@@ -208,8 +208,9 @@ class StoredFilter:
     _remembered: dict[int, Bits] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _file_numbers(self) -> Ints:
-        return _numbers(self.names)
+    def _places(self) -> Ints:
+        """The place of each file in the keys."""
+        return np.unique(_numbers(self.names), return_inverse=True)[1]
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
         type_, all_files = Type.parse(self.lookup.type), np.ones(len(self.names), bool)
@@ -218,7 +219,7 @@ class StoredFilter:
         hashes = [h for v in values if (h := hash_of(type_, v)) is not None]
         if len(hashes) < len(values):
             return all_files
-        failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
+        failures: tuple[type[Exception], ...] = (HedgerowError, ValueError, *spark_errors())
         remembered = {h: bits for h in hashes if (bits := self._remembered.get(h)) is not None}
         try:
             bits_of = {**remembered, **self._read([h for h in hashes if h not in remembered])}
@@ -232,9 +233,9 @@ class StoredFilter:
         shape, bits_of = self.stored.shape, dict[int, Bits]()
         blocks = self.stored.blocks(map(shape.block, hashes)) if hashes else {}
         for h in hashes:
-            block, masks = blocks[shape.block(h)], np.array(shape.masks(h), np.uint64)
-            has_all = (block["words"] & masks == masks).all(axis=1)
-            bits_of[h] = np.packbits(np.isin(self._file_numbers, block["file"][has_all]))
+            may_hold = np.zeros(shape.files, bool)
+            may_hold[shape.places(blocks[shape.block(h)], h)] = True
+            bits_of[h] = np.packbits(may_hold[self._places])
         if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered.update(bits_of)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.evaluator import may_match, must_match, possible_outcomes
 from hedgerow.core.pruning.spark_hash import hash_of, xxh64
-from hedgerow.core.pruning.value_filter import MAX_FALSE_POSITIVES, Shape, best_shape
+from hedgerow.core.pruning.value_filter import MAX_FALSE_POSITIVES, MIN_BLOCK_BYTES, Block, Shape, best_shape
 from tests.support.random_cases import a_predicate, a_table, bits, seeds, seen, some_blocks
 
 BIGINT = Type("bigint")
@@ -41,35 +42,54 @@ def test_values_that_a_type_cannot_hold_have_no_hash() -> None:
     assert hash_of(Type("decimal", 10, 2), "1.500") == hash_of(Type("decimal", 10, 2), "1.5") is not None
 
 
-@pytest.mark.parametrize("bits_a_value", [10, 8, 6, 5])
-def test_false_positives_are_those_of_the_formula(bits_a_value: int) -> None:
-    values = np.array([6000] * 4)
+@pytest.mark.parametrize("bits_a_value", [12, 10, 8, 6, 4])
+@pytest.mark.parametrize("files", [4, 900])
+def test_false_positives_and_bytes_are_those_of_the_formula(bits_a_value: int, files: int) -> None:
+    of_file = 24_000 // files
+    values = np.array([of_file] * files)
     shape = best_shape(values, bits_a_value * values.sum() / 8)
     assert shape is not None
     assert shape.stored_bytes(values) <= bits_a_value * values.sum() / 8
-    files = [_words(shape, range(n * 10_000, n * 10_000 + 6000)) for n in range(4)]
-    for n, words in enumerate(files):
-        assert all(_holds(shape, words, value) for value in range(n * 10_000, n * 10_000 + 6000, 7))
-    absent = range(10**9, 10**9 + 5000)
-    rate = np.mean([_holds(shape, words, value) for words in files for value in absent])
+    blocks = _blocks(shape, [range(n * 10**6, n * 10**6 + of_file) for n in range(files)])
+    columns = [b"".join(column) for column in zip(*blocks, strict=True)]
+    size = sum(len(pa.compress(column, "zstd", asbytes=True)) for column in columns) + MIN_BLOCK_BYTES * len(blocks)
+    assert 0.9 < size / shape.stored_bytes(values) < 1.1
+    for n in range(files):
+        assert n in _places(shape, blocks, n * 10**6 + n % of_file)
+    rate = np.mean([len(_places(shape, blocks, value)) for value in range(10**12, 10**12 + 3000)]) / files
     expected = shape.false_positives(values)
-    assert abs(rate - expected) < 4 * np.sqrt(expected / 20_000) + 0.05 * expected
+    assert abs(rate - expected) < 5 * np.sqrt(expected / (3000 * files)) + 0.05 * expected
 
 
-def _words(shape: Shape, values: Sequence[int]) -> npt.NDArray[np.uint64]:
-    words = np.zeros((shape.blocks, shape.words), np.uint64)
-    for value in values:
-        h = hash_of(BIGINT, value)
-        assert h is not None
-        words[shape.block(h)] |= np.array(shape.masks(h), np.uint64)
-    return words
+def _blocks(shape: Shape, values: Sequence[Iterable[int]]) -> list[Block]:
+    """A slow reference of what Spark builds: the values of each file as blocks."""
+    keys: list[set[int]] = [set() for _ in range(shape.blocks)]
+    for place, of_file in enumerate(values):
+        for value in of_file:
+            block, rest = divmod(shape.short(_hash(value)), shape.block_hashes)
+            keys[block].add(rest * shape.files + place)
+    return [_packed(sorted(of_block), shape.low_bytes) for of_block in keys]
 
 
-def _holds(shape: Shape, words: npt.NDArray[np.uint64], value: int) -> bool:
+def _packed(keys: list[int], low_bytes: int) -> Block:
+    gaps, low, last = bytearray(), bytearray(), 0
+    for key in keys:
+        gap = (key >> 8 * low_bytes) - last
+        gaps += b"\xff" * (gap // 255) + bytes([gap % 255])
+        low += (key % 256**low_bytes).to_bytes(low_bytes, "big")
+        last += gap
+    return bytes(gaps), bytes(low)
+
+
+def _places(shape: Shape, blocks: Sequence[Block], value: int) -> list[int]:
+    h = _hash(value)
+    return shape.places(blocks[shape.block(h)], h).tolist()
+
+
+def _hash(value: int) -> int:
     h = hash_of(BIGINT, value)
     assert h is not None
-    masks = np.array(shape.masks(h), np.uint64)
-    return bool((words[shape.block(h)] & masks == masks).all())
+    return h
 
 
 @pytest.mark.parametrize("values", [[1], [5], [1000] * 50, [10, 100_000], [0, 3, 1_000_000]])

@@ -94,31 +94,31 @@ def test_no_filter_of_types_whose_equal_values_may_differ(name: str) -> None:
     assert not is_hashable(Type.parse(name))
 
 
-@pytest.mark.parametrize("blocks", [1, 7, 300])
-def test_filters_hold_all_values(spark: SparkSession, tmp_path: Path, blocks: int) -> None:
-    rows = spark.range(4000).selectExpr("id", "IF(id % 5 = 0, NULL, CAST(id * 7 AS BIGINT)) AS v")
+@pytest.mark.parametrize(
+    ("hashes", "block_hashes", "low_bytes"),
+    [(1, 1, 0), (50, 7, 0), (4000, 500, 0), (100_000, 9000, 0), (100_000, 9000, 1), (10**9, 10**9, 2), (10**12, 10**11, 4)],
+)  # fmt: skip
+def test_filters_hold_all_values(
+    spark: SparkSession, tmp_path: Path, hashes: int, block_hashes: int, low_bytes: int
+) -> None:
+    rows = spark.range(4000).selectExpr("id", "IF(id % 5 = 0, NULL, CAST(id * 7 % 19001 AS BIGINT)) AS v")
     rows.repartitionByRange(5, "id").write.parquet(str(tmp_path / "rows"))
     frame = spark.read.parquet(str(tmp_path / "rows"))
     counted = count_values(frame, ["v"])
     assert counted.rows.sum() == 4000 and len(counted.files) == 5
     assert np.allclose(counted.distinct["v"], 640, rtol=0.2) and abs(counted.in_all["v"] - 3200) < 600
-    shape = Shape(blocks, 5)
-    stored = build_filter(frame, "v", shape, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
+    numbers = np.sort(np.append(counted.files, 7))  # a file without rows
+    shape = Shape(hashes, len(numbers), block_hashes, low_bytes)
+    stored = build_filter(frame, "v", shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
     assert is_intact(stored)
-    of_file = {
-        row[0]: row[1]
-        for row in frame.selectExpr("crc32(CAST(_metadata.file_name AS BINARY)) f", "v")
-        .where("v IS NOT NULL")
-        .groupBy("f")
-        .agg({"v": "collect_list"})
-        .collect()
-    }
-    numbers = stored.blocks(range(blocks))
-    assert sorted(numbers) == list(range(blocks))
-    for file, values in of_file.items():
-        for v in values:
-            h = hash_of(Type("bigint"), v)
-            assert h is not None
-            block, masks = numbers[shape.block(h)], np.array(shape.masks(h), np.uint64)
-            words = block["words"][block["file"] == file]
-            assert len(words) == 1 and (words[0] & masks == masks).all()
+    by_short_hash: dict[int, set[int]] = {}  # the places of the files with such a value
+    for number, v in frame.selectExpr("crc32(CAST(_metadata.file_name AS BINARY))", "v").collect():
+        if v is not None and (h := hash_of(Type("bigint"), v)) is not None:
+            by_short_hash.setdefault(shape.short(h), set()).add(int(np.searchsorted(numbers, number)))
+    blocks = stored.blocks(range(shape.blocks))
+    assert sorted(blocks) == list(range(shape.blocks))
+    for v in range(-100, 30_000, 7):
+        h = hash_of(Type("bigint"), v)
+        assert h is not None
+        places = shape.places(blocks[shape.block(h)], h)
+        assert set(places.tolist()) == by_short_hash.get(shape.short(h), set())

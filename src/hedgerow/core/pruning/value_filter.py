@@ -1,19 +1,21 @@
-"""The filters of look-ups: blocked Bloom filters that say which files cannot hold a value.
+"""The filters of look-ups: sorted keys that say which files may hold a value.
 
-A file's filter has some blocks; a block has some words of 64 bits. A value sets one bit in each word of one block:
+    short hash    xxhash64(value) modulo the number of different short hashes
+    key           short hash x number of files + place of the file      for each value of each file
+    block         the keys of neighbouring short hashes; a look-up reads one block
 
-    h = xxhash64(value)        block     upper half of h, scaled to the number of blocks
-                               bit       in word i, the upper 6 bits of (lower half of h) x SALTS[i]
-    block 17 of a file         0010..0   0000..1   1000..0     a file without one of the bits does not hold the value
+    files = 3     short hash 41 in the files 0 and 2, short hash 42 in the file 1:  keys 123, 125, 127
 
-All files of a write have equally many blocks, so a look-up reads block 17 of all files, which lie side by side.
+Values with the same short hash share their files, so a look-up may open a file without a match. A block stores the
+gaps between its keys, which are small numbers that compress well. Where the gaps are large, the last bytes of each key
+are stored as they are, and the rest becomes a gap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
+from math import log2
 from typing import Protocol
 
 import numpy as np
@@ -21,16 +23,14 @@ import numpy as np
 from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.predicates.values import Value
 
-WORD_BITS, MAX_WORDS = 64, 8
-FILE_BYTES = 4  # of the number that says whose block it is
-# Odd numbers below 2 ** 31, so that Spark multiplies without an overflow.
-SALTS = (
-    *(0x47B6137B, 0x44974D91, 0x0824AD5B, 0x22B7289D),
-    *(0x705495C7, 0x2DF1424B, 0x1EFC4947, 0x5C6BFB31),
-)
-MAX_BITS = 10  # stored for each value of a file; more would hardly open fewer files
-MIN_FILE_BYTES = 64  # also a file of few values may have a whole block
+BLOCK_KEYS = 1000  # about so many keys are in a block
+MIN_BLOCK_BYTES = 16  # of a block without keys
+MORE = 255  # a byte of a gap that goes on in the next byte
 MAX_FALSE_POSITIVES = 0.3  # a filter with more of them is not worth its bytes
+_ENOUGH = 10  # times as many short hashes as keys: a look-up opens a tenth of a file too much
+_MAX_GAP = 300  # mean gaps beyond it lose a byte, which is stored as it is
+_COMPRESSED = 1.03  # times the entropy of the gaps
+Block = tuple[bytes, bytes]  # the gaps of its keys, counted from the first key that it may have; the low bytes
 
 
 class ValueFilter(Protocol):
@@ -42,62 +42,89 @@ class ValueFilter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The number of blocks in the filter of each file, and of words in a block."""
+    """How the values of some files become keys and blocks.
 
-    blocks: int
-    words: int
+    Args:
+        hashes: the number of different short hashes.
+        files: the number of files.
+        block_hashes: so many neighbouring short hashes are in a block.
+        low_bytes: so many of the last bytes of a key are stored as they are.
+    """
+
+    hashes: int
+    files: int
+    block_hashes: int
+    low_bytes: int
 
     @property
-    def block_bytes(self) -> int:
-        """The bytes of a block as it is stored."""
-        return FILE_BYTES + self.words * WORD_BITS // 8
+    def blocks(self) -> int:
+        return -(-self.hashes // self.block_hashes)
+
+    def short(self, h: int) -> int:
+        """Return the short hash of a hash, an unsigned number of 64 bits; Spark's hashes are signed."""
+        return (h - (h >> 63 << 64)) % self.hashes
 
     def block(self, h: int) -> int:
         """Return the number of the block of a hash."""
-        return (h >> 32) * self.blocks >> 32
+        return self.short(h) // self.block_hashes
 
-    def masks(self, h: int) -> list[int]:
-        """Return the bit of a hash in each word of its block."""
-        return [1 << ((h & 0xFFFFFFFF) * salt >> 26 & 63) for salt in SALTS[: self.words]]
+    def places(self, block: Block, h: int) -> Ints:
+        """Return the places of the files that may hold a value with this hash."""
+        gaps, low = (np.frombuffer(part, np.uint8) for part in block)
+        keys = np.cumsum(gaps, dtype=np.int64)[gaps < MORE]
+        for byte in low.reshape(len(keys), self.low_bytes).T:
+            keys = keys << 8 | byte
+        first = self.short(h) % self.block_hashes * self.files
+        start, end = np.searchsorted(keys, (first, first + self.files))
+        return keys[start:end] - first
 
     def stored_bytes(self, values: Ints) -> float:
-        """Return about the bytes of the filters of files with so many values; blocks without a value are not stored."""
-        filled = self.blocks * -np.expm1(-values / self.blocks)
-        return float(filled.sum()) * self.block_bytes
+        """Return about the bytes of the filter of files with so many different values."""
+        keys = float((self.hashes * self._filled(values)).sum())
+        gap = max(0.0, self.hashes * self.files / max(1.0, keys) - 1) / 256**self.low_bytes
+        bits = 8 * self.low_bytes + _COMPRESSED * _entropy(gap)
+        return keys * bits / 8 + self.blocks * MIN_BLOCK_BYTES
 
     def false_positives(self, values: Ints) -> float:
-        """Return the mean share of files, of those without a value, that are opened for it.
+        """Return the mean share of files, of those without a value, that are opened for it."""
+        return float(self._filled(values).mean()) if len(values) else 0.0
 
-        A block gets a Poisson-distributed number n of values. Each word then has the value's bit with probability
-        1 - q ** n, where q = 63/64, and the mean of (1 - q ** n) ** words over n is this sum.
-        """
-        load: Floats = values / self.blocks
-        q = 1 - 1 / WORD_BITS
-        terms = (comb(self.words, j) * (-1) ** j * np.exp(-load * (1 - q**j)) for j in range(self.words + 1))
-        return float(np.mean(sum(terms))) if len(values) else 0.0
+    def _filled(self, values: Ints) -> Floats:
+        """Return for each file the share of the short hashes that one of its values has."""
+        return np.asarray(-np.expm1(-values / self.hashes))
 
 
 def best_shape(values: Ints, max_bytes: float) -> Shape | None:
     """Return the shape with the fewest false positives for files with so many values; None if it has too many.
 
     >>> best_shape(np.array([1_000_000] * 20), 25e6)
-    Shape(blocks=20833, words=7)
+    Shape(hashes=200000000, files=20, block_hashes=10025, low_bytes=0)
     >>> best_shape(np.array([1_000_000] * 20), 2e6) is None
     True
     """
-    max_bytes = min(max_bytes, float(values.sum()) * MAX_BITS / 8 + len(values) * MIN_FILE_BYTES)
-    shapes = [shape for words in range(1, MAX_WORDS + 1) if (shape := _largest(values, words, max_bytes)) is not None]
-    best = min(shapes, key=lambda shape: shape.false_positives(values), default=None)
-    return best if best is not None and best.false_positives(values) <= MAX_FALSE_POSITIVES else None
-
-
-def _largest(values: Ints, words: int, max_bytes: float) -> Shape | None:
-    """Return the shape with the most blocks that fits into so many bytes; None if not even one block does."""
-    low, high = 0, int(values.max(initial=1))
+    low, high = 1, max(1, _ENOUGH * int(values.sum()))
+    if _shape(values, low).stored_bytes(values) > max_bytes:
+        return None
     while low < high:
         middle = (low + high + 1) // 2
-        if Shape(middle, words).stored_bytes(values) <= max_bytes:
+        if _shape(values, middle).stored_bytes(values) <= max_bytes:
             low = middle
         else:
             high = middle - 1
-    return Shape(low, words) if low else None
+    best = _shape(values, low)
+    return best if best.false_positives(values) <= MAX_FALSE_POSITIVES else None
+
+
+def _shape(values: Ints, hashes: int) -> Shape:
+    plain = Shape(hashes, len(values), 1, 0)
+    keys = float((hashes * plain._filled(values)).sum())
+    gap, low_bytes = hashes * len(values) / max(1.0, keys), 0
+    while gap > _MAX_GAP:
+        gap, low_bytes = gap / 256, low_bytes + 1
+    return Shape(hashes, len(values), max(1, min(hashes, round(hashes * BLOCK_KEYS / max(1.0, keys)))), low_bytes)
+
+
+def _entropy(mean: float) -> float:
+    """Return the bits of a gap with this mean, where every number is equally likely to be a key."""
+    p = 1 / (mean + 1)
+    return -log2(p) - (1 - p) * log2(1 - p) / p if p < 1 else 0.0

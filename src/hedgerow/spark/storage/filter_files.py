@@ -9,23 +9,21 @@ from hashlib import sha256
 from io import BytesIO, RawIOBase
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.core.pruning.value_filter import Block, Shape
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import read_tail
 
 _MAX_THREADS = 8
-_DIGEST_BYTES = 32
-Blocks = npt.NDArray[np.void]  # a block of each file that has one: the number of the file, and the words
+DIGEST_BYTES = 8  # of a block
 
 
 @dataclass(frozen=True)
 class FilterFiles:
-    """The filter files of a column in the folder `name`: each row has one block of all files, sealed with a digest.
+    """The filter files of a column in the folder `name`: each row has a block; its digest follows its low bytes.
 
     `files`: their names and sizes, in the order of the blocks; each has `per_file` blocks, the last one the rest."""
 
@@ -36,7 +34,7 @@ class FilterFiles:
     per_file: int
     _footers: dict[int, pq.FileMetaData] = field(default_factory=dict, repr=False, compare=False)
 
-    def blocks(self, numbers: Iterable[int]) -> dict[int, Blocks]:
+    def blocks(self, numbers: Iterable[int]) -> dict[int, Block]:
         """Return the blocks with these numbers, by number; FormatError or StorageError if a file is damaged."""
         by_file: dict[int, list[int]] = {}
         for number in sorted(set(numbers)):
@@ -47,7 +45,7 @@ class FilterFiles:
             read = pool.map(self._read, by_file, by_file.values())
             return {number: blocks for of_file in read for number, blocks in of_file.items()}
 
-    def _read(self, file: int, numbers: list[int]) -> dict[int, Blocks]:
+    def _read(self, file: int, numbers: list[int]) -> dict[int, Block]:
         try:
             name, size = self.files[file]
             footer = self._footer(file)
@@ -61,12 +59,12 @@ class FilterFiles:
             contents = self.folder.read_parts(f"{self.name}/{name}", size, parts)
         except (IndexError, pa.ArrowException, ValueError) as error:
             raise FormatError(f"the filter {self.name} is damaged") from error
-        columns = {
-            group: _column(footer, group, start, data, size)
+        blocks = {
+            group: _blocks(footer, group, start, data, size)
             for group, (start, _), data in zip(groups, parts, contents, strict=True)
         }
         return {
-            number: self._unsealed(number, columns[group][row - int(ends[group]) + len(columns[group])].as_py())
+            number: self._unsealed(number, blocks[group][row - int(ends[group]) + len(blocks[group])])
             for number, row, group in zip(numbers, rows, group_of, strict=True)
         }
 
@@ -76,23 +74,24 @@ class FilterFiles:
             self._footers[file] = pq.read_metadata(BytesIO(read_tail(self.folder, f"{self.name}/{name}", size)))
         return self._footers[file]
 
-    def _unsealed(self, number: int, data: bytes) -> Blocks:
-        words, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
-        if sha256(words + f"{self.name}:{number}".encode()).digest() != digest or len(words) % self.shape.block_bytes:
+    def _unsealed(self, number: int, sealed: Block) -> Block:
+        gaps, low, digest = sealed[0], sealed[1][:-DIGEST_BYTES], sealed[1][-DIGEST_BYTES:]
+        if sha256(gaps + low + f"{self.name}:{number}".encode()).digest()[:DIGEST_BYTES] != digest:
             raise FormatError(f"the filter {self.name} is damaged")
-        return np.frombuffer(words, np.dtype([("file", ">u4"), ("words", ">u8", (self.shape.words,))]))
+        return gaps, low
 
 
 def _place(group: pq.RowGroupMetaData) -> tuple[int, int]:
-    """Return where the data of a row group begins, and its length."""
-    chunk = group.column(1)
-    return chunk.data_page_offset, chunk.total_compressed_size
+    """Return where the gaps and low bytes of a row group begin, and their length."""
+    gaps, low = group.column(1), group.column(2)
+    return gaps.data_page_offset, low.data_page_offset + low.total_compressed_size - gaps.data_page_offset
 
 
-def _column(footer: pq.FileMetaData, group: int, start: int, data: bytes, size: int) -> pa.ChunkedArray:
+def _blocks(footer: pq.FileMetaData, group: int, start: int, data: bytes, size: int) -> list[Block]:
     try:
         file = pq.ParquetFile(pa.PythonFile(_Part(start, data, size), "r"), metadata=footer)
-        return file.read_row_group(group, columns=["data"], use_threads=False)["data"]
+        table = file.read_row_group(group, columns=["gaps", "low"], use_threads=False)
+        return list(zip(table["gaps"].to_pylist(), table["low"].to_pylist(), strict=True))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FormatError("a row group of a filter is damaged") from error
 

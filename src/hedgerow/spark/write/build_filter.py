@@ -1,10 +1,10 @@
 """Builds the filters of look-ups with expressions of Spark's own, see `core/pruning/value_filter`.
 
     values      file, xxhash64(value)           of each row
-    words       file, block, its words          bit_or of the values' bits, first in each task
-    rows        block, the words of all files   side by side, each with its file's number; then a digest
+    keys        block, key                      each once
+    rows        block, gaps, low bytes          of the sorted keys; then a digest
 
-The number of a file is the CRC of its name. Two files with the same number get the same filter, with both's values.
+Rows name their file by a number, the CRC of the file's name. Files with the same number share a place.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.pruning.value_filter import SALTS, Shape
+from hedgerow.core.pruning.value_filter import MORE, Shape
 from hedgerow.spark.compute.collect_stats import file_name
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import engines_off, spark_errors
-from hedgerow.spark.storage.filter_files import FilterFiles
+from hedgerow.spark.storage.filter_files import DIGEST_BYTES, FilterFiles
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import commit_options
 from hedgerow.spark.write.by_number import divided
@@ -65,24 +66,26 @@ def count_values(frame: DataFrame, columns: Sequence[str]) -> CountedValues:
     )
 
 
-def build_filter(frame: DataFrame, column: str, shape: Shape, folder: Folder, name: str, size: float) -> FilterFiles:
+def build_filter(
+    frame: DataFrame, column: str, shape: Shape, numbers: Ints, folder: Folder, name: str, size: float
+) -> FilterFiles:
     """Write the filter of a column, given as SQL, of all files of the frame into the folder `name`.
 
-    `size`: about how many bytes it will have."""
+    `numbers`: the number of the file at each place. `size`: about how many bytes the filter will have."""
     from pyspark.sql import functions as f
 
     spark, path = frame.sparkSession, f"{folder.full_path}/{name}"
     rows = max(1, min(shape.blocks, int(shape.blocks * _ROW_GROUP_BYTES / max(1.0, size))))  # of a row group
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
-    every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS STRING) AS words")
-    words = f.array_join(f.sort_array(f.collect_list("words")), "")
+    every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
     with engines_off(spark):
-        packed = _words(frame, column, shape).unionAll(every_block).groupBy("block").agg(f.unhex(words).alias("words"))
+        every_key = _keys(frame, column, shape, numbers).unionAll(every_block)
+        keys = every_key.groupBy("block").agg(f.sort_array(f.collect_list("key")).alias("keys"))
+        packed = keys.select("block", *_packed(shape))
+        sealed = packed.select("block", "gaps", f.concat("low", f.expr(_digest(name, "low"))).alias("low"))
         place = f.expr(f"CAST(block DIV {per_file} AS INT)")
-        sealed = f.concat("words", f.concat(f.lit(f"{name}:"), f.col("block").cast("string")).cast("binary"))
-        data = f.concat("words", f.unhex(f.sha2(sealed, 256))).alias("data")
-        placed = divided(packed.select("block", data), files, place).sortWithinPartitions("block")
+        placed = divided(sealed, files, place).sortWithinPartitions("block")
         options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
         placed.write.options(**commit_options(spark, path), **options).parquet(path, compression="zstd")
     sizes = {n: b for n, b in folder.sizes(name).items() if n.startswith("part-")}
@@ -95,11 +98,11 @@ def is_intact(stored: FilterFiles) -> bool:
     from pyspark.sql import functions as f
 
     spark = stored.folder.spark
-    sealed = f"concat(substring(data, 1, length(data) - 32), CAST(concat('{stored.name}:', block) AS BINARY))"
+    digest = _digest(stored.name, f"substring(low, 1, length(low) - {DIGEST_BYTES})")
     try:
         with engines_off(spark):
             rows = spark.read.parquet(f"{stored.folder.full_path}/{stored.name}")
-            good = rows.where(f"substring(data, -32) = unhex(sha2({sealed}, 256))")
+            good = rows.where(f"substring(low, -{DIGEST_BYTES}) = {digest}")
             return [tuple(row) for row in good.agg(f.count("*"), f.countDistinct("block")).collect()] == [
                 (stored.shape.blocks, stored.shape.blocks)
             ]
@@ -113,19 +116,40 @@ def _number(frame: DataFrame) -> Column:
     return f.crc32(file_name(frame).cast("binary")).alias(_FILE)
 
 
-def _words(frame: DataFrame, column: str, shape: Shape) -> DataFrame:
-    """Return for each file and block with values the file's number and the block's words, as hexadecimal digits."""
+def _keys(frame: DataFrame, column: str, shape: Shape, numbers: Ints) -> DataFrame:
+    """Return the keys of the values of the frame's rows, each once and counted from its block's first key."""
     from pyspark.sql import functions as f
 
+    places = frame.sparkSession.createDataFrame(pa.table({_FILE: numbers, "place": range(len(numbers))}))
     values = frame.select(_number(frame), f.expr(column).alias(_VALUE)).where(f"{_VALUE} IS NOT NULL")
-    hashes = values.selectExpr(_FILE, f"xxhash64({_VALUE}) AS h")
-    halves = hashes.selectExpr(
-        _FILE, f"shiftright(shiftrightunsigned(h, 32) * {shape.blocks}L, 32) AS block", "h & 4294967295L AS low"
+    short = values.selectExpr(_FILE, f"pmod(xxhash64({_VALUE}), {shape.hashes}L) AS short")
+    keys = short.join(f.broadcast(places), _FILE).selectExpr(
+        f"short DIV {shape.block_hashes} AS block", f"short % {shape.block_hashes} * {shape.files} + place AS key"
     )
-    bits = [
-        f.expr(f"bit_or(shiftleft(1L, CAST(shiftright(low * {salt}L, 26) & 63 AS INT)))").alias(f"word{i}")
-        for i, salt in enumerate(SALTS[: shape.words])
-    ]
-    words = halves.groupBy(_FILE, "block").agg(*bits)
-    digits = [f"lpad(hex({_FILE}), 8, '0')", *(f"lpad(hex(word{i}), 16, '0')" for i in range(shape.words))]
-    return words.selectExpr("block", f"concat({', '.join(digits)}) AS words")
+    return keys.distinct()
+
+
+def _packed(shape: Shape) -> list[Column]:
+    """Return the gaps and the low bytes of the sorted keys of a block, see `Shape`."""
+    from pyspark.sql import functions as f
+
+    bits, keys = 8 * shape.low_bytes, f.col("keys")
+
+    def gap(key: Column, i: Column) -> Column:
+        return f.shiftright(key, bits) - f.coalesce(f.shiftright(f.get(keys, i - 1), bits), f.lit(0))
+
+    def in_bytes(gap: Column) -> Column:
+        more = f.repeat(f.lit(f"{MORE:X}"), f.floor(gap / MORE).cast("int"))
+        return f.concat(more, f.lpad(f.hex(gap % MORE), 2, "0"))
+
+    def low(key: Column) -> Column:
+        return f.lpad(f.hex(key.bitwiseAND((1 << bits) - 1)), 2 * shape.low_bytes, "0")
+
+    digits = {"gaps": f.transform(f.transform(keys, gap), in_bytes), "low": f.transform(keys, low)}
+    return [f.unhex(f.array_join(of_keys, "")).alias(name) for name, of_keys in digits.items()]
+
+
+def _digest(name: str, low: str) -> str:
+    """Return SQL for the digest of a block with these low bytes."""
+    sealed = f"concat(gaps, {low}, CAST(concat('{name}:', block) AS BINARY))"
+    return f"unhex(substring(sha2({sealed}, 256), 1, {2 * DIGEST_BYTES}))"
