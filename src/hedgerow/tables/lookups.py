@@ -28,7 +28,7 @@ from hedgerow.core.pruning.value_filter import Shape, best_shape
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.filter_files import FilterFiles
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values
+from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values, numbered
 from hedgerow.tables.known_files import KnownFiles, file_names
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def build_lookups(
             continue
         name = f"lookup-{uuid4().hex[:12]}"
         size = shape.stored_bytes(values)
-        built = build_filter(frame, names[column], shape, numbers, side, name, size)
+        built = build_filter(numbered(frame, names[column]), shape, numbers, side, name, size)
         expected = shape.false_positives(values)
         type_ = str(schema[names[column]])
         lookups.append(Lookup(name, column.path, type_, shape, built.files, built.per_file, 0, len(files), expected))

@@ -14,7 +14,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact
+from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact, numbered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,7 +109,7 @@ def test_filters_hold_all_values(
     assert np.allclose(counted.distinct["v"], 640, rtol=0.2) and abs(counted.in_all["v"] - 3200) < 600
     numbers = np.sort(np.append(counted.files, 7))  # a file without rows
     shape = Shape(hashes, len(numbers), block_hashes, low_bytes)
-    stored = build_filter(frame, "v", shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
+    stored = build_filter(numbered(frame, "v"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
     assert is_intact(stored)
     by_short_hash: dict[int, set[int]] = {}  # the places of the files with such a value
     for number, v in frame.selectExpr("crc32(CAST(_metadata.file_name AS BINARY))", "v").collect():

@@ -30,7 +30,7 @@ from hedgerow.spark.write.by_number import divided
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_FILE, _VALUE = helper_name("file"), helper_name("value")
+FILE, VALUE = helper_name("file"), helper_name("value")
 _MAX_FILE_BYTES, _ROW_GROUP_BYTES = 64 << 20, 64 << 10
 
 
@@ -54,33 +54,38 @@ def count_values(frame: DataFrame, columns: Sequence[str]) -> CountedValues:
     named = frame.select(_number(frame), *(f.expr(name).alias(str(i)) for i, name in enumerate(columns)))
     counts = [f.approx_count_distinct(str(i)).alias(str(i)) for i in range(len(columns))]
     with engines_off(frame.sparkSession):
-        table = named.rollup(_FILE).agg(f.count("*").alias("rows"), *counts).toArrow()
-    is_all = table[_FILE].is_null()
+        table = named.rollup(FILE).agg(f.count("*").alias("rows"), *counts).toArrow()
+    is_all = table[FILE].is_null()
     total, by_file = table.filter(is_all), table.filter(pc.invert(is_all))
     rows = by_file["rows"].to_numpy()
     return CountedValues(
-        by_file[_FILE].to_numpy(),
+        by_file[FILE].to_numpy(),
         rows,
         {name: np.minimum(by_file[str(i)].to_numpy(), rows) for i, name in enumerate(columns)},
         {name: sum(total[str(i)].to_pylist()) for i, name in enumerate(columns)},
     )
 
 
-def build_filter(
-    frame: DataFrame, column: str, shape: Shape, numbers: Ints, folder: Folder, name: str, size: float
-) -> FilterFiles:
-    """Write the filter of a column, given as SQL, of all files of the frame into the folder `name`.
+def numbered(frame: DataFrame, column: str) -> DataFrame:
+    """Return the values of a column, given as SQL, each with the number of its row's file, for `build_filter`."""
+    from pyspark.sql import functions as f
+
+    return frame.select(_number(frame), f.expr(column).alias(VALUE)).where(f"{VALUE} IS NOT NULL")
+
+
+def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder, name: str, size: float) -> FilterFiles:
+    """Write the filter of the values of all files into the folder `name`.
 
     `numbers`: the number of the file at each place. `size`: about how many bytes the filter will have."""
     from pyspark.sql import functions as f
 
-    spark, path = frame.sparkSession, f"{folder.full_path}/{name}"
+    spark, path = values.sparkSession, f"{folder.full_path}/{name}"
     rows = max(1, min(shape.blocks, int(shape.blocks * _ROW_GROUP_BYTES / max(1.0, size))))  # of a row group
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
     with engines_off(spark):
-        every_key = _keys(frame, column, shape, numbers).unionAll(every_block)
+        every_key = _keys(values, shape, numbers).unionAll(every_block)
         keys = every_key.groupBy("block").agg(f.sort_array(f.collect_list("key")).alias("keys"))
         packed = keys.select("block", *_packed(shape))
         sealed = packed.select("block", "gaps", f.concat("low", f.expr(_digest(name, "low"))).alias("low"))
@@ -113,17 +118,16 @@ def is_intact(stored: FilterFiles) -> bool:
 def _number(frame: DataFrame) -> Column:
     from pyspark.sql import functions as f
 
-    return f.crc32(file_name(frame).cast("binary")).alias(_FILE)
+    return f.crc32(file_name(frame).cast("binary")).alias(FILE)
 
 
-def _keys(frame: DataFrame, column: str, shape: Shape, numbers: Ints) -> DataFrame:
-    """Return the keys of the values of the frame's rows, each once and counted from its block's first key."""
+def _keys(values: DataFrame, shape: Shape, numbers: Ints) -> DataFrame:
+    """Return the keys of the values, each once and counted from its block's first key."""
     from pyspark.sql import functions as f
 
-    places = frame.sparkSession.createDataFrame(pa.table({_FILE: numbers, "place": range(len(numbers))}))
-    values = frame.select(_number(frame), f.expr(column).alias(_VALUE)).where(f"{_VALUE} IS NOT NULL")
-    short = values.selectExpr(_FILE, f"pmod(xxhash64({_VALUE}), {shape.hashes}L) AS short")
-    keys = short.join(f.broadcast(places), _FILE).selectExpr(
+    places = values.sparkSession.createDataFrame(pa.table({FILE: numbers, "place": range(len(numbers))}))
+    short = values.selectExpr(FILE, f"pmod(xxhash64({VALUE}), {shape.hashes}L) AS short")
+    keys = short.join(f.broadcast(places), FILE).selectExpr(
         f"short DIV {shape.block_hashes} AS block", f"short % {shape.block_hashes} * {shape.files} + place AS key"
     )
     return keys.distinct()
