@@ -28,9 +28,9 @@ from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass
+from hedgerow.tables.parquet.claim import claimed
 from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.folder import ParquetFolder
-from hedgerow.tables.parquet.in_place import claimed
 from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
 from hedgerow.tables.parquet.target import Contents, check_target
 from hedgerow.tables.part import write_layout, write_part
