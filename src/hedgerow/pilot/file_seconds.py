@@ -1,9 +1,8 @@
-"""Estimates what queries take now in each file of a table, and times what a rewrite takes."""
+"""Estimates the seconds that queries take now in each file of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 
 import numpy as np
 
@@ -11,14 +10,9 @@ from hedgerow.core.arrays import Bools, Floats
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Score
-from hedgerow.spark.compute.measure_speed import columns_read, frame_of
-from hedgerow.spark.start.session import spark_errors
-from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.compute.measure_speed import columns_read
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
-
-_TRIAL_BYTES = 64 << 20  # rewritten to time a rewrite
-_CHECKS_AND_INDEX = 1.5  # with these, a rewrite takes this many times as long as by Spark alone
 
 
 def seconds_as_it_is(source: Source, queries: Sequence[Query], speed: Speed) -> float:
@@ -45,24 +39,3 @@ def mean_seconds(score: Score, workload: Workload, source: Source, speed: Speed)
         weights[q.id] * speed.now(q.id, q.blocks_read * score.blocks, source.size * q.bytes_read) for q in score.queries
     ]
     return sum(seconds) / sum(weights[q.id] for q in score.queries)
-
-
-def seconds_to_rewrite(source: Source, folder: str) -> float | None:
-    """Return the seconds that a rewrite takes for each byte: some files are read, divided, sorted and written.
-
-    The files are written to a new folder, which is then deleted. None if the table's files are not known, or cannot be
-    read by themselves."""
-    files = source.files[: max(1, int(_TRIAL_BYTES * len(source.files) / max(1.0, source.size)))]
-    if not files:
-        return None
-    frame = frame_of(source, files)
-    column = next(iter(source.widths))
-    target = Folder(frame.sparkSession, folder)
-    begun = perf_counter()
-    try:
-        frame.repartitionByRange(column).sortWithinPartitions(column).write.parquet(folder)
-        return _CHECKS_AND_INDEX * (perf_counter() - begun) / (source.size * len(files) / len(source.files))
-    except spark_errors():
-        return None
-    finally:
-        target.delete()

@@ -17,12 +17,13 @@ from hedgerow.pilot.backoff import reason_to_wait
 from hedgerow.pilot.choose import reason_to_skip, worth_moving
 from hedgerow.pilot.cost import corrected_cost
 from hedgerow.pilot.decision import Decision, Figures
-from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is, seconds_to_rewrite
+from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is
 from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import trial_folder
 from hedgerow.pilot.recent_queries import recent_workload, span_of
 from hedgerow.pilot.settings import AutopilotSettings
+from hedgerow.pilot.trial_rewrite import seconds_to_rewrite
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions

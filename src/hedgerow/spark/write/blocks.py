@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.predicates.schema import path_of
-from hedgerow.core.predicates.types import FLOAT, Type
+from hedgerow.core.predicates.types import Type
 from hedgerow.spark.compute.assign_blocks import BLOCK, order_inside, settings_for, with_block
 from hedgerow.spark.compute.checksum import Checksum, observed
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
-from hedgerow.spark.judged import WRITING
-from hedgerow.spark.start.session import configured, temporary_settings
+from hedgerow.spark.start.session import configured
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.by_number import divided
+from hedgerow.spark.write.exact_writing import exact_writing
 from hedgerow.spark.write.writing import Writing
 
 if TYPE_CHECKING:
@@ -59,26 +57,6 @@ def commit_options(spark: SparkSession, path: str) -> dict[str, str]:
 
     Files of a task that failed after its first move may stay, so the caller has to check all rows after the write."""
     return {"mapreduce.fileoutputcommitter.algorithm.version": "2"} if Folder(spark, path).is_store else {}
-
-
-@contextmanager
-def exact_writing(
-    spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
-) -> Iterator[None]:
-    """Set the writer's settings while the body runs, so that files get exactly the values that are written.
-
-    Columns that may have -0.0 are written without a dictionary. In a dictionary, Parquet treats -0.0 and 0.0 as
-    different values: a query for one of them would skip a file whose dictionary has only the other.
-
-    `physical`: the names of top-level columns in the files, if they differ from the schema's.
-    """
-    paths = [path_of(name) for name, type_ in schema.items() if type_.kind == FLOAT]
-    names = physical or {}
-    stored = [(names.get(top, top), *rest) for top, *rest in paths]
-    is_ambiguous = any("." in part for path in stored for part in path) or any(names and len(p) > 1 for p in stored)
-    keys = [""] if is_ambiguous else ["#" + ".".join(path) for path in stored]  # "": no column has a dictionary
-    with temporary_settings(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
-        yield
 
 
 def block_of_file(path: str) -> int:

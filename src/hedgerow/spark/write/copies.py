@@ -25,8 +25,9 @@ from hedgerow.spark.compute.collect_stats import collect_by, file_name, usable_i
 from hedgerow.spark.compute.evaluate import without_user_functions
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured
-from hedgerow.spark.write.blocks import block_of_file, commit_options, exact_writing
+from hedgerow.spark.write.blocks import block_of_file, commit_options
 from hedgerow.spark.write.by_number import divided
+from hedgerow.spark.write.exact_writing import exact_writing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -30,7 +30,8 @@ from hedgerow.spark.start.session import check_grammar, configured, first_line, 
 from hedgerow.spark.storage.delta_log import Conflict, Snapshot, delta_log, type_text
 from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.blocks import block_of_file, exact_writing
+from hedgerow.spark.write.blocks import block_of_file
+from hedgerow.spark.write.exact_writing import exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
