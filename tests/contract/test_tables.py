@@ -161,7 +161,8 @@ def files_and_rows(c: Case) -> None:
 
 def reasons(c: Case) -> None:
     t, p = c.table, c.predicate(CONDITIONS[0])
-    told = t.explained(p)
+    (query,) = t.bound(hr.Workload.from_sql([f"SELECT * FROM things WHERE {CONDITIONS[0]}"]))
+    told = t.explained(query)
     assert sorted(name for group in told.groups for name in group.files) == sorted(t.files())
     assert t.rows_opened(told).count() == sum(group.rows or 0 for group in told.groups if group.opened) < ROWS
     indexed = t.indexed()
@@ -254,7 +255,8 @@ def lays_out(c: Case) -> None:
     """Files of others are always opened, until they get the layout."""
     things(c.spark, ROWS, 100).coalesce(1).write.format(c.table.format.kind).mode("append").save(c.table.path)
     (name,) = c.table.describe()["unknown_files"]
-    assert c.table.describe()["rows"] == ROWS + 100 and name in c.table.explained(c.predicate("number < 9")).opened
+    (few,) = c.table.bound(hr.Workload.from_sql(["SELECT * FROM things WHERE number < 9"]))
+    assert c.table.describe()["rows"] == ROWS + 100 and name in c.table.explained(few).opened
     assert 0 < c.table.score(WORKLOAD).rows_read < 1
     if c.is_delta:
         assert c.table.verify()["unknown_files"] == 1

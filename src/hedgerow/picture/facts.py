@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hedgerow.core.workload.score import Means
+
 
 @dataclass(frozen=True)
 class QueryReads:
     """A query with the share of the table's rows that it reads, the share that matches, and the files that it opens.
 
     `matching` is None if only Spark can evaluate it. `replica` is the copy of the table that it reads instead, if any.
+    `means` says how the files are chosen.
     """
 
     text: str
@@ -17,6 +20,7 @@ class QueryReads:
     matching: float | None
     opened: frozenset[int]
     replica: str | None = None
+    means: Means = "where"
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ def _of_queries(picture: Picture) -> Iterable[str]:
         if len(order) > _MOST_QUERIES
         else ""
     )
-    rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q)) for q in order[:_MOST_QUERIES])
-    listed = html_table(rows, ("query", "reads", "match", "in"))
+    rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q), q.means) for q in order[:_MOST_QUERIES])
+    listed = html_table(rows, ("query", "reads", "match", "in", "by"))
     yield f'<details><summary>The same as a table</summary>{more}<div class="wide">{listed}</div></details>'
 
 

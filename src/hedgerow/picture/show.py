@@ -98,13 +98,13 @@ def _reads(
     table: ManagedTable, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
 ) -> tuple[QueryReads, ...]:
     """Return the reads of each query; `place`: the number of each file of the table itself."""
-    predicates = [query.predicate(table.name) for query in queries]
     reads = []
-    for query, p, share in zip(queries, predicates, table.rows_read(predicates), strict=True):
-        explained = table.explained(p, query.columns(table.name))
+    for query in queries:
+        explained, p = table.explained(query), query.predicate(table.name)
         opened = frozenset(place[name] for name in explained.opened if name in place)
         matching = None if sample is None else sample.selectivity(p)
-        reads.append(QueryReads(predicate_text(p), share, matching, opened, explained.replica))
+        facts = explained.rows_read, matching, opened, explained.replica, explained.means
+        reads.append(QueryReads(predicate_text(p), *facts))
     return tuple(reads)
 
 

@@ -10,6 +10,7 @@ from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
 from hedgerow.sql.volatile_functions import part_by_place
@@ -28,7 +29,8 @@ _IS_QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 class Explanation:
     """The files that a query opens and skips, with reasons.
 
-    `without_match`: the number of opened files without a matching row; None if that was not counted.
+    `without_match`: the number of opened files without a matching row; None if that was not counted. `means`: how the
+    files are chosen, as `last_query` says it for the query in an attached session.
     """
 
     table: str
@@ -37,6 +39,7 @@ class Explanation:
     without_match: int | None
     replica: str | None
     hints: tuple[str, ...]
+    means: Means = "where"
 
     @property
     def files(self) -> int:
@@ -51,7 +54,7 @@ class Explanation:
         """A sentence with the numbers of files."""
         matchless = "" if self.without_match is None else f", {self.without_match:,} of them without a match"
         of = "" if self.replica is None else f" of the replica {self.replica}"
-        return f"{self.opened:,} of {self.files:,} files{of}{matchless}"
+        return f"{self.opened:,} of {self.files:,} files{of}, by {self.means}{matchless}"
 
     def __str__(self) -> str:
         lines = [f"{self.table}: {self.sentence}"]
@@ -67,6 +70,7 @@ class Explanation:
             "condition": self.condition,
             "files": self.files,
             "opened": self.opened,
+            "means": self.means,
             "without_match": self.without_match,
             "replica": self.replica,
             "groups": [
@@ -91,17 +95,22 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     bound = _query(opened, sql)
     p = bound.predicate(opened.name)
     by_place = part_by_place(sql)
-    explained = opened.explained(TRUE if by_place else p, bound.columns(opened.name))
+    explained = opened.explained(_of_all_rows(bound) if by_place else bound)
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
-        groups = (replace(g, because=because) if g.opened else g for g in explained.groups)
-        explained = Explained.of(groups, explained.undecided, explained.replica)
+        explained = explained.regrouped(replace(g, because=because) if g.opened else g for g in explained.groups)
     ignored = _not_understood(sql)
     # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None
     without = _without_match(opened, text, explained) if count and text and not by_place else None
     hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(explained))
-    return Explanation(opened.path, predicate_text(p), explained.groups, without, explained.replica, hints)
+    about = explained.groups, without, explained.replica, hints, explained.means
+    return Explanation(opened.path, predicate_text(p), *about)
+
+
+def _of_all_rows(query: Query) -> Query:
+    """Return a query that needs every row of the tables that this one reads."""
+    return replace(query, scans=tuple(replace(scan, predicate=TRUE, wanted=None) for scan in query.scans))
 
 
 def _query(table: ManagedTable, sql: str) -> Query:

@@ -21,7 +21,7 @@ from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import searched_columns
-from hedgerow.core.learning.top_rows import with_thresholds
+from hedgerow.core.learning.top_rows import ordered_by, with_thresholds
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text
@@ -99,7 +99,7 @@ class TableProblem:
         with step(spark, "sampling"):
             terms: list[Term] = [Column(path_of(name)) for name in columns]
             terms += searched_columns(predicates) if options.recurrence != 1 else []
-            terms += [scan.top.column for q in queries for scan in q.scans if scan.top and scan.table == source.name]
+            terms += ordered_by(queries, source.name)
             scored_rows = max(_MIN_SCORED_ROWS, _SCORED_ROWS_PER_BLOCK * -(-source.rows // block_rows))
             rows = max(sample_rows, min(scored_rows, MAX_COUNTED_ROWS)) if in_memory else sample_rows
             drawn, refused = draw(source, predicates, rows, options.seed, terms, joins)

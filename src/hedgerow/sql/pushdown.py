@@ -35,8 +35,8 @@ from hedgerow.sql.column_lineage import (
 from hedgerow.sql.join_edges import Conditions, Edge, edges_of_join, edges_of_where
 from hedgerow.sql.predicates import predicate_from_sql
 from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
-from hedgerow.sql.top_rows import note_top
 from hedgerow.sql.volatile_functions import depends_on_row_only
+from hedgerow.sql.wanted_rows import note_wanted
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class Pushdown:
         push_to(before, own + inner, all_visible)
         self.edges += edges_of_where(select, own)
         self.missing += _note_reads(select)
-        note_top(select)
+        note_wanted(select)
         for alias, source in scope.sources.items():
             self.push(source, pushed[alias])
         for relation in select.nested.values():

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.predicates.schema import Schema, path_of
-from hedgerow.core.workload.queries import Top
+from hedgerow.core.workload.wanted_rows import WantedRows
 
 # --- relations ------------------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ class Base:
     reads: set[str] | None = field(default_factory=set)  # None: all
     sums: set[str] = field(default_factory=set)  # the columns that the query sums
     filters: list[exp.Expr] = field(default_factory=list)
-    top: Top | None = None  # the first rows of an order, if the query needs no others
+    wanted: WantedRows | None = None  # what the query needs of the matching rows; None: it may need all of them
     whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood
     node: exp.Table | None = None
 

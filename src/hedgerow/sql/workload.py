@@ -151,9 +151,9 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
         if e.base is base and not base.whole
     ]
     reads = None if base.reads is None else tuple(sorted(base.reads))
-    top, sums = None if base.whole else base.top, tuple(sorted(base.sums))
+    wanted, sums = None if base.whole else base.wanted, tuple(sorted(base.sums))
     where, unique_joins = normalise(conjunction(*predicates(base))), tuple(dict.fromkeys(joins))
-    return Scan(base.table, where, reads, unique_joins, top, sums)
+    return Scan(base.table, where, reads, unique_joins, wanted, sums)
 
 
 def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:

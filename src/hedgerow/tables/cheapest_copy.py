@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedgerow.core.index.file_choice import FileChoice
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
+from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.score import Means
+from hedgerow.core.workload.wanted_rows import Aggregates, Top, WantedRows
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.parquet.folder import ParquetFolder
@@ -17,11 +20,12 @@ from hedgerow.tables.stored import StoredTable
 
 @dataclass(frozen=True)
 class Opening:
-    """The files that a query opens, of the table itself or of one of its replicas."""
+    """The files that a query opens, of the table itself or of one of its replicas. `means`: how they are chosen."""
 
     table: StoredTable
     indexed: IndexedFiles
     choice: FileChoice
+    means: Means = "where"
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -57,6 +61,16 @@ class Copies:
         """Return the files to open for rows on which `p` is TRUE, in each copy of the table."""
         return [Opening(table, indexed, indexed.choose(p)) for table, indexed in self.tables]
 
+    def opening(self, query: Query, name: str) -> Opening:
+        """Return the files that a query opens in an attached session; `name`: the table's name in the query."""
+        p, wanted = query.predicate(name), query.wanted(name)
+        table, indexed = self.tables[0]
+        choice = None if wanted is None else indexed.choose_for(wanted, p)
+        if wanted is not None and choice is not None:
+            return Opening(table, indexed, choice, means_of(wanted))
+        best = self.cheapest(p, query.columns(name))
+        return replace(best, means="look-up") if best.indexed.filters_skip(p) else best
+
     def cheapest(self, p: Predicate, columns: Sequence[str] | None) -> Opening:
         """Return the first opening with the fewest bytes of these columns (None: all), or rows if bytes are unknown."""
         openings = self.openings(p)
@@ -70,3 +84,8 @@ class Copies:
             return o.known.bytes_read(read, opened) if by_bytes else int(o.known.rows[opened].sum())
 
         return min(openings, key=cost)
+
+
+def means_of(wanted: WantedRows) -> Means:
+    """Return the name of the means that answer such a query."""
+    return "top-k" if isinstance(wanted, Top) else "aggregates" if isinstance(wanted, Aggregates) else "limit"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,10 +12,14 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.file_choice import FileChoice
 from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, WantedRows
 from hedgerow.tables.explained import UNKNOWN, Group, explained
-from hedgerow.tables.formats import Snapshot
+from hedgerow.tables.formats import Snapshot, schema_at
 from hedgerow.tables.known_files import KnownFiles, is_hidden
 from hedgerow.tables.part import JoinedParts
+from hedgerow.tables.whole_files import WholeFiles
 
 
 @dataclass(frozen=True)
@@ -85,17 +89,49 @@ class IndexedFiles:
             cells = choice.copied_cells or cells
         return FileChoice(opened, cells)
 
-    def groups(self, p: Predicate, opened: Bools) -> list[Group]:
-        """Return the files in groups, by the reasons why they are opened or skipped; `opened`: True if opened."""
+    @cached_property
+    def _whole_files(self) -> WholeFiles:
+        return WholeFiles(self.parts)
+
+    def choose_for(self, wanted: WantedRows, p: Predicate) -> FileChoice | None:
+        """Choose the files for what a query wants of the rows on which `p` is TRUE; None if WHERE decides.
+
+        The optimizer rule chooses the same files, see `tables/whole_requests`."""
+        whole, files, schema = self._whole_files, self.snapshot.files, schema_at(self.snapshot)
+        all_known = bool(self.is_known[self.is_visible].all())
+        if not all_known and sums_bigint(wanted, schema):  # their rows may make a sum overflow
+            return None
+        starts = np.cumsum([0, *(len(part.known) for part in self.parts)])
+        in_list = np.concatenate([starts[i] + in_part for i, (in_part, _) in enumerate(self.places)])
+        in_snapshot = np.concatenate([at for _, at in self.places])
+        read_once, deleted = np.zeros(whole.count, bool), files.deleted[in_snapshot]
+        read_once[in_list] = self.is_visible[in_snapshot]
+        some_deleted = dict(zip(in_list[deleted != 0].tolist(), deleted[deleted != 0].tolist(), strict=True))
+        chosen = whole.files_for(wanted, p, whole.rows_left(read_once, some_deleted), schema)
+        if chosen is None:
+            return None
+        opened = self.is_visible & (not isinstance(wanted, AnyRows))  # a limit needs no unknown file
+        opened[in_snapshot] = chosen[in_list] & self.is_visible[in_snapshot]
+        return None if opened[self.is_visible].all() else FileChoice(opened)
+
+    def filters_skip(self, p: Predicate) -> bool:
+        """True if some file would be opened without the filters of look-ups."""
+        return any(part.index.filters_skip(p, part.index.may_hold(p)) for part in self.parts)
+
+    def groups(self, p: Predicate, opened: Bools, otherwise: str) -> list[Group]:
+        """Return the files in groups, by the reasons why they are opened or skipped; `opened`: True if opened.
+
+        `otherwise`: the reason to skip a file that `p` does not exclude."""
         groups = []
         for part, (in_part, in_snapshot) in zip(self.parts, self.places, strict=True):
             exists, is_open = np.zeros((2, len(part.known)), bool)
             exists[in_part], is_open[in_part] = True, opened[in_snapshot]
-            groups += explained(part.index, p, part.known.names, part.known.rows, is_open, exists)
+            groups += explained(part.index, p, part.known.names, part.known.rows, is_open, exists, otherwise)
         unknown = np.flatnonzero(~self.is_known & self.is_visible).tolist()
         if unknown:
-            names = tuple(self.snapshot.files.names[i] for i in unknown)
-            groups.append(Group(True, UNKNOWN, names, int(self.files.rows[unknown].sum())))
+            names, unknown_open = tuple(self.snapshot.files.names[i] for i in unknown), bool(opened[unknown].any())
+            because = UNKNOWN if unknown_open else otherwise
+            groups.append(Group(unknown_open, because, names, int(self.files.rows[unknown].sum())))
         return groups
 
     def undecided_atoms(self, p: Predicate) -> Sequence[Predicate]:
@@ -103,3 +139,9 @@ class IndexedFiles:
         places = zip(self.parts, self.places, strict=True)
         by_part = [undecided_atoms(part.index, p) for part, (in_part, _) in places if len(in_part)]
         return [atom for atom in by_part[0] if all(atom in atoms for atoms in by_part)] if by_part else []
+
+
+def sums_bigint(wanted: WantedRows, schema: Mapping[str, Type]) -> bool:
+    """True if a query sums a column of BIGINT."""
+    sums = [of for name, of in wanted.values if name == "sum"] if isinstance(wanted, Aggregates) else []
+    return any(of is not None and schema.get(term_text(of)) == Type.parse("bigint") for of in sums)

@@ -10,7 +10,7 @@ from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
-from hedgerow.core.workload.queries import Workload, summed_columns
+from hedgerow.core.workload.queries import Query, Workload, summed_columns
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
@@ -21,7 +21,7 @@ from hedgerow.tables.connect_pruning import files_remotely, read_remotely
 from hedgerow.tables.delta import rewrite as delta
 from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
 from hedgerow.tables.describe import facts_of
-from hedgerow.tables.explained import Explained
+from hedgerow.tables.explained import ELSEWHERE, SKIPPED_BY, Explained
 from hedgerow.tables.formats import LacksCapability, Snapshot
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.parquet.append import append, drafts, finish_appends
@@ -98,11 +98,13 @@ class ManagedTable(StoredTable):
             frame = frame.where(where)
         return routed(self.spark, frame.select(*columns) if columns is not None else frame)
 
-    def explained(self, p: Predicate, columns: Sequence[str] | None = None) -> Explained:
-        """Return why `SELECT columns WHERE p` opens or skips files; None: all columns."""
-        best = Copies.of(self).cheapest(p, columns)
+    def explained(self, query: Query) -> Explained:
+        """Return why a query opens or skips the files of the table."""
+        best, p = Copies.of(self).opening(query, self.name), query.predicate(self.name)
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
-        return Explained.of(best.indexed.groups(p, best.choice.opened), best.indexed.undecided_atoms(p), replica)
+        groups = best.indexed.groups(p, best.choice.opened, SKIPPED_BY.get(best.means, ELSEWHERE))
+        undecided = tuple(best.indexed.undecided_atoms(p))
+        return Explained((), undecided, replica, best.means, best.rows_read).regrouped(groups)
 
     def rows_opened(self, explained: Explained) -> DataFrame:
         """Return all rows of the opened files."""
@@ -119,15 +121,18 @@ class ManagedTable(StoredTable):
         return bound
 
     def score(self, workload: Workload) -> Score:
-        """Return the workload's exact cost from the index, without the share of matching rows, which needs a scan."""
+        """Return the workload's exact cost from the index, without the share of matching rows, which needs a scan.
+
+        A query may open fewer files than its WHERE lets pass, as in an attached session; its score names the means."""
         copies, scores, weights = Copies.of(self), [], []
         own_files = copies.tables[0][1].files
         for query in self.bound(workload):
-            p, columns = query.predicate(self.name), query.columns(self.name)
-            best, read = copies.cheapest(p, columns), read_columns(columns, p)
+            best = copies.opening(query, self.name)
+            read = read_columns(query.columns(self.name), query.predicate(self.name))
             # The bytes of any copy are divided by this table's bytes.
             byte_share = best.known.bytes_read(read, best.choice.opened) / max(1, own_files.total(read))
-            scores.append(QueryScore(query.id, best.rows_read, float(best.choice.opened.mean()), byte_share, None))
+            files = float(best.choice.opened.mean())
+            scores.append(QueryScore(query.id, best.rows_read, files, byte_share, None, means=best.means))
             weights.append(query.weight)
         return Score.mean(scores, weights, len(own_files))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.values_in import values_in
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import (
@@ -22,10 +21,9 @@ from hedgerow.core.predicates.nodes import (
     conjunction,
     disjunction,
     lit,
-    terms_of,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
@@ -136,19 +134,13 @@ class OpenedTable:
             if copy is not None:
                 return copy
         opened = self._opened(condition)
-        means = "look-up" if self._need_filters(condition, opened) else "where"
+        by_filters = any(
+            part.index.filters_skip(condition.fitting(part.joined), bits)
+            for part, bits in zip(self.parts, opened, strict=True)
+            if part.index.blocks.filters
+        )
+        means = "look-up" if by_filters else "where"
         return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means)
-
-    def _need_filters(self, condition: RowCondition, opened: Sequence[Bools]) -> bool:
-        """True if some file would be opened without the filters for look-ups."""
-        for part, bits in zip(self.parts, opened, strict=True):
-            stats = part.index.blocks
-            p = condition.fitting(part.joined) if stats.filters else TRUE
-            if not stats.filters.keys().isdisjoint(map(term_text, terms_of(p))):
-                plain = BlockIndex(replace(stats, filters={}), part.index.cells)
-                if (plain.choose_files(p, copies=False).opened > bits).any():
-                    return True
-        return False
 
     def _instead(
         self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None

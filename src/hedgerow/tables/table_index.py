@@ -16,12 +16,16 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
-from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate, may_overflow
+from hedgerow.core.errors import assert_never
+from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Partials, Sum, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.top_k import Order, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
-from hedgerow.core.predicates.nodes import TRUE, Predicate
+from hedgerow.core.predicates.nodes import TRUE, Column, Predicate, Term
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Function, Top, WantedRows
 from hedgerow.tables.part import JoinedParts
 
 
@@ -59,6 +63,30 @@ class TableIndex:
             if left[file] != UNKNOWN_ROWS:
                 left[file] = left[file] - rows if 0 <= rows <= left[file] else UNKNOWN_ROWS
         return left
+
+    def files_for(self, wanted: WantedRows, p: Predicate, left: Ints, schema: Mapping[str, Type]) -> Bools | None:
+        """Return the files to open for what a query wants of the rows on which `p` is TRUE; None if WHERE decides."""
+        match wanted:
+            case AnyRows(rows):
+                return self.any_rows(p, left, rows)
+            case Top(column, descending, rows, nulls_first):
+                return self.first_rows(p, left, Order(self._typed(column, schema), descending, nulls_first), rows)
+            case Aggregates(values, groups):
+                by = [self._typed(term, schema) for term in groups]
+                partials = self.aggregates(p, left, by, [self._aggregate(*value, schema) for value in values])
+                return partials.opened if partials.rows else None
+        assert_never(wanted)
+
+    def _aggregate(self, name: Function, column: Column | None, schema: Mapping[str, Type]) -> Aggregate:
+        if column is None:
+            return Count()
+        of = self._typed(column, schema)
+        return Count(of) if name == "count" else Sum(of) if name == "sum" else Extreme(of, greatest=name == "max")
+
+    def _typed(self, term: Term, schema: Mapping[str, Type]) -> TypedTerm:
+        name = term_text(term)
+        types = [part.index.blocks.terms[name].type for part in self.parts if name in part.index.blocks.terms]
+        return TypedTerm(term, schema.get(name) or next(iter(types), Type(OTHER)))
 
     def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> Bools | None:
         """Return the files to open for the first `k` rows on which `p` is TRUE; None if too few are sure."""

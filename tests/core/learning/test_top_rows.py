@@ -10,7 +10,8 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.top_rows import with_thresholds
 from hedgerow.core.predicates.nodes import TRUE, Compare, Predicate, col, lit
 from hedgerow.core.pruning.block_stats import T_BIT
-from hedgerow.core.workload.queries import Query, Scan, Top
+from hedgerow.core.workload.queries import Query, Scan
+from hedgerow.core.workload.wanted_rows import Top
 
 VALUES = st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=1, max_size=30)
 CONDITIONS = st.sampled_from([TRUE, Compare(col("y"), "<", lit(3)), Compare(col("y"), ">", lit(20))])
@@ -22,7 +23,7 @@ def test_the_first_rows_are_kept(
 ) -> None:
     sample = Sample.of_table(pa.table({"x": pa.array(values, pa.int64()), "y": [i % 5 for i in range(len(values))]}))
     (query,) = with_thresholds(
-        [Query("q", (Scan("t", p, top=Top(col("x"), descending, rows)),))], "t", sample, block_rows
+        [Query("q", (Scan("t", p, wanted=Top(col("x"), descending, rows)),))], "t", sample, block_rows
     )
     k = max(rows, block_rows)
     kept = [v for v, bit in zip(values, sample.rows.evaluate(query.predicate("t")), strict=True) if bit == T_BIT]
@@ -38,5 +39,5 @@ def test_the_first_rows_are_kept(
 
 def test_other_tables_are_left_alone() -> None:
     sample = Sample.of_table(pa.table({"x": list(range(100))}))
-    query = Query("q", (Scan("u", top=Top(col("x"), True, 1)),))
+    query = Query("q", (Scan("u", wanted=Top(col("x"), True, 1)),))
     assert with_thresholds([query], "t", sample, 1) == (query,)

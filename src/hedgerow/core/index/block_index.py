@@ -7,14 +7,15 @@ each cell in each of its blocks, so that a query opens only the blocks that it n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.file_choice import CellParts, FileChoice, WholePlaces, choose_files
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Predicate, terms_of
+from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import Stats, concat
 from hedgerow.core.pruning.evaluator import may_match
 
@@ -64,6 +65,13 @@ class BlockIndex:
         by_cells = np.zeros(len(matching), bool)
         by_cells[self.cells.parts.file[may_match(p, self.cells.stats)]] = True
         return matching & by_cells
+
+    def filters_skip(self, p: Predicate, opened: Bools) -> bool:
+        """True if some block besides the opened ones would be opened without the filters of look-ups."""
+        if self.blocks.filters.keys().isdisjoint(map(term_text, terms_of(p))):
+            return False
+        plain = BlockIndex(replace(self.blocks, filters={}), self.cells)
+        return bool((plain.choose_files(p, copies=False).opened > opened).any())
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
         """Return the blocks to open for `p`.

@@ -10,10 +10,11 @@ import numpy as np
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.predicates.nodes import Compare, Literal, Predicate, conjunction
+from hedgerow.core.predicates.nodes import Column, Compare, Literal, Predicate, conjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.pruning.block_stats import T_BIT
-from hedgerow.core.workload.queries import Query, Scan, Top
+from hedgerow.core.workload.queries import Query, Scan
+from hedgerow.core.workload.wanted_rows import Top
 
 
 def with_thresholds(queries: Sequence[Query], table: str, sample: Sample, block_rows: int) -> tuple[Query, ...]:
@@ -23,13 +24,19 @@ def with_thresholds(queries: Sequence[Query], table: str, sample: Sample, block_
     """
 
     def bounded(scan: Scan) -> Scan:
-        if scan.top is None or scan.table != table:
+        if not isinstance(scan.wanted, Top) or scan.table != table:
             return scan
-        top = replace(scan.top, rows=max(scan.top.rows, block_rows))
+        top = replace(scan.wanted, rows=max(scan.wanted.rows, block_rows))
         threshold = _threshold(scan.predicate, top, sample)
         return scan if threshold is None else replace(scan, predicate=normalise(conjunction(scan.predicate, threshold)))
 
     return tuple(replace(query, scans=tuple(map(bounded, query.scans))) for query in queries)
+
+
+def ordered_by(queries: Sequence[Query], table: str) -> list[Column]:
+    """Return the columns by whose order queries need the first rows of the table."""
+    scans = (scan for query in queries for scan in query.scans if scan.table == table)
+    return [scan.wanted.column for scan in scans if isinstance(scan.wanted, Top)]
 
 
 def _threshold(p: Predicate, top: Top, sample: Sample) -> Predicate | None:

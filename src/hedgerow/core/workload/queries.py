@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
-from hedgerow.core.predicates.binding import bind, bind_column
+from hedgerow.core.predicates.binding import bind
 from hedgerow.core.predicates.nodes import (
     TRUE,
-    Column,
     Compare,
     In,
     Like,
@@ -35,6 +34,7 @@ from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
+from hedgerow.core.workload.wanted_rows import WantedRows, bind_wanted, wanted_of_json, wanted_to_json
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 
@@ -49,23 +49,17 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Top:
-    """The first `rows` rows in the order of a column; ORDER BY with LIMIT needs no others."""
-
-    column: Column
-    descending: bool
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Scan:
-    """One use of a base table in a query; rows on which `predicate` is not TRUE do not change the result."""
+    """One use of a base table in a query; rows on which `predicate` is not TRUE do not change the result.
+
+    `wanted`: what the query needs of the other rows; None: it may need all of them.
+    """
 
     table: str
     predicate: Predicate = TRUE
     columns: tuple[str, ...] | None = None  # the columns that the query reads; None: unknown, so all
     joins: tuple[Join, ...] = ()
-    top: Top | None = None
+    wanted: WantedRows | None = None
     sums: tuple[str, ...] = ()  # the columns that the query sums
 
 
@@ -92,6 +86,11 @@ class Query:
     def predicate(self, table: str) -> Predicate:
         """Return the condition on rows of the table that matter in at least one of its scans."""
         return normalise(disjunction(*(s.predicate for s in self._scans(table))))
+
+    def wanted(self, table: str) -> WantedRows | None:
+        """Return what the query needs of the matching rows of its only scan of the table; None: perhaps all of them."""
+        scans = self._scans(table)
+        return scans[0].wanted if len(scans) == 1 else None
 
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return the columns that the scans of the table read; None if they are unknown for one scan."""
@@ -222,7 +221,7 @@ class Workload:
         merged: dict[Any, Query] = {}
         for q in self:
             key = tuple(
-                (s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.top, s.sums) for s in q.scans
+                (s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.wanted, s.sums) for s in q.scans
             )
             old = merged.get(key)
             merged[key] = replace(old, weight=old.weight + q.weight) if old else q
@@ -272,8 +271,8 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
         sums = tuple(names.get(c.lower(), c) for c in scan.sums)
         predicate = normalise(bind(scan.predicate, schema, session))
-        top = scan.top and replace(scan.top, column=bind_column(scan.top.column, schema))
-        scans.append(replace(scan, predicate=predicate, columns=reads, top=top, sums=sums))
+        wanted = bind_wanted(scan.wanted, schema)
+        scans.append(replace(scan, predicate=predicate, columns=reads, wanted=wanted, sums=sums))
     return replace(query, scans=tuple(scans))
 
 
@@ -300,7 +299,7 @@ def _query_out(q: Query) -> dict[str, Any]:
             "predicate": encode(s.predicate),
             "columns": s.columns,
             "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
-            "top": s.top and {"column": s.top.column.path, "descending": s.top.descending, "rows": s.top.rows},
+            "wanted": wanted_to_json(s.wanted),
             "sums": s.sums,
         }
         for s in q.scans
@@ -315,10 +314,6 @@ def _query_out(q: Query) -> dict[str, Any]:
     }
 
 
-def _top_in(value: Mapping[str, Any] | None) -> Top | None:
-    return None if value is None else Top(Column(tuple(value["column"])), bool(value["descending"]), int(value["rows"]))
-
-
 def _query_in(number: int, line: str) -> Query:
     try:
         value = json.loads(line)
@@ -328,7 +323,7 @@ def _query_in(number: int, line: str) -> Query:
                 decode_predicate(s["predicate"]),
                 None if s["columns"] is None else tuple(s["columns"]),
                 tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
-                _top_in(s["top"]),
+                wanted_of_json(s["wanted"]),
                 tuple(s["sums"]),
             )
             for s in value["scans"]

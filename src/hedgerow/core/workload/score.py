@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.html import html_table
 
+Means: TypeAlias = Literal["where", "look-up", "top-k", "limit", "aggregates"]  # how the files of a query are chosen
+
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
     """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate.
 
-    `bytes_left`: the bytes that remain after Parquet has skipped inside the files; None if unknown.
+    `bytes_left`: the bytes that remain after Parquet has skipped inside the files; None if unknown. `means`: how the
+    files are chosen.
     """
 
     id: str
@@ -25,6 +29,7 @@ class QueryScore:
     bytes_read: float
     selectivity: float | None
     bytes_left: float | None = None
+    means: Means = "where"
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,15 @@ class Score:
         shown = [(name, f"{100 * value:8.2f} %") for name, value in shares]
         if self.seconds is not None and self.seconds_now is not None:
             shown.append(("seconds a query", f"{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated"))
+        if (means := self.means) and means.keys() != {"where"}:
+            shown.append(("queries by means", ", ".join(f"{name} {count:,}" for name, count in means.items())))
         return shown
+
+    @property
+    def means(self) -> dict[Means, int]:
+        """How many queries choose their files by which means, in the order of `Means`."""
+        used = [q.means for q in self.queries]
+        return {name: used.count(name) for name in get_args(Means) if name in used}
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
