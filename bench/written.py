@@ -88,7 +88,8 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     again, ours = str(folder / "again"), str(folder / "ours")
     progress(f"{data.suite}: written again in its order")
     spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(again)
-    arguments = learn_arguments(("qdtree", {}), block_rows=rows // files, seed=options.seed)
+    how = {"block_rows": rows // files, "seed": options.seed, "lookup_share": data.lookup_share}
+    arguments = learn_arguments(("qdtree", {}), **how)
     progress(f"{data.suite}: learning and writing ours")
     learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
     hedgerow.apply(spark, source, learned, ours, hedgerow.WriteOptions(lookup_share=data.lookup_share))

@@ -38,6 +38,8 @@ class LearnOptions:
             qd-tree always joins cells, so that all blocks have `block_rows`.
         effort: "quick" learns in about half the time, from fewer synthetic queries and sample rows; "thorough" takes
             two to three times as long.
+        lookup_share: as in `WriteOptions`. Look-ups of ids that a filter will serve hardly count, because cuts for them
+            would divide the rows to the harm of other queries. 0: they count like all queries.
     """
 
     block_rows: int | None = None
@@ -48,6 +50,7 @@ class LearnOptions:
     recurrence: Recurrence = "auto"
     exact: bool | None = None
     effort: Effort = "normal"
+    lookup_share: float = 0.01
 
     def least_rows(self, source: Source) -> int:
         """Return the minimum rows of a block; the largest number, if several are to be tried."""

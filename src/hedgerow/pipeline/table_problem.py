@@ -17,6 +17,7 @@ from hedgerow.core.index.sums import summable
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
+from hedgerow.core.learning.look_ups import without_served
 from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
@@ -121,7 +122,8 @@ class TableProblem:
             counter = TableCounter(source, (*needed(predicates), *noted), most, options.seed, joins=joins)
             sample = drawn
         begun = perf_counter()
-        problem = _problem(sample, predicates, [q.weight for q in queries], options, options.least_rows(source))
+        weights = without_served(predicates, [q.weight for q in queries], sample, block_rows, options.lookup_share)
+        problem = _problem(sample, predicates, weights, options, options.least_rows(source))
         problem = replace(problem, counter=None if options.exact is False else counter)
         seconds, left_out = perf_counter() - begun, (*refused, *unsteady)
         return TableProblem(source, tuple(queries), options, problem, drawn, noted, joins, counter, left_out, seconds)

@@ -24,7 +24,7 @@ from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
-from hedgerow.core.pruning.value_filter import Shape, best_shape
+from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.filter_files import FilterFiles
 from hedgerow.spark.storage.folder import Folder
@@ -38,7 +38,6 @@ FOLDER = r"lookup-[0-9a-f]{12}"  # the names of folders with filters
 MAX_VALUES = 200  # a longer IN list is not looked up
 _MAX_REMEMBERED = 1000  # look-ups
 _MIN_SKIPPED = 0.5  # the share that a filter has to skip of the files that the rest of the index lets pass
-_MIN_BYTES = 4096  # if all filters together may only have fewer bytes, there are none
 _MIN_ADVISED_BYTES = 16 << 20  # a smaller table is read in no time
 _MAX_TRIED = 50  # literals of a column that tell how many files its bounds let pass
 
@@ -143,7 +142,7 @@ def build_lookups(
 
     `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains."""
     left, lookups = share * float(files.sizes.sum()), list[Lookup]()
-    is_too_small = left < _MIN_BYTES and any(wanted.values())  # later files of a table with filters get them too
+    is_too_small = left < LEAST_BYTES and any(wanted.values())  # later files of a table with filters get them too
     names = {c: term_text(c) for c, passed in wanted.items() if not passed or np.mean(passed) >= 2}
     if share <= 0 or is_too_small or not names or not files.rows.any():
         return ()

@@ -26,6 +26,7 @@ from hedgerow.core.predicates.values import Value
 BLOCK_KEYS = 1000  # about so many keys are in a block
 MIN_BLOCK_BYTES = 16  # of a block without keys
 MORE = 255  # a byte of a gap that goes on in the next byte
+LEAST_BYTES = 4096  # if all filters of a table may only have fewer bytes, there are none
 MAX_FALSE_POSITIVES = 0.3  # a filter with more of them is not worth its bytes
 _ENOUGH = 10  # times as many short hashes as keys: a look-up opens a tenth of a file too much
 _MAX_GAP = 300  # mean gaps beyond it lose a byte, which is stored as it is
