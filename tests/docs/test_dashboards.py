@@ -29,4 +29,4 @@ def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture
                     compared += 1
     finally:
         hedgerow.detach(spark)
-    assert compared == 11
+    assert compared == 12

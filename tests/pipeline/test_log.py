@@ -145,6 +145,39 @@ def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> No
     assert hr.table(spark, place).describe()["unknown_files"] == []
 
 
+def test_the_kinds_of_queries_and_the_means(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    place, workload = str(tmp_path / "kinds"), hr.Workload.from_sql("SELECT id FROM events WHERE id < 20")
+    options = hr.LearnOptions(block_rows=500)
+    hr.apply(spark, events, hr.learn(spark, events, workload, "range", options, columns=["id"]), place)
+    spark.read.parquet(place).createOrReplaceTempView("managed")
+    asked = {
+        "SELECT id FROM managed WHERE id < 20": ("where", "where"),
+        "SELECT id FROM managed ORDER BY id DESC LIMIT 3": ("top-k", "top-k"),
+        "SELECT id FROM managed WHERE id > 700 LIMIT 3": ("limit", "limit"),
+        "SELECT count(*), max(id) FROM managed WHERE id > 700": ("aggregates", "aggregates"),
+        "SELECT count(*) AS n, max(id) FROM managed WHERE id % 7 = 3": ("aggregates", ""),
+        "SELECT a.id FROM managed a JOIN managed b ON a.id = b.id + 1 WHERE b.id < 5 LIMIT 1": ("where", "where"),
+    }
+    hr.attach(spark)
+    try:
+        with hr.log(spark, place):
+            for sql in asked:
+                spark.sql(sql).collect()
+    finally:
+        hr.detach(spark)
+    logged = entries(spark, place)
+    assert [({*entry.kinds}, {*entry.means} - {""}) for entry in logged] == [
+        ({kind}, {means} - {""}) for kind, means in asked.values()
+    ]
+    assert all(
+        (entry.files < entry.files_listed) == (means != "")
+        for entry, (_, means) in zip(logged, asked.values(), strict=True)
+    )
+    found = report(spark, place)
+    assert found.kinds == {"aggregates": 2 / 6, "where": 2 / 6, "limit": 1 / 6, "top-k": 1 / 6}
+    assert found.skipped.keys() == {"where", "top-k", "limit", "aggregates"} and min(found.skipped.values()) > 0.5
+
+
 @pytest.mark.long
 def test_a_log_does_not_make_a_table_look_half_written(spark: SparkSession, copy: str) -> None:
     """Or another table could be written over it. When that is asked for, the log stays."""
@@ -207,9 +240,10 @@ time.sleep(100)
 
 
 def entry_of(number: int) -> dict[str, Any]:
-    counts = dict.fromkeys(("files", "bytes", "rows", "rows_kept"), 1)
+    counts = dict.fromkeys(("files", "files_listed", "bytes", "rows", "rows_kept"), 1)
     texts = {"query": f"q{number}", "source": "session", "conditions": [f"id < {number}"], "columns": ["id"]}
-    return {**texts, **counts, "at": 1_700_000_000_000 + number, "seconds": 0.1, "redacted": False}
+    kinds = {"kinds": ["where"], "means": ["where"]}
+    return {**texts, **counts, **kinds, "at": 1_700_000_000_000 + number, "seconds": 0.1, "redacted": False}
 
 
 def test_rubbish_is_passed_over(spark: SparkSession, copy: str, tmp_path: Path) -> None:

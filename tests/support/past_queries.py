@@ -17,5 +17,7 @@ def past_query(condition: str, days_ago: float, number: int) -> dict[str, Any]:
         "conditions": [condition],
         "columns": ["id", "number"],
         "source": "test",
-        **dict.fromkeys(("files", "bytes", "rows", "rows_kept"), 100),
+        "kinds": ["where"],
+        "means": [""],
+        **dict.fromkeys(("files", "files_listed", "bytes", "rows", "rows_kept"), 100),
     }

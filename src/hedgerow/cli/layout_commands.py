@@ -180,7 +180,7 @@ def score(
             "bytes read": share(result.bytes_read),
             "rows that match": None if result.selectivity is None else share(result.selectivity),
             "seconds a query": seconds_shown(result.seconds, result.seconds_now),
-            "queries": f"{len(result.queries):>6,}",
+            "queries": f"{len(result.queries):>6,}" + (f", by {result.by_means}" if result.by_means else ""),
         },
     )
 

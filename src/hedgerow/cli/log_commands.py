@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -127,8 +128,9 @@ def _shown(report: LogReport) -> dict[str, str | None]:
         "partitions": f"{share(workload.on_partitions).strip()} filter on {', '.join(report.partitions)}"
         if report.partitions
         else None,
-        "often on": ", ".join(f"{name} {share(part).strip()}" for name, part in workload.frequent.items()) or None,
+        "often on": _listed(workload.frequent),
         "literals": ", ".join(points) or None,
+        "kinds": _listed(report.kinds),
         "kept": f"{share(report.kept).strip()} of {report.rows:,} scanned rows" if report.rows else None,
         "could skip": f"{share(report.filter_most).strip()} of the queries drop three quarters of what they scan, "
         f"{share(report.filter_nearly_all).strip()} nine tenths"
@@ -137,5 +139,14 @@ def _shown(report: LogReport) -> dict[str, str | None]:
         "files": f"{report.files:,} opened, {report.mean_file_bytes / (1 << 20):,.1f} MB on average"
         if report.files
         else None,
+        "skipped": f"of the files, by {_listed(report.skipped)}" if report.skipped else None,
         "seconds": f"{report.seconds:,.1f} in all" if report.seconds else None,
     }
+
+
+def _listed(shares: Mapping[str, float]) -> str | None:
+    """
+    >>> _listed({"where": 0.75, "top-k": 0.25})
+    'where 75.00 %, top-k 25.00 %'
+    """
+    return ", ".join(f"{name} {share(part).strip()}" for name, part in shares.items()) or None

@@ -22,6 +22,7 @@ from hedgerow.spark.storage.paths import plain_path
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.plan_text import conditions_of
 from hedgerow.sql.workload import Workload
+from hedgerow.tables.cheapest_copy import means_of
 from hedgerow.tables.query_log import NAMES, QueryLog
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _from_events(
             read = [conditions_of(scan.condition, schema) if scan.condition else ([], 0) for scan in scans]
             unread += sum(failed for _, failed in read)
             conditions = [" AND ".join(parts) or "TRUE" for parts, _ in read]
-            entries.append(_entry(query.at, query.seconds, conditions, scans, origin))
+            entries.append(_entry(query.at, query.seconds, conditions, scans, origin, ["where"] * len(scans)))
     skipped = [f"{unread:,} conditions of event logs could not be read, and count as TRUE"] if unread else []
     return entries, skipped
 
@@ -103,7 +104,9 @@ def _is_below(place: str, root: str) -> bool:
     )
 
 
-def _entry(at: int, seconds: float | None, conditions: list[str], scans: Sequence[PastScan], origin: str) -> Entry:
+def _entry(
+    at: int, seconds: float | None, conditions: list[str], scans: Sequence[PastScan], origin: str, kinds: Sequence[str]
+) -> Entry:
     columns = sorted({column for scan in scans for column in scan.columns})
     counts = {name: sum(scan.counts.get(name, 0) for scan in scans) for name in ("files", "bytes", "rows", "kept")}
     return {
@@ -112,7 +115,10 @@ def _entry(at: int, seconds: float | None, conditions: list[str], scans: Sequenc
         "source": origin,
         "conditions": conditions,
         "columns": columns,
+        "kinds": list(kinds),
+        "means": [],
         **{name: counts[name] for name in ("files", "bytes", "rows")},
+        "files_listed": counts["files"],
         "rows_kept": counts["kept"],
         "seconds": seconds,
         "redacted": False,
@@ -143,7 +149,8 @@ def _from_sql(
                 read_columns = [scan.columns if scan.columns is not None else names for scan in scans]
                 conditions = [predicate_text(scan.predicate) for scan in scans]
                 past = [PastScan("", "", [c for c in columns if "." not in c], {}) for columns in read_columns]
-                entries.append(_entry(at, seconds, conditions, past, origin))
+                kinds = ["where" if scan.wanted is None else means_of(scan.wanted) for scan in scans]
+                entries.append(_entry(at, seconds, conditions, past, origin, kinds))
     return entries, skipped
 
 

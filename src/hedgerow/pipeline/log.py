@@ -23,7 +23,7 @@ from hedgerow.sql.redact import redact
 from hedgerow.tables.query_log import QueryLog, Waiting
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST, _NEARLY_ALL = 0.75, 0.9  # shares of the scanned rows that a query filters away
 _LOGGER = logging.getLogger("hedgerow")
@@ -123,7 +123,10 @@ class Log:
             "source": "session",
             "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],
             "columns": sorted({column for scan in scans for column in scan.columns}),
+            "kinds": [scan.kind for scan in scans],
+            "means": [scan.means for scan in scans],
             **{name: sum(getattr(scan, name) for scan in scans) for name in ("files", "bytes", "rows")},
+            "files_listed": sum(scan.listed for scan in scans),
             "rows_kept": sum(scan.kept for scan in scans),
             "seconds": note.seconds,
             "redacted": key is not None,
@@ -155,6 +158,7 @@ def log(
 class LogReport:
     """A summary of a log: the columns that queries filter on, and the rows and files that they scanned.
 
+    `kinds`: the share of the queries of each kind. `skipped`: the share of the files that each means skipped.
     `filter_most`, `filter_nearly_all`: the shares of queries whose filters dropped three quarters, and nine tenths, of
     the scanned rows. A better layout could save these scans. Queries whose scans gave no row do not count.
     """
@@ -170,6 +174,8 @@ class LogReport:
     files: int
     mean_file_bytes: float
     seconds: float
+    kinds: dict[str, float]
+    skipped: dict[str, float]
 
 
 @in_own_session
@@ -204,4 +210,17 @@ def report(spark: SparkSession, table: str, since: str | None = None) -> LogRepo
         totals["files"],
         totals["bytes"] / (totals["files"] or 1),
         totals["seconds"],
+        _shares(recent, "kinds", f.count("*") / recent.count()),
+        _shares(recent, "means", 1 - f.sum("files") / f.sum("files_listed")),
     )
+
+
+def _shares(entries: DataFrame, names: str, share: Column) -> dict[str, float]:
+    """Return a share for each name in a list column, over the entries that have no other name in it."""
+    from pyspark.sql import functions as f
+
+    named = entries.withColumn("name", f.array_join(f.array_distinct(f.array_remove(names, "")), " and "))
+    rows = named.where("name <> ''").groupBy("name").agg(share.alias("share")).collect()
+    return {
+        row["name"]: row["share"] or 0.0 for row in sorted(rows, key=lambda row: (-(row["share"] or 0.0), row["name"]))
+    }

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 5  # raised with every change of a class
+VERSION = 6  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,11 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class ScanNote:
-    """A scan of a query that has ended: its conditions as SQL, and counts of what it read."""
+    """A scan of a query that has ended: its conditions as SQL, and counts of what it read.
+
+    `kind`: what the query wants of the rows: "top-k", "limit", "aggregates", or else "where". `means`: as in
+    `ScanReport`; empty if no file was skipped. `listed`: the files without skipping.
+    """
 
     root: str
     where: Sequence[str]
@@ -382,6 +386,9 @@ class ScanNote:
     bytes: int
     rows: int
     kept: int
+    kind: str
+    means: str
+    listed: int
 
 
 @dataclass(frozen=True, slots=True)

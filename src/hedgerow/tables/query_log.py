@@ -41,7 +41,10 @@ SCHEMA = pa.schema(
         ("source", pa.string()),  # session, or the file that the query was imported from
         ("conditions", pa.list_(pa.string())),  # the condition of each scan of the table, as SQL
         ("columns", pa.list_(pa.string())),
+        ("kinds", pa.list_(pa.string())),  # what the query wants of each scan, see `ScanNote`
+        ("means", pa.list_(pa.string())),  # how each scan skipped files; empty if it did not
         ("files", pa.int64()),
+        ("files_listed", pa.int64()),  # the files without skipping
         ("bytes", pa.int64()),
         ("rows", pa.int64()),  # the output rows of the scans
         ("rows_kept", pa.int64()),  # the output rows of the filters above the scans

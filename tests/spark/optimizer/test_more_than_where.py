@@ -254,10 +254,11 @@ def test_aggregates(over: SparkSession, sql: str, files: int) -> None:
 
 def test_explain_foresees_the_files(over: SparkSession, path: str) -> None:
     missed = []
-    for name, (sql, _) in {**FIRST, **ANY, **AGGREGATES}.items():
+    for name, (sql, _) in [*FIRST.items(), *ANY.items(), *AGGREGATES.items()]:
         over.sql(sql)._jdf.queryExecution().optimizedPlan()
         if means(over) - {"where"} and not check_foreseen(over, path, sql):
             missed.append(name)
+    print("MISSED", missed)
     assert missed == MISSED
     for sql in LEFT_ALONE.values():
         if "{files}" not in sql:
@@ -380,7 +381,8 @@ def test_delta(delta: SparkSession, attached: SparkSession, tmp_path: Path, name
             plain, ours = both(attached, sql)
             assert Counter(map(str, ours)) == Counter(map(str, plain)), sql
             files[sql] = opened(attached)
-            check_foreseen(attached, path, sql)
+            if sql != AGGREGATES["count"][0]:  # Delta answers it from its log
+                check_foreseen(attached, path, sql)
         check_any(attached, ANY["of several files"][0])
         return files
 

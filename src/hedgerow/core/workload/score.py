@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, get_args
@@ -69,15 +70,21 @@ class Score:
         shown = [(name, f"{100 * value:8.2f} %") for name, value in shares]
         if self.seconds is not None and self.seconds_now is not None:
             shown.append(("seconds a query", f"{self.seconds:8.2f}   now {self.seconds_now:.2f}, both estimated"))
-        if (means := self.means) and means.keys() != {"where"}:
-            shown.append(("queries by means", ", ".join(f"{name} {count:,}" for name, count in means.items())))
+        if self.by_means:
+            shown.append(("queries by", self.by_means))
         return shown
 
     @property
-    def means(self) -> dict[Means, int]:
-        """How many queries choose their files by which means, in the order of `Means`."""
-        used = [q.means for q in self.queries]
-        return {name: used.count(name) for name in get_args(Means) if name in used}
+    def by_means(self) -> str:
+        """How many queries choose their files by which means; empty if all do by WHERE.
+
+        >>> shares = (0.1, 0.1, 0.1, None, None)
+        >>> Score.mean([QueryScore("a", *shares), QueryScore("b", *shares, "top-k")], [1, 1], 9).by_means
+        'where 1, top-k 1'
+        """
+        used = Counter(q.means for q in self.queries)
+        listed = ", ".join(f"{name} {used[name]:,}" for name in get_args(Means) if used[name])
+        return "" if used.keys() <= {"where"} else listed
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:

@@ -30,13 +30,19 @@ import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.LimitExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.TakeOrderedAndProjectExec;
+import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
@@ -45,6 +51,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Notes what a session's queries read of some tables. Spark calls it after each query, on a thread of its own. */
 public final class QueryListener extends SparkListener {
+    private static final String WHERE = "where";
     private static final int MAX_WAITING = 100_000; // queries whose notes Python has not taken yet
 
     private final List<String> roots = new CopyOnWriteArrayList<>();
@@ -92,7 +99,7 @@ public final class QueryListener extends SparkListener {
     private void note(QueryExecution query, long nanos) {
         try {
             Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
-            read(query.executedPlan(), null, scans);
+            read(query.executedPlan(), null, WHERE, scans);
             if (!scans.isEmpty()) {
                 long start = System.currentTimeMillis() - nanos / 1_000_000;
                 keep(new Wire.QueryNote(start, nanos / 1e9, List.copyOf(scans.values())));
@@ -110,28 +117,41 @@ public final class QueryListener extends SparkListener {
         }
     }
 
-    /** `filter`: the filter above the plan, if nothing stands between that changes the number of rows. */
-    private void read(SparkPlan plan, FilterExec filter, Map<ScanKey, Wire.ScanNote> scans) {
+    /**
+     * `filter`: the filter above the plan, if nothing stands between that changes the number of rows. `kind`: what the
+     * query wants of the rows of the plan.
+     */
+    private void read(SparkPlan plan, FilterExec filter, String kind, Map<ScanKey, Wire.ScanNote> scans) {
         if (plan instanceof AdaptiveSparkPlanExec adaptive) {
-            read(adaptive.executedPlan(), null, scans);
+            read(adaptive.executedPlan(), null, kind, scans);
             // Spark has replaced parts of the plan that turned out to have no rows.
-            read(adaptive.initialPlan(), null, scans);
+            read(adaptive.initialPlan(), null, kind, scans);
         } else if (plan instanceof QueryStageExec stage) {
-            read(stage.plan(), null, scans);
+            read(stage.plan(), null, kind, scans);
         } else if (plan instanceof FileSourceScanExec scan) {
-            add(scan, filter, scans);
+            add(scan, filter, kind, scans);
         }
         boolean keepsRows = plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec
             || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
         FilterExec above = plan instanceof FilterExec own ? own : keepsRows ? filter : null;
-        Scala.list(plan.children()).forEach(child -> read(child, above, scans));
-        Scala.list(plan.subqueries()).forEach(query -> read(query, null, scans));
+        boolean keepsKind = keepsRows || plan instanceof FilterExec || plan instanceof Exchange
+            || plan instanceof AQEShuffleReadExec || plan instanceof UnionExec;
+        String below = wanted(plan) != null ? wanted(plan) : keepsKind ? kind : WHERE;
+        Scala.list(plan.children()).forEach(child -> read(child, above, below, scans));
+        Scala.list(plan.subqueries()).forEach(query -> read(query, null, WHERE, scans));
+    }
+
+    /** Returns what an operator wants of the rows below it; null if it may want all of them. */
+    private static String wanted(SparkPlan plan) {
+        return plan instanceof TakeOrderedAndProjectExec ? "top-k"
+            : plan instanceof LimitExec ? "limit"
+            : plan instanceof BaseAggregateExec ? "aggregates" : null;
     }
 
     /** Identifies equal scans of a query, of which one is noted. */
     private record ScanKey(String root, List<String> where, Set<String> columns) {}
 
-    private void add(FileSourceScanExec scan, FilterExec filter, Map<ScanKey, Wire.ScanNote> scans) {
+    private void add(FileSourceScanExec scan, FilterExec filter, String kind, Map<ScanKey, Wire.ScanNote> scans) {
         String root = rootOf(scan.relation().location());
         if (root == null) {
             return;
@@ -158,9 +178,11 @@ public final class QueryListener extends SparkListener {
             .map(e -> e.transform(Scala.rewrite(QueryListener::asWritten)).sql())
             .toList();
         long rows = metric(scan, "numOutputRows");
+        long files = metric(scan, "numFiles");
+        Wire.ScanReport report = scan.relation().location() instanceof FileLists.Decided list ? list.report() : null;
         scans.putIfAbsent(new ScanKey(root, where, columns), new Wire.ScanNote(root, where, columns,
-            metric(scan, "numFiles"), metric(scan, "filesSize"), rows,
-            filter == null ? rows : metric(filter, "numOutputRows")));
+            files, metric(scan, "filesSize"), rows, filter == null ? rows : metric(filter, "numOutputRows"),
+            kind, report == null ? "" : report.means(), report == null ? files : report.files()));
     }
 
     /** Returns whether only the running query knows its value. */

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 5;
+    int VERSION = 6;
 
     // --- what Python says first ---
 
@@ -208,7 +208,16 @@ public sealed interface Wire {
     record QueryNote(long at, double seconds, List<ScanNote> scans) implements Wire {}
 
     record ScanNote(
-        String root, List<String> where, Set<String> columns, long files, long bytes, long rows, long kept)
+        String root,
+        List<String> where,
+        Set<String> columns,
+        long files,
+        long bytes,
+        long rows,
+        long kept,
+        String kind,
+        String means,
+        long listed)
         implements Wire {}
 
     record QueryNotes(long lost, List<QueryNote> notes) implements Wire {}
