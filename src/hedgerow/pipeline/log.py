@@ -211,7 +211,7 @@ def report(spark: SparkSession, table: str, since: str | None = None) -> LogRepo
         totals["bytes"] / (totals["files"] or 1),
         totals["seconds"],
         _shares(recent, "kinds", f.count("*") / recent.count()),
-        _shares(recent, "means", 1 - f.sum("files") / f.sum("files_listed")),
+        _shares(recent, "means", 1 - f.try_divide(f.sum("files"), f.sum("files_listed"))),
     )
 
 
