@@ -19,7 +19,7 @@ from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot, schema_at
 from hedgerow.tables.known_files import KnownFiles, is_hidden
 from hedgerow.tables.part import JoinedParts
-from hedgerow.tables.whole_files import WholeFiles
+from hedgerow.tables.table_index import TableIndex
 
 
 @dataclass(frozen=True)
@@ -90,24 +90,24 @@ class IndexedFiles:
         return FileChoice(opened, cells)
 
     @cached_property
-    def _whole_files(self) -> WholeFiles:
-        return WholeFiles(self.parts)
+    def _table_index(self) -> TableIndex:
+        return TableIndex(self.parts)
 
     def choose_for(self, wanted: WantedRows, p: Predicate) -> FileChoice | None:
         """Choose the files for what a query wants of the rows on which `p` is TRUE; None if WHERE decides.
 
-        The optimizer rule chooses the same files, see `tables/whole_requests`."""
-        whole, files, schema = self._whole_files, self.snapshot.files, schema_at(self.snapshot)
+        The optimizer rule chooses the same files, see `tables/more_than_where`."""
+        index, files, schema = self._table_index, self.snapshot.files, schema_at(self.snapshot)
         all_known = bool(self.is_known[self.is_visible].all())
         if not all_known and sums_bigint(wanted, schema):  # their rows may make a sum overflow
             return None
         starts = np.cumsum([0, *(len(part.known) for part in self.parts)])
         in_list = np.concatenate([starts[i] + in_part for i, (in_part, _) in enumerate(self.places)])
         in_snapshot = np.concatenate([at for _, at in self.places])
-        read_once, deleted = np.zeros(whole.count, bool), files.deleted[in_snapshot]
+        read_once, deleted = np.zeros(index.count, bool), files.deleted[in_snapshot]
         read_once[in_list] = self.is_visible[in_snapshot]
         some_deleted = dict(zip(in_list[deleted != 0].tolist(), deleted[deleted != 0].tolist(), strict=True))
-        chosen = whole.files_for(wanted, p, whole.rows_left(read_once, some_deleted), schema)
+        chosen = index.files_for(wanted, p, index.rows_left(read_once, some_deleted), schema)
         if chosen is None:
             return None
         opened = self.is_visible & (not isinstance(wanted, AnyRows))  # a limit needs no unknown file
