@@ -268,6 +268,7 @@ def _aggregates(random: Random, maker: Maker, conditions: list[str]) -> Question
         if group != "float":  # either zero may be the least
             words += [f"min({term})", f"max({term})"] * 2
             words += [f"{random.choice(('sum', 'sum', 'try_sum'))}({term})"] * (3 if group in ("int", "decimal") else 0)
+            words += [f"avg({term})"] * (2 if group == "decimal" else 0)  # of large integers, it depends on their order
         else:
             words += [f"min({term}) + 0D", f"max({term}) + 0D"] * 2
         filtered = f" FILTER (WHERE {_p(random, conditions)})" if random.random() < 0.2 else ""

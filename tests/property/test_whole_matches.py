@@ -226,7 +226,7 @@ def an_aggregate(random: Random, case: Case) -> Aggregate:
         case 1:
             return Count(of, where)
         case 4 | 5:
-            return Sum(of, where)
+            return Sum(of, where, as_double=random.random() < 0.5)
     return Extreme(of, random.random() < 0.5, where)
 
 
@@ -277,8 +277,12 @@ def check_overflow(case: Case, p: Predicate, each: Sequence[MatchedFiles], aggre
     files = [(stats, matched) for (stats, _), matched in zip(case.parts, each, strict=True)]
     known = replace(case, rows=[r for r in case.rows if r[1] != NO_FILE]).matching(p)
     for a in aggregates:
-        if isinstance(a, Sum) and a.of.type.kind == "int" and not may_overflow(files, a):
-            assert sum(abs(row[term_text(a.of.term)] or 0) for row in known) < 2**63, "a sum that may overflow"
+        if isinstance(a, Sum) and (a.as_double or a.of.type.kind == "int") and not may_overflow(files, a):
+            values = [int((row[term_text(a.of.term)] or 0) * 10**a.of.type.scale) for row in known]
+            limit = 2**53 if a.as_double else 2**63 - 1
+            assert sum(map(abs, values)) <= limit, "a sum that may overflow"
+            if a.as_double:
+                assert sum(map(float, values), 0.0) == sum(values) == sum(map(float, sorted(values)), 0.0)
 
 
 CHECKS = {"first rows": check_first_rows, "any rows": check_any_rows, "aggregates": check_aggregates}
@@ -305,6 +309,15 @@ def test_sums_keep_all_digits() -> None:
     of = Sum(TypedTerm(Column(("x",)), Type("decimal", 28, 2)))
     parts = [{(): (Decimal(10**30),)}, {(): (Decimal("0.01"),)}, {(): (None,)}]
     assert add_up([of], parts) == {(): (Decimal(f"1{'0' * 30}.01"),)}
+
+
+@pytest.mark.parametrize(("digits", "may"), [("9007199254.74", False), ("9007199254.75", True)])
+def test_decimals_are_added_up_as_doubles_without_their_point(digits: str, may: bool) -> None:
+    of, rows = TypedTerm(Column(("x",)), Type("decimal", 12, 2)), np.array([10_000])
+    term = TermStats.build(of.type, [(Bound(Decimal(digits)), Bound(Decimal(digits)))], [0])
+    stats = Stats(rows, {"x": term}, {})
+    files = [(stats, match_files(BlockIndex(stats), TRUE, rows))]
+    assert may_overflow(files, Sum(of, as_double=True)) == may and not may_overflow(files, Sum(of))
 
 
 @pytest.mark.long

@@ -86,6 +86,7 @@ MUTANTS = (
     _aggregate("a count beside a maximum forgets files", "if not isinstance(a, Extreme) or a.where != TRUE or term is None:", "if term is None:"),
     _aggregate("a part without values makes a sum NULL", "return y if x is None else x", "return None"),
     _aggregate("only the greatest value makes a sum overflow", "for end in ends)", "for end in ends[1:])"),
+    _aggregate("a double has all digits of a BIGINT", "_MAX_AS_DOUBLE if a.as_double else _MAX_BIGINT", "_MAX_BIGINT"),
     _aggregate("a sum without bounds cannot overflow", "ends[1] % 2 == 0:\n        return inf", "ends[1] % 2 == 0:\n        return 0"),
     _aggregate("each file has one value to add up", "int(matched.records[opened].sum())", "int(opened.sum())"),
     _aggregate("a filter that may match counts as TRUE", "outcomes & T_BIT == 0, outcomes == T_BIT", "outcomes & T_BIT == 0, outcomes & T_BIT > 0"),

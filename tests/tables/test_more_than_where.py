@@ -103,7 +103,7 @@ def test_aggregates_that_no_file_can_answer() -> None:
     refused = wire.Refused("no file can answer, whatever the condition")
     for where in (TRUE, wire.Unknown()):
         assert answer(wire.Aggregate("0", where, ALL, [column("f")], [rows])) == refused
-        assert answer(wire.Aggregate("0", where, ALL, [], [wire.Sum(column("x"), None), rows])) == refused
+        assert answer(wire.Aggregate("0", where, ALL, [], [wire.Sum(column("x"), None, False), rows])) == refused
     for where in (wire.Unknown(), no_file):
         assert isinstance(answer(wire.Aggregate("0", where, ALL, [column("day")], [rows])), wire.Aggregated)
     assert isinstance(answer(wire.Aggregate("0", no_file, ALL, [column("f")], [rows])), wire.Aggregated)

@@ -236,10 +236,11 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`sum(of)`, with the same filter."""
+    """`sum(of)`, with the same filter. `as_double`: Spark adds up doubles; of decimals, those without their point."""
 
     of: Side
     where: Condition | None
+    as_double: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ def _note_reads(select: Select) -> list[str]:
             if place is not None:
                 source = place[0].sources[place[1]]
                 _note_read(source, place[2][0])
-                if isinstance(n.parent, exp.Sum) and isinstance(source, Base) and len(place[2]) == 1:
+                if isinstance(n.parent, exp.Sum | exp.Avg) and isinstance(source, Base) and len(place[2]) == 1:
                     source.sums.add(source.spelled(place[2][0]))
             elif n.table or n.name.lower() not in aliases:  # ORDER BY may name an output
                 _note_all_read(select.scope)

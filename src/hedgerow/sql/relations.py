@@ -32,7 +32,7 @@ class Base:
     table: str
     columns: dict[str, str] | None
     reads: set[str] | None = field(default_factory=set)  # None: all
-    sums: set[str] = field(default_factory=set)  # the columns that the query sums
+    sums: set[str] = field(default_factory=set)  # the columns that the query sums, also for an average
     filters: list[exp.Expr] = field(default_factory=list)
     wanted: WantedRows | None = None  # what the query needs of the matching rows; None: it may need all of them
     whole: bool = False  # no condition is used: the table is sampled, pivoted or otherwise not understood

@@ -2,7 +2,7 @@
 
     ORDER BY x LIMIT k      Top
     LIMIT k                 AnyRows
-    count, sum, min, max    Aggregates, with GROUP BY too; also DISTINCT, which has groups without values
+    count, sum, avg, ...    Aggregates, with GROUP BY too; also DISTINCT, which has groups without values
 
 Such a query may leave out matching rows only if no row can fail. So every part that is evaluated for a row has to be
 one that Spark's rule knows as harmless (`NEVER_FAIL` in `spark/judged`), and all of the WHERE has to be understood.
@@ -19,7 +19,9 @@ from hedgerow.sql.relations import Base, Select, clauses_of
 
 _LIMITED = {"with_", "expressions", "from_", "where", "order", "limit", "offset"}
 _AGGREGATED = {*_LIMITED, "group", "having", "distinct"}
-_FUNCTIONS: dict[type[exp.Expr], Function] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"}
+_FUNCTIONS: dict[type[exp.Expr], Function] = {
+    **{exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
+}
 _NEVER_FAIL = (
     *(exp.Alias, exp.Column, exp.Dot, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Star, exp.Paren),
     *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between),

@@ -142,6 +142,8 @@ class IndexedFiles:
 
 
 def sums_bigint(wanted: WantedRows, schema: Mapping[str, Type]) -> bool:
-    """True if a query sums a column of BIGINT."""
-    sums = [of for name, of in wanted.values if name == "sum"] if isinstance(wanted, Aggregates) else []
-    return any(of is not None and schema.get(term_text(of)) == Type.parse("bigint") for of in sums)
+    """True if a query sums a column of BIGINT, or needs an average."""
+    values = wanted.values if isinstance(wanted, Aggregates) else ()
+    sums = [of for name, of in values if name == "sum" and of is not None]
+    is_bigint = any(schema.get(term_text(of)) == Type.parse("bigint") for of in sums)
+    return is_bigint or any(name == "avg" for name, _ in values)

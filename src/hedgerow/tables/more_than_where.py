@@ -61,8 +61,8 @@ def _read(reader: ConditionReader, value: wire.Count | wire.Extreme | wire.Sum) 
             return Count(None if of is None else reader.typed_term(of), where)
         case wire.Extreme(of, greatest):
             return Extreme(reader.typed_term(of), greatest, where)
-        case wire.Sum(of):
-            return Sum(reader.typed_term(of), where)
+        case wire.Sum(of, _, as_double):
+            return Sum(reader.typed_term(of), where, as_double)
     assert_never(value)
 
 

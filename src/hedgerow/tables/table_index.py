@@ -23,10 +23,12 @@ from hedgerow.core.index.top_k import Order, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
 from hedgerow.core.predicates.nodes import TRUE, Column, Predicate, Term
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.predicates.types import OTHER, Type
+from hedgerow.core.predicates.types import INT, OTHER, Type
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Function, Top, WantedRows
 from hedgerow.tables.part import JoinedParts
+
+_MAX_DIGITS_AS_DOUBLE = 11  # of a decimal: Spark sums it without its point, and gives an average four digits more
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,24 @@ class TableIndex:
                 return self.first_rows(p, left, Order(self._typed(column, schema), descending, nulls_first), rows)
             case Aggregates(values, groups):
                 by = [self._typed(term, schema) for term in groups]
-                partials = self.aggregates(p, left, by, [self._aggregate(*value, schema) for value in values])
+                asked = [a for value in values for a in self._aggregates_of(*value, schema)]
+                partials = self.aggregates(p, left, by, asked)
                 return partials.opened if partials.rows else None
         assert_never(wanted)
 
-    def _aggregate(self, name: Function, column: Column | None, schema: Mapping[str, Type]) -> Aggregate:
+    def _aggregates_of(self, name: Function, column: Column | None, schema: Mapping[str, Type]) -> Sequence[Aggregate]:
+        """Return the aggregates from which Spark computes a function."""
         if column is None:
-            return Count()
+            return [Count()]
         of = self._typed(column, schema)
-        return Count(of) if name == "count" else Sum(of) if name == "sum" else Extreme(of, greatest=name == "max")
+        match name:
+            case "avg":  # Spark adds up as doubles what has at most eleven digits
+                return [Sum(of, as_double=of.type.kind == INT or of.type.precision <= _MAX_DIGITS_AS_DOUBLE), Count(of)]
+            case "count":
+                return [Count(of)]
+            case "sum":
+                return [Sum(of)]
+        return [Extreme(of, greatest=name == "max")]
 
     def _typed(self, term: Term, schema: Mapping[str, Type]) -> TypedTerm:
         name = term_text(term)

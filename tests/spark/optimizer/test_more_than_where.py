@@ -36,6 +36,8 @@ COLUMNS = (
     "id % 3 = 0 AS flag",
     "CAST(id / 3 AS DECIMAL(6, 2)) AS small",
     "IF(id < 250, -0.0D, IF(id < 500, 0.0D, IF(id < 750, double('NaN'), id DIV 250 + 0.5D))) AS zero",
+    "CAST(id / 7 - 130 AS DECIMAL(20, 5)) AS wide",
+    "IF(id % 9 = 2, NULL, 1L << 43) * (id - 700) AS huge",
     "date_add(DATE '2024-01-02', CAST(id DIV 250 * 31 + id % 25 AS INT)) AS paid",
 )
 # The index describes the columns that queries filter on, and the sums that they ask for.
@@ -44,7 +46,9 @@ ASKED = [
     "day < DATE '2024-03-01' AND flag", "part = 3 AND kind = 'n'", "early > 3", "month(day) = 3", "small > 3",
     "month(paid) = 2", "zero > 3",
 ]  # fmt: skip
-SUMMED = "SELECT sum(id), sum(tied), sum(price), sum(small), sum(early), sum(odd) FROM things"
+SUMMED = """
+    SELECT sum(id), sum(tied), sum(price), sum(small), sum(early), sum(odd), avg(wide), avg(huge) FROM things
+"""
 
 FIRST = {
     "newest": ("SELECT * FROM t ORDER BY ts DESC LIMIT 10", 1),
@@ -118,7 +122,22 @@ AGGREGATES = {
     "sums of floats": ("SELECT sum(odd) FROM t WHERE id BETWEEN 10 AND 200", 1),
     "sums of expressions": ("SELECT sum(id + 1), sum(part) FROM t WHERE id >= 500", 6),
     "distinct sums": ("SELECT sum(DISTINCT tied) FROM t WHERE id >= 500", 6),
-    "averages": ("SELECT avg(id), avg(small), count(*) FROM t WHERE id >= 500", 6),
+    "averages": ("SELECT avg(id), avg(small), avg(price), avg(wide), avg(tied), count(*) FROM t WHERE id >= 500", 0),
+    "averages and the rest": (
+        "SELECT avg(id) + 1, avg(wide) AS w, avg(price), sum(small) / 3 FROM t WHERE id > 620",
+        1,
+    ),
+    "averages with filters": (
+        "SELECT avg(id) FILTER (WHERE part = 3), avg(small) FILTER (WHERE part > 90), avg(wide) FILTER (WHERE id < 30) FROM t",
+        1,
+    ),
+    "averages of groups": ("SELECT part, avg(tied), avg(wide), avg(early) FROM t WHERE id > 600 GROUP BY part", 1),
+    "averages of nothing": ("SELECT avg(early), avg(id) FROM t WHERE part > 3 AND early > 3", 0),
+    "averages of NULLs": ("SELECT avg(early), count(*) FROM t WHERE part > 3", 0),
+    "averages of large numbers": ("SELECT avg(huge), count(*) FROM t WHERE id >= 500", 6),
+    "averages of floats": ("SELECT avg(odd), count(*) FROM t WHERE id >= 500", 6),
+    "averages of expressions": ("SELECT avg(id + 1) FROM t WHERE id >= 500", 6),
+    "distinct averages": ("SELECT avg(DISTINCT tied) FROM t WHERE id >= 500", 6),
     "distinct": ("SELECT count(DISTINCT kind), count(*) FROM t WHERE id >= 500", 6),
     "groups": ("SELECT part, count(*) FROM t WHERE id >= 500 GROUP BY part", 0),
     "groups and the rest": ("SELECT part, count(*), sum(id), max(day) FROM t WHERE id > 600 GROUP BY part", 1),
@@ -149,7 +168,7 @@ AGGREGATES = {
 MISSED = [
     *("through names and views", "an expression", "below a join", "in a subquery"),
     *("with filters", "an expression", "a scalar subquery", "below a union", "sums with filters"),
-    *("a sum that may fail", "groups with filters", "groups below a join"),
+    *("a sum that may fail", "averages with filters", "groups with filters", "groups below a join"),
 ]
 # Each answers as plain Spark does, by WHERE.
 LEFT_ALONE = {

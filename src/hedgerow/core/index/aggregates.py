@@ -48,6 +48,7 @@ _MAX_TABLE = 1 << 22  # entries of a lookup table with one entry for each possib
 _NULL = -1  # stands for NULL among the codes of values
 _EXACT = Context(prec=100)  # Python rounds sums to 28 digits
 _MAX_BIGINT = 2**63 - 1
+_MAX_AS_DOUBLE = 2**53  # doubles have every integer up to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,14 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`sum(of)`, with the same filter as `Count`."""
+    """`sum(of)`, with the same filter as `Count`.
+
+    `as_double`: Spark adds integers up as doubles, and decimals without their point, to divide the sum by a count.
+    """
 
     of: TypedTerm
     where: Predicate = TRUE
+    as_double: bool = False
 
 
 Aggregate: TypeAlias = Count | Extreme | Sum
@@ -172,13 +177,14 @@ def may_overflow(files: Iterable[tuple[Stats, MatchedFiles]], a: Aggregate) -> b
     >>> [may_overflow(files, Sum(TypedTerm(col(name), Type("bigint")))) for name in "xy"]
     [True, False]
     """
-    if not isinstance(a, Sum) or a.of.type.kind != kinds.INT:
+    if not isinstance(a, Sum) or not (a.as_double or a.of.type.kind == kinds.INT):
         return False
-    return sum(_greatest_sum(a.of.of(stats), matched) for stats, matched in files) > _MAX_BIGINT
+    scale, most = 10**a.of.type.scale, _MAX_AS_DOUBLE if a.as_double else _MAX_BIGINT
+    return sum(_greatest_sum(a.of.of(stats), matched, scale) for stats, matched in files) > most
 
 
-def _greatest_sum(term: TermStats | None, matched: MatchedFiles) -> float:
-    """Return a number that no sum over rows of the opened files exceeds, in either direction."""
+def _greatest_sum(term: TermStats | None, matched: MatchedFiles, scale: int) -> float:
+    """Return a number that no sum over rows of the opened files exceeds, in either direction; `scale`: times each."""
     opened = matched.opened
     if not opened.any():
         return 0
@@ -190,7 +196,7 @@ def _greatest_sum(term: TermStats | None, matched: MatchedFiles) -> float:
     ends = int(term.low[valued].min()), int(term.high[valued].max())
     if ends[0] % 2 == 0 or ends[1] % 2 == 0:
         return inf
-    return int(matched.records[opened].sum()) * max(abs(int(term.values[end // 2])) for end in ends)
+    return int(matched.records[opened].sum()) * max(abs(int(term.values[end // 2] * scale)) for end in ends)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hedgerow.core.predicates.nodes import Column, IsNull, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema
 
-Function: TypeAlias = Literal["count", "sum", "min", "max"]
+Function: TypeAlias = Literal["count", "sum", "min", "max", "avg"]
 
 
 @dataclass(frozen=True, slots=True)

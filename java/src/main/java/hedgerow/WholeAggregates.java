@@ -3,9 +3,11 @@ package hedgerow;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -20,6 +22,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Average;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
@@ -34,6 +37,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.Metadata;
 import scala.Option;
@@ -51,17 +55,27 @@ import scala.collection.immutable.Seq;
  *                                           Chain
  * </pre>
  *
+ * Spark computes an average from a sum and a count, so both take its place. It adds up integers as doubles, which is
+ * exact while the sums are small.
+ *
  * @param groups the columns of GROUP BY
  * @param functions the aggregates, by the id of their result
+ * @param asDoubles those of the sums that Spark adds up as doubles
  */
 record WholeAggregates(
-        Aggregate node, Chain chain, List<AttributeReference> groups, Map<ExprId, AggregateExpression> functions) {
+        Aggregate node,
+        Chain chain,
+        List<AttributeReference> groups,
+        Map<ExprId, AggregateExpression> functions,
+        Set<ExprId> asDoubles) {
     /** Returns a plan as such aggregates; null if it is none. */
-    static WholeAggregates of(Aggregate node) {
-        Chain chain = Chain.of(node.child());
+    static WholeAggregates of(Aggregate original) {
+        Chain chain = Chain.of(original.child());
         if (chain == null) {
             return null;
         }
+        Set<ExprId> asDoubles = new HashSet<>();
+        Aggregate node = withoutAverages(original, asDoubles);
         List<AttributeReference> groups = new ArrayList<>();
         for (Expression group : Scala.list(node.groupingExpressions())) {
             if (!(group instanceof AttributeReference column) || !Values.areOrdered(column.dataType())) {
@@ -75,7 +89,35 @@ record WholeAggregates(
         }
         boolean areKnown = functions.values().stream().allMatch(WholeAggregates::isKnown);
         boolean isEmpty = groups.isEmpty() && functions.isEmpty();
-        return isEmpty || !areKnown ? null : new WholeAggregates(node, chain, groups, functions);
+        return isEmpty || !areKnown ? null : new WholeAggregates(node, chain, groups, functions, asDoubles);
+    }
+
+    private static Aggregate withoutAverages(Aggregate node, Set<ExprId> asDoubles) {
+        List<NamedExpression> columns = Scala.list(node.aggregateExpressions()).stream()
+            .map(column -> (NamedExpression) ((Expression) column).transformUp(Scala.rewrite(
+                e -> e instanceof AggregateExpression function && function.aggregateFunction() instanceof Average average
+                    ? quotient(function, average, asDoubles) : e)))
+            .toList();
+        return node.copy(node.groupingExpressions(), Scala.seq(columns), node.child(), node.hint());
+    }
+
+    /** Returns Spark's own last step of an average, over its sum and its count. */
+    private static Expression quotient(AggregateExpression e, Average average, Set<ExprId> asDoubles) {
+        List<AttributeReference> buffer = Scala.list(average.aggBufferAttributes());
+        AggregateExpression sum = e.copy(
+            new Sum(average.child()), e.mode(), e.isDistinct(), e.filter(), NamedExpression.newExprId());
+        AggregateExpression count = e.copy(
+            new Count(Scala.seq(List.of(average.child()))), e.mode(), e.isDistinct(), e.filter(),
+            NamedExpression.newExprId());
+        DataType type = buffer.get(0).dataType();
+        if (type instanceof DoubleType) {
+            asDoubles.add(sum.resultId());
+        }
+        Map<ExprId, Expression> parts = Map.of(
+            buffer.get(0).exprId(), new Cast(sum, type, Option.empty(), EvalMode.LEGACY()),
+            buffer.get(1).exprId(), count);
+        return average.evaluateExpression().transformUp(Scala.rewrite(
+            node -> node instanceof AttributeReference part ? parts.getOrDefault(part.exprId(), part) : node));
     }
 
     private static void collect(Expression e, Map<ExprId, AggregateExpression> functions) {
@@ -107,7 +149,7 @@ record WholeAggregates(
 
     /** Returns whether a few rows can make a sum overflow, so that all rows must be known to have small values. */
     boolean sumsLongs() {
-        return functions.values().stream().anyMatch(
+        return !asDoubles.isEmpty() || functions.values().stream().anyMatch(
             e -> e.aggregateFunction() instanceof Sum && argument(e).dataType() instanceof LongType);
     }
 
@@ -133,7 +175,7 @@ record WholeAggregates(
             Wire.Condition where = filter == null ? null : conditions.of(chain.normal(filter));
             evaluated.add(of);
             found.add(e.aggregateFunction() instanceof Count ? new Wire.Count(term, where)
-                : e.aggregateFunction() instanceof Sum ? new Wire.Sum(term, where)
+                : e.aggregateFunction() instanceof Sum ? new Wire.Sum(term, where, asDoubles.contains(e.resultId()))
                 : new Wire.Extreme(term, e.aggregateFunction() instanceof Max, where));
         }
         return chain.neverFails(allowed, evaluated) ? found : null;

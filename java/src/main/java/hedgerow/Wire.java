@@ -86,7 +86,7 @@ public sealed interface Wire {
     record Count(Side of, Condition where) implements AggregateValue {}
 
     /** sum(of) FILTER (WHERE where). */
-    record Sum(Side of, Condition where) implements AggregateValue {}
+    record Sum(Side of, Condition where, @JsonProperty("as_double") boolean asDouble) implements AggregateValue {}
 
     /** max(of), if `greatest`, or min(of), with the same filter. */
     record Extreme(Side of, boolean greatest, Condition where) implements AggregateValue {}
