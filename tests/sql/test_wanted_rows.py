@@ -1,4 +1,4 @@
-"""What queries need of the matching rows, read from SQL; nothing where they may need all of them."""
+"""The rows that queries need of the matching ones, read from SQL; None where they may need all."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class TableIndex:
                 return self.first_rows(p, left, Order(self._typed(column, schema), descending, nulls_first), rows)
             case Aggregates(values, groups):
                 by = [self._typed(term, schema) for term in groups]
-                asked = [a for value in values for a in self._aggregates_of(*value, schema)]
-                partials = self.aggregates(p, left, by, asked)
+                parts = [a for value in values for a in self._aggregates_of(*value, schema)]
+                partials = self.aggregates(p, left, by, parts)
                 return partials.opened if partials.rows else None
         assert_never(wanted)
 
