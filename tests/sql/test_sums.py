@@ -15,7 +15,8 @@ from hedgerow.core.workload.queries import summed_columns
         ("SELECT user, sum(price) FILTER (WHERE x > 3) + 1 AS s FROM t GROUP BY user HAVING sum(tax) > 3", ["price", "tax"]),
         ("WITH c AS (SELECT sum(price) AS s FROM t) SELECT max(s) FROM c", ["price"]),
         ("SELECT sum(a.price), sum(b.tax) FROM t a JOIN other b ON a.x = b.x", ["price"]),
-        ("SELECT sum(DISTINCT price), sum(price + 1), avg(tax), sum(t.address.field), count(*) FROM t", []),
+        ("SELECT sum(DISTINCT price), sum(price + 1), stddev(tax), sum(t.address.field), count(*) FROM t", []),
+        ("SELECT avg(tax), avg(DISTINCT price) FROM t", ["tax"]),
     ],
 )  # fmt: skip
 def test_sums_of_columns(sql: str, expected: list[str]) -> None:
